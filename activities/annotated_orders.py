@@ -117,18 +117,18 @@ class ReadOrder:
         self._objects = objects
 
     @activity.defn(name=READ_ORDER.name)
-    async def read_order(self, asked: ReadOrderInput) -> ReadOrderResult:
+    async def read_order(self, request: ReadOrderInput) -> ReadOrderResult:
         """Return the live value, its digest, and the field manager that wrote it."""
-        tried = await Attempt(READ_ORDER).tried(str(asked.key.subject), self._objects.read(asked.key))
+        tried = await Attempt(READ_ORDER).tried(str(request.key.subject), self._objects.read(request.key))
         if isinstance(tried, AttemptFailure):
             return ReadOrderResult(problem=tried.why)
-        value = _value(tried, asked.key.annotation)
+        value = _value(tried, request.key.annotation)
         if tried is None or value is None:
             return ReadOrderResult()
         return ReadOrderResult(
             digest=digest_of(value),
             value=value[: LONGEST_VALUE + 1],
-            manager=_manager(tried["metadata"], asked.key.annotation),
+            manager=_manager(tried["metadata"], request.key.annotation),
         )
 
 
@@ -139,10 +139,10 @@ class GiveOrder:
         self._temporal = temporal
 
     @activity.defn(name=GIVE_ORDER.name)
-    async def give_order(self, asked: GiveOrderInput) -> GiveOrderResult:
+    async def give_order(self, request: GiveOrderInput) -> GiveOrderResult:
         """Give the order to each incident; those that time did not allow are unanswered."""
-        spec, attempt = ORDERS[asked.order], Attempt(GIVE_ORDER)
-        message: OrderMessage = spec.message.model_validate({**asked.message, "order_id": asked.order_id})
+        spec, attempt = ORDERS[request.order], Attempt(GIVE_ORDER)
+        message: OrderMessage = spec.message.model_validate({**request.message, "order_id": request.order_id})
 
         async def given(incident: IncidentReference) -> Receipt:
             giving = self._give(spec, message, incident)
@@ -151,7 +151,7 @@ class GiveOrder:
                 return Receipt.of(incident, ReceiptOutcome.UNANSWERED, tried.why)
             return tried
 
-        return GiveOrderResult(receipts=tuple(await bounded(AT_ONCE, given, asked.incidents)))
+        return GiveOrderResult(receipts=tuple(await bounded(AT_ONCE, given, request.incidents)))
 
     async def _give(
         self, spec: OrderSpec[Any], message: OrderMessage, incident: IncidentReference
@@ -186,25 +186,25 @@ class AnswerOrder:
         self._event_recorder = event_recorder
 
     @activity.defn(name=ANSWER_ORDER.name)
-    async def answer_order(self, asked: AnswerOrderInput) -> AnswerOrderResult:
+    async def answer_order(self, request: AnswerOrderInput) -> AnswerOrderResult:
         """Emit the Event once, then remove the annotation if it has the value that was taken."""
-        if asked.answer is not None:
-            of_answer = asked.answer
+        if request.answer is not None:
+            of_answer = request.answer
             await self._emit(
-                asked.key,
+                request.key,
                 Event(
-                    seed=asked.seed,
+                    seed=request.seed,
                     severity=of_answer.severity,
                     reason=of_answer.reason,
                     message=of_answer.message,
                 ),
             )
-        removing = self._objects.remove(asked.key, asked.digest)
-        tried = await Attempt(ANSWER_ORDER).tried(asked.key.annotation, removing)
+        removing = self._objects.remove(request.key, request.digest)
+        tried = await Attempt(ANSWER_ORDER).tried(request.key.annotation, removing)
         if not isinstance(tried, AttemptFailure):
             return AnswerOrderResult(outcome=tried)
         if tried.is_forbidden:
-            await self._emit(asked.key, kept_event(asked.key, asked.seed, tried.why))
+            await self._emit(request.key, kept_event(request.key, request.seed, tried.why))
         return AnswerOrderResult(outcome=RemovalOutcome.KEPT, why=tried.why)
 
     async def _emit(self, key: AnnotatedOrderKey, event: Event) -> None:
@@ -233,7 +233,7 @@ def kind_of(subject: AnnotatedObject) -> CheckKind | None:
     """The kind of check that the object belongs to; None if it is neither check nor target."""
     kinds = CHECK_KINDS.values()
     wanted = subject.group_kind
-    return next((one for one in kinds if wanted in (one.group_kind, one.targets.group_kind)), None)
+    return next((kind for kind in kinds if wanted in (kind.group_kind, kind.targets.group_kind)), None)
 
 
 def _served(kind: CheckKind, subject: AnnotatedObject) -> ServedKind:

@@ -62,9 +62,11 @@ class Comparison(Frozen):
     @classmethod
     def of(cls, summary: IncidentSummary, record: ShadowRecord) -> Self:
         would_have = tuple(Deed(what=str(step), at=step.at) for step in record.steps)
-        others = tuple(Deed(what=one.request, at=one.started, ended_at=one.ended) for one in record.others)
+        others = tuple(
+            Deed(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
+        )
         both = would_have and others
-        later_by = (would_have[0].at - min(one.at for one in others)).total_seconds() if both else None
+        later_by = (would_have[0].at - min(other.at for other in others)).total_seconds() if both else None
         incident = summary.incident
         return cls(
             workflow_id=incident.workflow_id,
@@ -102,7 +104,11 @@ class Peak(Frozen):
     @classmethod
     def of(cls, cluster: str, check: str | None, comparisons: Iterable[Comparison]) -> Self:
         """The peak of incidents of one cluster, or of one check in it."""
-        began = [(one.would_have[0].at, one.closed_at) for one in comparisons if one.would_have]
+        began = [
+            (comparison.would_have[0].at, comparison.closed_at)
+            for comparison in comparisons
+            if comparison.would_have
+        ]
         return cls(
             cluster=cluster,
             check=check,
@@ -142,8 +148,12 @@ class Sums(Frozen):
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Self:
-        counted = Counter(one.acted for one in comparisons)
-        later = [one.later_by_seconds for one in comparisons if one.later_by_seconds is not None]
+        counted = Counter(comparison.acted for comparison in comparisons)
+        later = [
+            comparison.later_by_seconds
+            for comparison in comparisons
+            if comparison.later_by_seconds is not None
+        ]
         return cls(
             incidents=len(comparisons),
             both=counted[Acted.BOTH],
@@ -166,7 +176,7 @@ class Sums(Frozen):
         )
         parts = ", ".join(f"{number} {acted}" for number, acted in numbers if number)
         times = (self.median_later_by_seconds, self.earliest_by_seconds, self.latest_by_seconds)
-        middle, earliest, latest = ("" if one is None else _difference(one) for one in times)
+        middle, earliest, latest = ("" if time is None else _difference(time) for time in times)
         spread = f"; Paramedic {middle} in the middle, from {earliest} to {latest}" if middle else ""
         return f"{self.incidents} in shadow: {parts}{spread}"
 
@@ -193,7 +203,7 @@ class ShadowReport:
     @classmethod
     def of(cls, summaries: Iterable[IncidentSummary], since: datetime) -> Self:
         """Compare the incidents that were in shadow, in the order of their starts."""
-        known = sorted(summaries, key=lambda one: (one.started, one.incident.workflow_id))
+        known = sorted(summaries, key=lambda summary: (summary.started, summary.incident.workflow_id))
         found = tuple(Comparison.of(one, one.shadow) for one in known if one.shadow is not None)
         return cls(since, found, sum(bool(one.problem) for one in known))
 
@@ -215,11 +225,11 @@ class ShadowReport:
     @property
     def _limits(self) -> str:
         """The peaks in words, to be compared with limits; "" if no step would have been taken."""
-        of_clusters = [one for one in peaks(self.comparisons) if one.check is None]
+        of_clusters = [peak for peak in peaks(self.comparisons) if peak.check is None]
         if not of_clusters:
             return ""
-        under_way = max(one.in_flight for one in of_clusters)
-        begun = max(one.starts_per_hour for one in of_clusters)
+        under_way = max(cluster.in_flight for cluster in of_clusters)
+        begun = max(cluster.starts_per_hour for cluster in of_clusters)
         words = f"at most {under_way} under way at once and {begun} started within an hour in a cluster"
         held = (
             "lower limits would have held some" if max(under_way, begun) > 1 else "none would have held any"
@@ -246,7 +256,7 @@ class ShadowReport:
 
 
 def _deeds(deeds: Iterable[Deed]) -> str:
-    return ", ".join(f"{one.what} at {stamp(one.at)}" for one in deeds) or "-"
+    return ", ".join(f"{deed.what} at {stamp(deed.at)}" for deed in deeds) or "-"
 
 
 def _difference(seconds: float) -> str:

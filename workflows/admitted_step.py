@@ -94,7 +94,7 @@ class AdmittedStep:
     def _known(self) -> tuple[RequestReference, ...]:
         """Requests of this step, or of templates no longer listed, that the detector does not see."""
         plan, visible = Plan(self.observation.steps), {request.uid for request in self.observation.requests}
-        unseen = [one for one in self.before.requests if one.uid not in visible]
+        unseen = [request for request in self.before.requests if request.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
 
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
@@ -165,26 +165,26 @@ def evidence_before(
     )
 
 
-async def act(calls: FinishedCalls, asked: ActInput) -> ActResult:
+async def act(calls: FinishedCalls, request: ActInput) -> ActResult:
     """The result of an act; an act that broke off is a hold."""
-    summary = call_summaries.step(asked.step, asked.incident.target)
+    summary = call_summaries.step(request.step, request.incident.target)
     try:
-        return await calls.call(ACT, asked, ActResult, summary=summary)
+        return await calls.call(ACT, request, ActResult, summary=summary)
     except ActivityError as error:
         return ActResult.held(failed(in_words(error)))
 
 
-async def save_evidence(calls: FinishedCalls, asked: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
+async def save_evidence(calls: FinishedCalls, request: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
     """The result of saving evidence, or the hold of the step after it."""
     try:
-        summary = call_summaries.evidence(asked)
-        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=summary)
+        summary = call_summaries.evidence(request)
+        result = await calls.call(SAVE_EVIDENCE, request, EvidenceResult, summary=summary)
     except ActivityError as error:
-        return _not_saved(asked, now, in_words(error))
-    return result.hold or result.record or _not_saved(asked, now, "its answer is not known here")
+        return _not_saved(request, now, in_words(error))
+    return result.hold or result.record or _not_saved(request, now, "its answer is not known here")
 
 
-def _not_saved(asked: EvidenceInput, now: datetime, why: str) -> EvidenceRecord:
-    name = evidence_name(asked.incident, asked.first_run_id)
-    problem = f"it is unknown whether {asked.store} {name} was written: {why}"
-    return EvidenceRecord(store=asked.store, name=name, at=now, problem=problem)
+def _not_saved(request: EvidenceInput, now: datetime, why: str) -> EvidenceRecord:
+    name = evidence_name(request.incident, request.first_run_id)
+    problem = f"it is unknown whether {request.store} {name} was written: {why}"
+    return EvidenceRecord(store=request.store, name=name, at=now, problem=problem)

@@ -174,8 +174,8 @@ class AnnotatedOrder:
         return answered_event(self._key, seed, self._memory.receipts, recipients.left_out)
 
     async def _recipients(self) -> Recipients:
-        asked, queue = FindRecipientsInput(key=self._key), detector_queue(self._key.cluster)
-        return await self._call(FIND_RECIPIENTS, asked, Recipients, task_queue=queue)
+        question, queue = FindRecipientsInput(key=self._key), detector_queue(self._key.cluster)
+        return await self._call(FIND_RECIPIENTS, question, Recipients, task_queue=queue)
 
     async def _give_to(self, recipients: Recipients, message: OrderMessage, seed: str) -> None:
         """Give the order, and remember the answers, so that a retry is only for incidents without one.
@@ -204,20 +204,20 @@ class AnnotatedOrder:
     async def _receipts(
         self, message: OrderMessage, recipients: Recipients, seed: str
     ) -> tuple[Receipt, ...]:
-        asked = GiveOrderInput(
+        request = GiveOrderInput(
             order=self._key.order,
             message=message.model_dump(mode="json"),
             order_id=seed,
             incidents=recipients.incidents,
         )
-        return (await self._call(GIVE_ORDER, asked, GiveOrderResult)).receipts
+        return (await self._call(GIVE_ORDER, request, GiveOrderResult)).receipts
 
     async def _remove(self) -> bool:
         """Answer, and remove the annotation; returns True if there is none any more."""
         memory = self._memory
         seed = self._seed(memory.number, memory.taken)
-        asked = AnswerOrderInput(key=self._key, digest=memory.taken, seed=seed, answer=memory.answer)
-        result = await self._call(ANSWER_ORDER, asked, AnswerOrderResult)
+        request = AnswerOrderInput(key=self._key, digest=memory.taken, seed=seed, answer=memory.answer)
+        result = await self._call(ANSWER_ORDER, request, AnswerOrderResult)
         self._memory = self._memory.model_copy(update={"answer": None})
         if result.outcome not in (RemovalOutcome.GONE, RemovalOutcome.CHANGED):
             raise _TryAgain(f"{self._key.annotation} could not be removed: {result.why}")
@@ -227,7 +227,7 @@ class AnnotatedOrder:
         return is_gone
 
     async def _call(
-        self, contract: Contract, asked: Frozen, result: type[Result], task_queue: str | None = None
+        self, contract: Contract, request: Frozen, result: type[Result], task_queue: str | None = None
     ) -> Result:
         """The answer of an activity, which is awaited to its end also after a cancel.
 
@@ -237,7 +237,7 @@ class AnnotatedOrder:
         """
         summary = f"{self._key.annotation} on {self._key.subject}"
         try:
-            return await self._calls.call(contract, asked, result, summary=summary, task_queue=task_queue)
+            return await self._calls.call(contract, request, result, summary=summary, task_queue=task_queue)
         except ActivityError as error:
             raise _TryAgain(f"{contract.name}: {in_words(error)}") from error
 

@@ -27,9 +27,9 @@ _QUESTIONS: Mapping[Phase, str] = MappingProxyType(
 )
 
 
-def question(asked: ObserveInput, phase: Phase, why: Details) -> Brief:
+def question(question: ObserveInput, phase: Phase, why: Details) -> Brief:
     """The question in the phase before it, with the orders that it reports or the reason of a hold."""
-    orders = ", ".join(one.order for one in asked.orders)
+    orders = ", ".join(order.order for order in question.orders)
     return Brief(f"{_QUESTIONS[phase]} {f'reports {orders}' if orders else why.differing}")
 
 
@@ -41,8 +41,8 @@ def step(taken: Step, target: TargetReference) -> Brief:
     return Brief(f"create {template.request_kind} from", name)
 
 
-def evidence(asked: EvidenceInput) -> Brief:
-    due = step(asked.step, asked.incident.target)
+def evidence(request: EvidenceInput) -> Brief:
+    due = step(request.step, request.incident.target)
     return Brief(f"before: {due.before}", due.name)
 
 
@@ -52,12 +52,12 @@ def annotation(patches: tuple[AnnotationPatch, ...]) -> Brief:
     return Brief(f"write {names} on", str(first.request), f"and {others} more" if others else "")
 
 
-def renewal(asked: RenewInput) -> Brief:
-    return Brief(f"renew the Lease{' and the control-plane lock' if asked.is_of_control_plane else ''}")
+def renewal(request: RenewInput) -> Brief:
+    return Brief(f"renew the Lease{' and the control-plane lock' if request.is_of_control_plane else ''}")
 
 
-def clean_up(asked: CleanUpInput) -> Brief:
-    if not asked.requests:
+def clean_up(request: CleanUpInput) -> Brief:
+    if not request.requests:
         return Brief("release the Lease")
-    others = len(asked.requests) - 1
-    return Brief("delete", str(asked.requests[0]), f"and {others} more" if others else "")
+    others = len(request.requests) - 1
+    return Brief("delete", str(request.requests[0]), f"and {others} more" if others else "")

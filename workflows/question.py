@@ -38,9 +38,9 @@ async def answer(
 
     """
     workflow.set_current_details(f"{status}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
-    asked = _question(incident, memory)
-    summary = call_summaries.question(asked, status.phase, status.why)
-    asking = _ask(asked, until_renewal(memory), summary)
+    question = _question(incident, memory)
+    summary = call_summaries.question(question, status.phase, status.why)
+    asking = _ask(question, until_renewal(memory), summary)
     try:
         await workflow.wait_condition(lambda: asking.done() or orders.has_new)
         return asking.result() if asking.done() else None
@@ -97,13 +97,13 @@ def renewal_at(memory: Memory) -> datetime | None:
 
 
 def _ask(
-    asked: ObserveInput, longest: timedelta | None, summary: Brief
+    question: ObserveInput, longest: timedelta | None, summary: Brief
 ) -> workflow.ActivityHandle[Observation]:
     asking = workflow.start_activity(
         OBSERVE.name,
-        asked,
+        question,
         result_type=Observation,
-        task_queue=detector_queue(asked.incident.cluster),
+        task_queue=detector_queue(question.incident.cluster),
         # A limit of all attempts: a limit per attempt would restart whenever a detector takes and fails one.
         schedule_to_close_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,

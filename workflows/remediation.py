@@ -234,23 +234,23 @@ class Remediation:
         return seen
 
     async def _step(
-        self, move: AskApproval | SaveEvidence | RecordStep | TakeStep, seen: Observation
+        self, move: AskApproval | SaveEvidence | RecordStep | TakeStep, observation: Observation
     ) -> None:
         match move:
             case AskApproval(approval=approval):
                 self._memory = self._memory.having_asked(approval)
             case SaveEvidence(before=due):
-                await self._save_evidence(due, seen)
+                await self._save_evidence(due, observation)
             case RecordStep(step=number):
-                self._memory = having_recorded(self._memory, number, seen, workflow.now())
+                self._memory = having_recorded(self._memory, number, observation, workflow.now())
             case TakeStep():
-                await self._act(self._admitted(move, seen))
+                await self._act(self._admitted(move, observation))
 
-    def _admitted(self, move: TakeStep, seen: Observation) -> AdmittedStep:
+    def _admitted(self, move: TakeStep, observation: Observation) -> AdmittedStep:
         return AdmittedStep(
-            step=seen.steps[move.step],
+            step=observation.steps[move.step],
             admission=move.admission,
-            observation=seen,
+            observation=observation,
             before=self._memory,
             began=workflow.now(),
         )
@@ -260,18 +260,18 @@ class Remediation:
         self._memory = self._memory.having_ordered(step.step)
         await self._go_on_after(step, await act(self._calls, asked))
 
-    async def _save_evidence(self, due: TakeStep | RecordStep, seen: Observation) -> None:
+    async def _save_evidence(self, due: TakeStep | RecordStep, observation: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
         first_run_id = workflow.info().first_execution_run_id
-        is_approved = self._memory.is_approved(seen.steps[due.step])
-        asked = evidence_before(due, seen, self._incident, first_run_id, is_approved=is_approved)
+        is_approved = self._memory.is_approved(observation.steps[due.step])
+        asked = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
         result = await save_evidence(self._calls, asked, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
         elif isinstance(due, TakeStep):
-            await self._go_on_after(self._admitted(due, seen), ActResult.held(result))
+            await self._go_on_after(self._admitted(due, observation), ActResult.held(result))
         else:
-            self._seen = seen.held_by(result)
+            self._seen = observation.held_by(result)
 
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
@@ -286,12 +286,12 @@ class Remediation:
         if self._seen is not None and self._seen.may_be_admitted and hold is not None:
             self._seen = self._seen.held_by(hold)
 
-    async def _clean_up(self, seen: Observation) -> None:
-        await self._do(tasks.clean_up(self._incident, self._memory, seen, self._requests))
-        if not is_answer(seen):
+    async def _clean_up(self, observation: Observation) -> None:
+        await self._do(tasks.clean_up(self._incident, self._memory, observation, self._requests))
+        if not is_answer(observation):
             self._seen = None
         elif self._memory.clean_up_at is None:
-            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False, "order": None})
+            self._seen = observation.model_copy(update={"requests": (), "is_confirmed": False, "order": None})
 
     async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
         result = await task.done(self._calls)

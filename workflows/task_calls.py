@@ -80,12 +80,12 @@ class TaskCall(Generic[Result]):
 def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]) -> TaskCall[AnnotateResult]:
     """The maintenance task that writes annotations on requests."""
     tried = {patch.subject: str(patch) for patch in patches}
-    asked = AnnotateInput(incident=incident, patches=patches)
+    request = AnnotateInput(incident=incident, patches=patches)
     remember = partial(_annotated, patches)
     return TaskCall(
         task=MaintenanceTask.ANNOTATE,
         contract=ANNOTATE,
-        asked=asked,
+        asked=request,
         tried=tried,
         summary=call_summaries.annotation(patches),
         unknown=AnnotateResult(),
@@ -97,13 +97,13 @@ def _annotated(
     patches: tuple[AnnotationPatch, ...], memory: Memory, result: AnnotateResult, _: datetime
 ) -> Memory:
     failed_for = {failure.subject for failure in result.failures}
-    return memory.having_annotated(tuple(one for one in patches if one.subject not in failed_for))
+    return memory.having_annotated(tuple(patch for patch in patches if patch.subject not in failed_for))
 
 
 def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult]:
     """The maintenance task that renews the Lease of the target, and the control-plane lock with it."""
     lease = memory.lease
-    asked = RenewInput(
+    request = RenewInput(
         incident=incident,
         duration_seconds=lease.duration_seconds,
         is_of_control_plane=lease.is_of_control_plane,
@@ -112,9 +112,9 @@ def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult
     return TaskCall(
         task=MaintenanceTask.RENEW,
         contract=RENEW,
-        asked=asked,
+        asked=request,
         tried=tried,
-        summary=call_summaries.renewal(asked),
+        summary=call_summaries.renewal(request),
         unknown=RenewResult(),
         remember=_renewed,
     )
@@ -146,7 +146,7 @@ def clean_up(
     asked = CleanUpInput(
         incident=incident,
         requests=memory.requests,
-        doubtful=tuple(one.uid for one in memory.requests if one.uid not in visible),
+        doubtful=tuple(request.uid for request in memory.requests if request.uid not in visible),
         is_of_control_plane=memory.may_hold_control_plane_lock,
         is_confirmed=observation.is_confirmed,
         order=None if memory.is_shadow else observation.order,
@@ -155,7 +155,7 @@ def clean_up(
 
 
 def _cleaned_up(
-    asked: CleanUpInput,
+    request: CleanUpInput,
     before: tuple[RequestSnapshot, ...],
     memory: Memory,
     result: CleanUpResult,
@@ -164,27 +164,27 @@ def _cleaned_up(
     failed_for = {failure.subject for failure in result.failures}
     left = LeftBehind(
         hanging=result.remaining,
-        failed=tuple(one for one in asked.requests if TaskSubject.of_request(one.uid) in failed_for),
+        failed=tuple(one for one in request.requests if TaskSubject.of_request(one.uid) in failed_for),
         has_lease=result.has_lease and memory.lease.may_be_held,
     )
     return memory.having_cleaned_up(left, before, now)
 
 
 def _cleaning(
-    asked: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
+    request: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
 ) -> TaskCall[CleanUpResult]:
-    tried = {TaskSubject.of_request(one.uid): deleting(one) for one in asked.requests}
-    tried[OF_LEASE] = releasing_lease(asked.incident.target)
-    if asked.is_confirmed:
-        tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)
-    if asked.order is not None:
-        tried[OF_ORDER] = removing_order(asked.incident.target)
+    tried = {TaskSubject.of_request(one.uid): deleting(one) for one in request.requests}
+    tried[OF_LEASE] = releasing_lease(request.incident.target)
+    if request.is_confirmed:
+        tried[OF_CONFIRMATION] = removing_confirmation(request.incident.target)
+    if request.order is not None:
+        tried[OF_ORDER] = removing_order(request.incident.target)
     return TaskCall(
         task=MaintenanceTask.CLEAN_UP,
         contract=CLEAN_UP,
-        asked=asked,
+        asked=request,
         tried=tried,
-        summary=call_summaries.clean_up(asked),
+        summary=call_summaries.clean_up(request),
         unknown=CleanUpResult(has_lease=True),
         remember=remember,
     )

@@ -77,7 +77,7 @@ class WritePausesResult(Frozen):
     def unanswered(cls, patches: Iterable[PausePatch], why: str) -> Self:
         """The result if no worker answered in time: it is unknown which patches were written."""
         failed = WriteOutcome.FAILED
-        return cls(answers=tuple(PauseAnswer(uid=one.uid, outcome=failed, why=why) for one in patches))
+        return cls(answers=tuple(PauseAnswer(uid=patch.uid, outcome=failed, why=why) for patch in patches))
 
 
 class PauseOrder(StandingOrder):

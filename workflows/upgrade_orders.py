@@ -50,36 +50,36 @@ def ordered(memory: PauseMemory, order: Order, now: datetime) -> PauseMemory:
     return memory.having_been_ordered(record)
 
 
-def knows_checks(seen: UpgradeObservation | None) -> bool:
+def knows_checks(observation: UpgradeObservation | None) -> bool:
     """True if the checks are known, so that a name can be resolved."""
-    return seen is not None and (not seen.unread or bool(seen.checks))
+    return observation is not None and (not observation.unread or bool(observation.checks))
 
 
-def refuse_senseless(order: Order, seen: UpgradeObservation | None) -> None:
+def refuse_senseless(order: Order, observation: UpgradeObservation | None) -> None:
     """Refuse an order that could never be obeyed, as far as the checks are known.
 
     Raises:
         ApplicationError: as `exact`.
 
     """
-    if knows_checks(seen):
-        exact(order, seen)
+    if knows_checks(observation):
+        exact(order, observation)
 
 
-def exact(order: Order, seen: UpgradeObservation | None) -> Order:
+def exact(order: Order, observation: UpgradeObservation | None) -> Order:
     """The order with the full name of its check.
 
     Raises:
         ApplicationError: it could never be obeyed, or the check is ambiguous or unknown.
 
     """
-    if seen is not None:
-        _refuse_needless(order, seen)
+    if observation is not None:
+        _refuse_needless(order, observation)
     if not order.check:
         return order
-    if seen is None:
+    if observation is None:
         raise ApplicationError("no detector has listed the checks yet", type=CHECKS_UNREAD)
-    check = _meant(order.check, seen)
+    check = _meant(order.check, observation)
     if isinstance(order, UnpauseOrder) and check.is_paused and not check.is_marked:
         raise ApplicationError(
             f"{check.reference} was paused by another user or tool, which must unpause it", type=NOT_OURS
@@ -87,29 +87,29 @@ def exact(order: Order, seen: UpgradeObservation | None) -> Order:
     return order.model_copy(update={"check": str(check.reference)})
 
 
-def _refuse_needless(order: Order, seen: UpgradeObservation) -> None:
-    if seen.is_turned_off:
+def _refuse_needless(order: Order, observation: UpgradeObservation) -> None:
+    if observation.is_turned_off:
         raise ApplicationError(TURNED_OFF, type=OFF)
-    if isinstance(order, PauseOrder) and order.for_seconds is None and seen.is_over:
+    if isinstance(order, PauseOrder) and order.for_seconds is None and observation.is_over:
         raise ApplicationError("no upgrade is under way, so a pause needs a time", type=NO_UPGRADE)
 
 
-def _meant(name: str, seen: UpgradeObservation) -> PausableCheck:
-    found = [one for one in seen.checks if is_named(one.reference, name)]
-    found = found or [one for one in seen.checks if one.reference.name == name]
+def _meant(name: str, observation: UpgradeObservation) -> PausableCheck:
+    found = [check for check in observation.checks if is_named(check.reference, name)]
+    found = found or [check for check in observation.checks if check.reference.name == name]
     if len(found) == 1:
         return found[0]
     if found:
         raise ApplicationError(f"{name!r} is ambiguous: {_names(found)}", type=AMBIGUOUS_CHECK)
-    if seen.unread:
-        raise ApplicationError(f"the checks cannot all be read: {seen.unread}", type=CHECKS_UNREAD)
+    if observation.unread:
+        raise ApplicationError(f"the checks cannot all be read: {observation.unread}", type=CHECKS_UNREAD)
     raise ApplicationError(
-        f"there is no check {name!r} among those that upgrades pause: {_names(seen.checks)}",
+        f"there is no check {name!r} among those that upgrades pause: {_names(observation.checks)}",
         type=UNKNOWN_CHECK,
     )
 
 
 def _names(checks: Iterable[PausableCheck]) -> str:
-    names = sorted(str(one.reference) for one in checks)
+    names = sorted(str(check.reference) for check in checks)
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"

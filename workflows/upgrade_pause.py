@@ -211,15 +211,15 @@ class UpgradePause:
     async def _look(self) -> Pass:
         """The next pass, by a new observation; the question reports the handled checks."""
         while True:
-            asked = self._questions.question(*self._known_by_now())
+            question = self._questions.question(*self._known_by_now())
             answer = await self._calls.call(
                 OBSERVE_UPGRADE,
-                asked,
+                question,
                 UpgradeObservation,
                 summary=self._question,
                 task_queue=detector_queue(self._cluster),
             )
-            self._questions.take(asked, answer)
+            self._questions.take(question, answer)
             if not answer.has_more:
                 break
         self._loaded_events = self._loaded_events or workflow.info().get_current_history_length()
@@ -245,12 +245,12 @@ class UpgradePause:
 
     async def _write(self, passed: Pass) -> None:
         seen_at = self._seen.seen_at if self._seen else None
-        asked = WritePausesInput(cluster=self._cluster, patches=passed.patches, seen_at=seen_at)
+        request = WritePausesInput(cluster=self._cluster, patches=passed.patches, seen_at=seen_at)
         first, others = passed.patches[0], len(passed.patches) - 1
         more = f"and {others} more" if others else ""
         summary = Brief(first.action.lower(), str(first.reference), more)
         try:
-            result = await self._calls.call(WRITE_PAUSES, asked, WritePausesResult, summary=summary)
+            result = await self._calls.call(WRITE_PAUSES, request, WritePausesResult, summary=summary)
         except ActivityError as error:
             result = WritePausesResult.unanswered(passed.patches, in_words(error))
         written = having_written(passed, result.answers, workflow.now(), workflow.random().random())
@@ -265,7 +265,7 @@ class UpgradePause:
             one for one in self._memory.handled if one.how is CheckPauseState.PAUSED and not one.is_deleted
         )
         for first in range(0, max(len(paused), 1), MOST_PATCHES):
-            asked = WarnOfLongUpgradeInput(
+            request = WarnOfLongUpgradeInput(
                 cluster=self._cluster,
                 since=began,
                 message=message,
@@ -274,7 +274,7 @@ class UpgradePause:
             )
             with contextlib.suppress(ActivityError):
                 await self._calls.call(
-                    WARN_OF_LONG_UPGRADE, asked, WarnOfLongUpgradeResult, summary="the upgrade takes long"
+                    WARN_OF_LONG_UPGRADE, request, WarnOfLongUpgradeResult, summary="the upgrade takes long"
                 )
         self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
 
@@ -314,13 +314,15 @@ class UpgradePause:
 
     def _concluded(self, passed: Pass) -> UpgradePauseResult:
         memory = self._memory
-        told = sorted(memory.handled, key=lambda one: one.how is CheckPauseState.UNPAUSED and not one.reason)
+        checks = sorted(
+            memory.handled, key=lambda one: one.how is CheckPauseState.UNPAUSED and not one.reason
+        )
         return UpgradePauseResult(
             reason=passed.details,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             started=self._began,
             ended=workflow.now(),
-            checks=tuple(told[:MOST_IN_RESULT]),
-            left_out=len(told[MOST_IN_RESULT:]) + memory.forgotten,
+            checks=tuple(checks[:MOST_IN_RESULT]),
+            left_out=len(checks[MOST_IN_RESULT:]) + memory.forgotten,
             orders=memory.orders,
         )

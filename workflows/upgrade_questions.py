@@ -33,11 +33,11 @@ class UpgradeQuestions:
         handled = frozenset(settled)
         unsettled = self._told - handled
         is_anew = transitions != self._told_of or len(unsettled) > MOST_UIDS
-        told = handled if is_anew else handled - self._told
+        handled_now = handled if is_anew else handled - self._told
         return ObserveUpgradeInput(
             cluster=self._cluster,
             transitions=transitions,
-            handled=tuple(sorted(told))[:MOST_UIDS],
+            handled=tuple(sorted(handled_now))[:MOST_UIDS],
             unsettled=() if is_anew else tuple(sorted(unsettled)),
             is_anew=is_anew,
             session=self._session,
@@ -49,7 +49,7 @@ class UpgradeQuestions:
         """True if the detector must get another question before the workflow rests."""
         return (self._told_of, self._told) != (transitions, frozenset(settled))
 
-    def take(self, asked: ObserveUpgradeInput, answer: UpgradeObservation) -> None:
+    def take(self, question: ObserveUpgradeInput, answer: UpgradeObservation) -> None:
         """Add the checks of an answer, and record what its question reported."""
         if answer.is_whole:
             self._checks = {}
@@ -57,17 +57,17 @@ class UpgradeQuestions:
             self._checks.pop(uid, None)
         self._checks |= {check.uid: check for check in answer.checks}
         self._session, self._revision = answer.session, answer.revision
-        self._told, self._told_of = self._told_by(asked, answer)
+        self._told, self._told_of = self._told_by(question, answer)
 
     def _told_by(
-        self, asked: ObserveUpgradeInput, answer: UpgradeObservation
+        self, question: ObserveUpgradeInput, answer: UpgradeObservation
     ) -> tuple[frozenset[str], tuple[datetime, ...] | None]:
         """The handled checks that the detector knows; a new session knows none from before."""
-        if asked.is_anew:
-            return frozenset(asked.handled), asked.transitions
-        if answer.session != asked.session:
+        if question.is_anew:
+            return frozenset(question.handled), question.transitions
+        if answer.session != question.session:
             return frozenset(), None
-        return self._told.difference(asked.unsettled).union(asked.handled), asked.transitions
+        return self._told.difference(question.unsettled).union(question.handled), question.transitions
 
     def observed(self, answer: UpgradeObservation) -> UpgradeObservation:
         """The answer with the checks of all answers."""

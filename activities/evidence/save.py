@@ -101,7 +101,7 @@ class SaveEvidenceActivity:
 
 def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:
     incident = evidence.incident
-    told = {
+    facts = {
         "takenAt": stamp(filing.at),
         "workflow": incident.workflow_id,
         "run": evidence.first_run_id,
@@ -115,7 +115,7 @@ def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str,
         "nextStep": evidence.step.order_for(incident.target),
         "shadow": "the step is recorded, and not taken" if evidence.is_shadow else "",
     }
-    return {key: text(value, _LONGEST_FACT) for key, value in told.items() if value}
+    return {key: text(value, _LONGEST_FACT) for key, value in facts.items() if value}
 
 
 def _not_saved(evidence: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:

@@ -211,7 +211,7 @@ class ClusterExamination:
         return [*missed, *watch.findings(is_kept_off=is_kept_off)]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
-        shadows = [self._is_in_shadow(one.check) for one in self._checks if one.kind is kind]
+        shadows = [self._is_in_shadow(check.check) for check in self._checks if check.kind is kind]
         if shadows and all(shadows):
             return []  # in shadow, the operator is expected to run
         leases = await self._leases_named(kind.operator_lease)
@@ -326,7 +326,7 @@ class ClusterExamination:
 
     def _readable(self, kind: CheckKind) -> list[HealthCheck]:
         """The checks of this kind that can be parsed."""
-        checks = [read(kind, one.body) for one in self._checks if one.kind is kind]
+        checks = [read(kind, check.body) for check in self._checks if check.kind is kind]
         return [check for check in checks if not isinstance(check, InvalidCheckError)]
 
     async def _leases_named(self, name: str) -> Sequence[LeaseRecord]:

@@ -94,7 +94,7 @@ async def _remediators(
     """Each served kind of template that checks name, with the kind of its requests."""
     found: list[tuple[Resource, Resource]] = []
     steps = (step.template for check in checks for step in check.steps)
-    for template in {(one.api_version, one.kind): one for one in steps}.values():
+    for template in {(step.api_version, step.kind): step for step in steps}.values():
         with suppress(KindUnknown):  # the check's own finding reports it
             templates = await discovery.resource(template.api_version, template.kind)
             requests = await discovery.resource(template.api_version, template.request_kind)

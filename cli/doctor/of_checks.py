@@ -80,7 +80,7 @@ def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
 
 def shadow_findings(kind: CheckKind, checks: Iterable[StoredCheck]) -> list[Finding]:
     """A note that Paramedic writes nothing for these checks, which are in shadow."""
-    names = [name_of(kind, one.metadata.namespace, one.metadata.name) for one in checks]
+    names = [name_of(kind, check.metadata.namespace, check.metadata.name) for check in checks]
     if not names:
         return []
     first = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
@@ -99,10 +99,10 @@ def _ailing(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Findi
     """Failures in its conditions; for an invalid check they are redundant, or out of date."""
     conditions = (stored.get("status") or {}).get("conditions") or ()
     return [
-        _shown(name, sign, one)
-        for one in conditions
+        _shown(name, sign, condition)
+        for condition in conditions
         for sign in kind.failing_conditions
-        if sign.is_shown_by(one)
+        if sign.is_shown_by(condition)
     ]
 
 

@@ -36,7 +36,7 @@ class _WrittenLease(FrozenObject):
     @property
     def written(self) -> datetime | None:
         """The time of the detector's last write, by the API server's clock."""
-        times = [one.time for one in self.metadata.managed_fields if one.manager == DETECTOR]
+        times = [field.time for field in self.metadata.managed_fields if field.manager == DETECTOR]
         return max((time for time in times if time is not None), default=None)
 
 

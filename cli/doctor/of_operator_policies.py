@@ -79,26 +79,30 @@ class PoliciesInForce:
 
     @classmethod
     def of(cls, policies: Iterable[Object], bindings: Iterable[Object]) -> "PoliciesInForce":
-        bound = [_Binding.model_validate(one).spec for one in bindings]
+        bound = [_Binding.model_validate(binding).spec for binding in bindings]
         denied = {one.policy_name for one in bound if "Deny" in one.validation_actions}
-        read = (_Policy.model_validate(one) for one in policies)
+        read = (_Policy.model_validate(policy) for policy in policies)
         return cls(tuple(one for one in read if one.metadata.name in denied))
 
     def missing(self, wanted: OperatorPolicies) -> list[str]:
         """The names of wanted policies that are not in force."""
-        known = {one.metadata.name for one in self.policies}
+        known = {policy.metadata.name for policy in self.policies}
         return [name for name in wanted.names if name not in known]
 
     def service_accounts(self, wanted: OperatorPolicies) -> frozenset[tuple[str, str]]:
         """The ServiceAccounts that the wanted policies restrict."""
-        named = (one.service_accounts for one in self.policies if one.metadata.name in wanted.names)
+        named = (policy.service_accounts for policy in self.policies if policy.metadata.name in wanted.names)
         return frozenset().union(*named)
 
     def unnamed(self, wanted: OperatorPolicies, requests: Iterable[Resource]) -> list[Resource]:
         """The kinds of requests that no policy refuses to these ServiceAccounts."""
         whom = self.service_accounts(wanted)
-        of_them = [one for one in self.policies if one.service_accounts & whom]
-        return [one for one in requests if not any(policy.refuses_creation_of(one) for policy in of_them)]
+        of_them = [policy for policy in self.policies if policy.service_accounts & whom]
+        return [
+            request
+            for request in requests
+            if not any(policy.refuses_creation_of(request) for policy in of_them)
+        ]
 
 
 def keeps_off(kind: CheckKind, found: PoliciesInForce) -> bool:

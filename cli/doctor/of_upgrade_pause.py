@@ -76,4 +76,4 @@ async def _count(
         listed = await list_all(connection.transport, path, STORED_CHECKS, (), Paging())
     except KindUnknown:
         return 0
-    return sum(not is_in_shadow(one) for one in listed.records)
+    return sum(not is_in_shadow(record) for record in listed.records)

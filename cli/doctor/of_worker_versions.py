@@ -21,8 +21,8 @@ ROLL_OUT = "docs/rolling-out.md#worker-versions"
 def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:
     """Findings about the pollers; `start` is the advice how to start a worker."""
     builds = {build for _, build in pollers.builds}
-    versions = sorted((one for one in builds if one.deployment), key=str)
-    unversioned = sorted((one for one in builds if not one.deployment), key=str)
+    versions = sorted((build for build in builds if build.deployment), key=str)
+    unversioned = sorted((build for build in builds if not build.deployment), key=str)
     if not builds:
         yield problem("NoWorker", f"no worker polls the task queue {queue}", start)
     elif not pollers.serving:

@@ -66,7 +66,7 @@ async def workload_findings(
     connections: ClusterConnections, clusters: Iterable[KubeconfigSecret], patience: timedelta = PATIENCE
 ) -> list[Finding]:
     """The findings about all these clusters, which are examined concurrently."""
-    found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
+    found = await asyncio.gather(*(_examine(connections, cluster, patience) for cluster in clusters))
     return [finding for of_one in found for finding in of_one]
 
 

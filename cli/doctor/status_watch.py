@@ -109,4 +109,4 @@ class StatusWatch:
         return key
 
     def _is_found(self, key: Key) -> bool:
-        return any(not one.is_over for one in self._writers[key].others(self._ours, self._now))
+        return any(not other.is_over for other in self._writers[key].others(self._ours, self._now))

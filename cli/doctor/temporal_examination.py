@@ -216,7 +216,9 @@ async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
     while len(found) < MOST_VERSIONS:
         others = "".join(f" AND {_VERSION.name} != {quoted(str(one))}" for one in found)
         query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
-        listed = [one async for one in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)]
+        listed = [
+            workflow async for workflow in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)
+        ]
         version = listed[0].typed_search_attributes.get(_VERSION) if listed else None
         if not version:
             break

@@ -32,6 +32,7 @@ async def _open(context: typer.Context) -> list[IncidentReference]:
 def completions(incidents: Iterable[IncidentReference], incomplete: str) -> list[str]:
     """Names of targets; names of check and target once a slash is typed."""
     names = {
-        f"{one.check.name}/{one.target.name}" if "/" in incomplete else one.target.name for one in incidents
+        f"{incident.check.name}/{incident.target.name}" if "/" in incomplete else incident.target.name
+        for incident in incidents
     }
     return sorted(name for name in names if name.startswith(incomplete))

@@ -62,7 +62,7 @@ def _is_name(text: str, longest: int) -> bool:
 
 def _is_kind(text: str) -> bool:
     kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
-    return any(text.casefold() in kind_names(kind_name(one.group_kind)) for one in kinds)
+    return any(text.casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds)
 
 
 def single_incident(name: str, found: Sequence[IncidentSummary], description: str) -> IncidentSummary:

@@ -38,7 +38,9 @@ class PossibleOrders:
     @property
     def commands(self) -> list[str]:
         steps = [
-            f"{self._command(spec)} --step {shlex.quote(one)}" for spec, steps in self._steps for one in steps
+            f"{self._command(spec)} --step {shlex.quote(step)}"
+            for spec, steps in self._steps
+            for step in steps
         ]
         return [*map(self._completed, self.offered), *steps]
 

@@ -97,7 +97,7 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
 
     hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
     whole = signature(run)
-    options = [one for one in whole.parameters.values() if one.name not in hidden]
+    options = [parameter for parameter in whole.parameters.values() if parameter.name not in hidden]
     run.__name__, run.__doc__ = spec.name, spec.help
     run.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
     return run

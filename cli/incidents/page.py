@@ -89,7 +89,7 @@ def retries(state: State) -> Iterator[Retry]:
             since=failing.since,
             next_try=failing.next_act,
         )
-    for note in sorted(state.memory.notes, key=lambda one: one.next_try):
+    for note in sorted(state.memory.notes, key=lambda note: note.next_try):
         yield Retry(
             what=note.what, why=note.reason, failures=note.failures, since=note.since, next_try=note.next_try
         )
@@ -144,7 +144,7 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     yield "Cluster", incident.cluster
     yield "Phase", phase_text(summary.phase, is_held=summary.is_held)
     yield "Details", summary.details
-    if ordered := [one for one in summary.orders if one.order == REMEDIATE]:
+    if ordered := [order for order in summary.orders if order.order == REMEDIATE]:
         yield "Ordered", _ordered(ordered[-1], now)
     yield "Started", ago(summary.started, now)
     if summary.closed is not None:

@@ -69,14 +69,14 @@ async def read_page(client: Client, summary: IncidentSummary, *, name: str, comm
     """The page of one incident; `name` and `command` begin the commands that it proposes.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal cannot be queried.
 
     """
-    asked = await StateQueries(client).one(summary)
-    story = await read_story(client, asked.incident.workflow_id, asked.run_id)
+    queried = await StateQueries(client).one(summary)
+    story = await read_story(client, queried.incident.workflow_id, queried.run_id)
     return IncidentPage(
-        summary=asked,
-        story=tuple(with_refusals(story.episodes, asked.orders)),
+        summary=queried,
+        story=tuple(with_refusals(story.episodes, queried.orders)),
         lacks_beginning=story.lacks_beginning,
         ui_link="",
         now=datetime.now(UTC),

@@ -116,17 +116,17 @@ def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) ->
     """The episodes, with the refusals and orders that no event has: an answer of the detector had them."""
     refusals = [
         Episode(
-            when=one.decided,
-            what=one.order,
-            words=f"refused{f', step {one.step}' if one.step else ''}: {one.refused}",
+            when=order.decided,
+            what=order.order,
+            words=f"refused{f', step {order.step}' if order.step else ''}: {order.refused}",
         )
-        for one in orders
-        if one.decided and one.refused and episodes and one.decided >= episodes[0].when
+        for order in orders
+        if order.decided and order.refused and episodes and order.decided >= episodes[0].when
     ]
     given = [
-        Episode(when=one.given, what=one.order, words=_of_the_target(one))
-        for one in orders
-        if one.order not in ORDERS
+        Episode(when=order.given, what=order.order, words=_of_the_target(order))
+        for order in orders
+        if order.order not in ORDERS
     ]
     return sorted([*given, *episodes, *refusals], key=lambda one: one.when)
 
@@ -160,8 +160,8 @@ async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> History
 def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
     """The episodes of these events, with repetitions merged."""
     words = EpisodeWords(decode)
-    told = (_episode(event, decode, words) for event in events)
-    return together(episode for episode in told if episode is not None)
+    episodes = (_episode(event, decode, words) for event in events)
+    return together(episode for episode in episodes if episode is not None)
 
 
 def together(episodes: Iterable[Episode]) -> list[Episode]:
@@ -184,8 +184,8 @@ def _episode(event: HistoryEvent, decode: PayloadConverter, words: EpisodeWords)
             return Episode(when=when, what=STARTED, words="")
         case EventType.EVENT_TYPE_TIMER_STARTED:
             waited = WaitSummary.parsed(summary)
-            said = words.of_wait(waited.words)
-            return Episode(when=when, what=waited.phase, words=said) if summary else None
+            waiting = words.of_wait(waited.words)
+            return Episode(when=when, what=waited.phase, words=waiting) if summary else None
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             if name not in _PHASES:
@@ -318,10 +318,10 @@ def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
 
 
 def _words(failure: Failure) -> str:
-    said = [failure]
-    while said[-1].HasField("cause"):
-        said.append(said[-1].cause)
-    words = "; caused by ".join(_exception(one) for one in said)
+    chain = [failure]
+    while chain[-1].HasField("cause"):
+        chain.append(chain[-1].cause)
+    words = "; caused by ".join(_exception(one) for one in chain)
     return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
 
 

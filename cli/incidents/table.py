@@ -91,7 +91,9 @@ def headline(summaries: Sequence[IncidentSummary]) -> str:
     phases = dict.fromkeys((*Phase, *filter(None, counted), None))
     parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
     stopped = dict.fromkeys(
-        f"; {one.incident.cluster} is {' '.join(one.stopped.split())}" for one in summaries if one.stopped
+        f"; {summary.incident.cluster} is {' '.join(summary.stopped.split())}"
+        for summary in summaries
+        if summary.stopped
     )
     return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}{''.join(stopped)}"
 

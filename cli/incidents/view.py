@@ -169,7 +169,7 @@ class IncidentView(IncidentRunView):
             goes_on_with=transition.what if transition else None,
             standing=tuple(OrderView.of(one, now) for one in memory.standing),
             requests=_requests(state) if state else (),
-            retries=tuple(RetryView.of(one, now) for one in retries(state)) if state else (),
+            retries=tuple(RetryView.of(retry, now) for retry in retries(state)) if state else (),
         )
 
 
@@ -219,6 +219,6 @@ class PageView(IncidentView):
             history=tuple(map(EpisodeView.of, page.story)),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),
-            orders=tuple(OrderView.of(one, page.now) for one in page.summary.orders),
+            orders=tuple(OrderView.of(order, page.now) for order in page.summary.orders),
             possible_orders=tuple(page.orders.commands) if page.orders else (),
         )

@@ -48,13 +48,13 @@ async def look(client: Client, wanted: Wanted) -> IncidentList:
     """Read the wanted incidents.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal cannot be queried.
 
     """
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
-    asked = await StateQueries(client).all([*found, *closed[: wanted.closed]])
-    shown = list(filter(wanted.shows, asked))
+    queried = await StateQueries(client).all([*found, *closed[: wanted.closed]])
+    shown = list(filter(wanted.shows, queried))
     nothing = "" if shown else await _nothing(client, wanted.filter)
     return IncidentList(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
 

@@ -52,11 +52,11 @@ class OutcomesView(Frozen):
 
     @classmethod
     def of(cls, summaries: Sequence[IncidentSummary], since: datetime) -> Self:
-        counted = Counter(str(one.outcome or "Unknown") for one in summaries)
+        counted = Counter(str(summary.outcome or "Unknown") for summary in summaries)
         times = [
-            one.lasted(one.started).total_seconds()
-            for one in summaries
-            if one.outcome is Outcome.REMEDIATED and one.closed is not None
+            summary.lasted(summary.started).total_seconds()
+            for summary in summaries
+            if summary.outcome is Outcome.REMEDIATED and summary.closed is not None
         ]
         return cls(
             since=since,

@@ -35,13 +35,14 @@ def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
     yield "Decision", _decision(view, now)
     yield from _also("Also held", view.holds[1:])
     yield "Verdict", _verdict(view, now)
-    yield from _labelled("Conditions", [_condition(one, now) for one in view.conditions])
+    yield from _labelled("Conditions", [_condition(condition, now) for condition in view.conditions])
     yield "Threshold", view.threshold.words if view.threshold else "unknown"
     yield from _labelled(
-        "Limits", [f"{one.limits}, by {one.chosen_by}; {one.in_flight} in flight" for one in view.limits]
+        "Limits",
+        [f"{limit.limits}, by {limit.chosen_by}; {limit.in_flight} in flight" for limit in view.limits],
     )
     yield "Windows", view.maintenance_windows
-    yield from _labelled("Lease", [_holder(one, now) for one in view.leases] or ["free"])
+    yield from _labelled("Lease", [_holder(lease, now) for lease in view.leases] or ["free"])
     yield "Back-off", view.back_off
     yield from _labelled("Steps", view.steps or ["none"])
     yield from _labelled("Requests", view.requests)

@@ -142,12 +142,13 @@ class ExplanationView(Frozen):
             conditions=tuple(map(ConditionView.of, found.conditions)),
             threshold=ThresholdView.of(found.allowance) if found.allowance else None,
             limits=tuple(
-                LimitsView(limits=one.limits, chosen_by=one.chosen_by, in_flight=one.in_flight)
-                for one in found.limits
+                LimitsView(limits=limit.limits, chosen_by=limit.chosen_by, in_flight=limit.in_flight)
+                for limit in found.limits
             ),
             maintenance_windows=_windows(found),
             leases=tuple(
-                HolderView(lease=one.lease, holder=one.identity, until=one.until) for one in found.holders
+                HolderView(lease=holder.lease, holder=holder.identity, until=holder.until)
+                for holder in found.holders
             ),
             back_off=_back_off(found.back_off),
             steps=tuple(_step(found)),

@@ -76,7 +76,7 @@ def _check(content: Mapping[str, Any]) -> SimulatedCheck:
     group = str(content.get("apiVersion", "")).rpartition("/")[0]
     kind = CHECK_KINDS.get(GroupKind(group, str(content["kind"])))
     if kind is None:
-        known = ", ".join(f"{one.kind} of {one.group}" for one in CHECK_KINDS.values())
+        known = ", ".join(f"{kind.kind} of {kind.group}" for kind in CHECK_KINDS.values())
         found = f"{content['kind']} of {group or 'no group'}"
         raise UsageError(f"kind: must be a ConfigMap with the policy, or {known} (found {found})")
     metadata = _mapping(content, "metadata")

@@ -56,7 +56,7 @@ def _words(decision: DecisionView | None) -> str:
 
 
 def _held(replay: ReplayView) -> Iterator[str]:
-    held = [one for one in replay.incidents if one.held_by]
+    held = [incident for incident in replay.incidents if incident.held_by]
     for one in held[:MOST_HELD]:
         began = one.would_be_remediated_at
         until = ", until it ended" if one.ended_at else ", and still is"

@@ -58,9 +58,9 @@ class ReplayView(Frozen):
     @property
     def words(self) -> str:
         """How many incidents would have been remediated, held, or neither."""
-        held = [one for one in self.incidents if one.held_by]
+        held = [incident for incident in self.incidents if incident.held_by]
         never = [one for one in held if one.would_be_remediated_at is None]
-        remediated = [one for one in self.incidents if one.would_be_remediated_at is not None]
+        remediated = [incident for incident in self.incidents if incident.would_be_remediated_at is not None]
         recovered = len(self.incidents) - len(remediated) - len(never)
         return (
             f"{len(self.incidents)} incidents since {self.since:%Y-%m-%d %H:%M:%SZ}: "
@@ -89,6 +89,6 @@ def changed(
     now: Sequence[DecisionView], simulated: Sequence[DecisionView]
 ) -> Iterable[tuple[str, DecisionView | None, DecisionView | None]]:
     """Each target with its decision now and under the simulation; None: there is no decision."""
-    before, after = ({one.target: one for one in views} for views in (now, simulated))
+    before, after = ({view.target: view for view in views} for views in (now, simulated))
     for target in sorted(before.keys() | after.keys()):
         yield target, before.get(target), after.get(target)

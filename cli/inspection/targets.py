@@ -56,4 +56,4 @@ def _exists(inspection: Inspection, name: str) -> bool:
     state = inspection.cluster_state
     places = {place_of(reference) for reference in state.checks}
     nodes = (one for place in {*places, NODES} for one in state.targets.at(place).values())
-    return any(_is_of_node(name, one) or one.metadata.name == name.rpartition("/")[2] for one in nodes)
+    return any(_is_of_node(name, node) or node.metadata.name == name.rpartition("/")[2] for node in nodes)

@@ -196,12 +196,12 @@ class RetiredCluster:
         # Each definition has up to 1 MB of schema, and most are of no interest here.
         found = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_named_as_request)
         definitions = [one["spec"] for one in found]
-        kinds = {(one["group"], one["names"]["kind"]) for one in definitions}
+        kinds = {(definition["group"], definition["names"]["kind"]) for definition in definitions}
         return [
-            _resource(one)
-            for one in definitions
-            if one["names"]["kind"].endswith(_REQUEST)
-            and (one["group"], f"{one['names']['kind']}{_TEMPLATE}") in kinds
+            _resource(definition)
+            for definition in definitions
+            if definition["names"]["kind"].endswith(_REQUEST)
+            and (definition["group"], f"{definition['names']['kind']}{_TEMPLATE}") in kinds
         ]
 
     async def _markable(self) -> list[tuple[CheckKind, Stored]]:

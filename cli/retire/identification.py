@@ -98,11 +98,11 @@ def refuse_other_place(
 
     """
     for found in traces[identity].installed:
-        said = found.installation
+        installation = found.installation
         for variable, given, stored in (
             ("PARAMEDIC_NAMESPACE", settings.namespace, found.namespace),
-            ("PARAMEDIC_LEASE_NAMESPACE", settings.lease_namespace, said.lease_namespace),
-            ("TEMPORAL_NAMESPACE", temporal, said.temporal_namespace),
+            ("PARAMEDIC_LEASE_NAMESPACE", settings.lease_namespace, installation.lease_namespace),
+            ("TEMPORAL_NAMESPACE", temporal, installation.temporal_namespace),
         ):
             if given and stored and given != stored:
                 raise NotFoundError(

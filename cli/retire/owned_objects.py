@@ -119,7 +119,9 @@ class OwnedObject:
 
 def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject, ...]:
     """All objects of ours, and the marks that stay for their owners."""
-    owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, ownership))]
+    owned = [
+        (request, incident) for request in snapshot.requests if (incident := _incident_of(request, ownership))
+    ]
     ours = [(one, incident) for one, incident in owned if incident.cluster == ownership.cluster]
     of_others = [incident for _, incident in owned if incident.cluster != ownership.cluster]
     incidents = frozenset(incident for _, incident in ours)
@@ -136,7 +138,7 @@ def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject
 def running_detectors(leases: Iterable[Object], now: datetime) -> tuple[str, ...]:
     """The detectors that lead or stand by, by the Leases in the namespace of our processes."""
     records = [LeaseRecord.read(body) for body in leases if _is_of_detector(body)]
-    return tuple(one.spec.holder_identity or "" for one in records if holder_is_valid(one, now))
+    return tuple(record.spec.holder_identity or "" for record in records if holder_is_valid(record, now))
 
 
 def is_scaled_up(deployment: Object) -> bool:
@@ -219,8 +221,8 @@ def _leases(
 def _is_of_worker(lease: Object) -> bool:
     """True if our worker alone wrote it last; the API server records whole seconds."""
     entries = [ManagedFields.model_validate(one) for one in lease["metadata"].get("managedFields") or ()]
-    times = [one.time for one in entries if one.time is not None]
-    return {one.manager for one in entries if times and one.time == max(times)} == {WORKER}
+    times = [entry.time for entry in entries if entry.time is not None]
+    return {entry.manager for entry in entries if times and entry.time == max(times)} == {WORKER}
 
 
 def _sign(incident: IncidentReference) -> tuple[str, str]:
@@ -254,7 +256,7 @@ def _pauses(snapshot: Snapshot, ownership: Ownership) -> Iterator[OwnedObject]:
 
 def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
     own = list(filter(_is_of_detector, snapshot.own_leases))
-    others = {one.installation.cluster for one in named_by_leases(own)} - {cluster}
+    others = {lease.installation.cluster for lease in named_by_leases(own)} - {cluster}
     for body in own:
         if others:
             yield OwnedObject(

@@ -123,8 +123,8 @@ class ClusterWorkflows:
             " AND ExecutionStatus = 'Terminated'"
         )
         listed = [
-            await listed_incident(one)
-            async for one in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+            await listed_incident(workflow)
+            async for workflow in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
         return frozenset(one.as_named for one in listed if one.as_named is not None)
 

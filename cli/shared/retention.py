@@ -13,12 +13,12 @@ async def retention_of(client: Client) -> timedelta | None:
     """The retention of the namespace of this client; None if the namespace does not exist.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal cannot be request.
 
     """
-    asked = DescribeNamespaceRequest(namespace=client.namespace)
+    request = DescribeNamespaceRequest(namespace=client.namespace)
     try:
-        answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
+        answer = await client.workflow_service.describe_namespace(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None

@@ -72,7 +72,7 @@ async def resolve_cluster(client: Client, cluster: str) -> str:
     """
     called = [one for one in await known_clusters(client) if is_cluster_called(cluster, one)]
     candidates = called or ([cluster] if cluster else [])
-    polled = [one for one in candidates if await is_polled(client, worker_queue(one))]
+    polled = [candidate for candidate in candidates if await is_polled(client, worker_queue(candidate))]
     if len(polled) == 1:
         return polled[0]
     if polled:

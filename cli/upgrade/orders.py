@@ -155,7 +155,7 @@ def resolve_check(name: str, summary: UpgradeSummary) -> CheckReference:
         raise CommandError(f"{summary.workflow_id} cannot be asked: {summary.problem}; nothing was ordered")
     if state.observed is None:
         raise CommandError(f"{summary.workflow_id} does not know the checks yet: no detector has answered")
-    found = [one for one in summary.known_checks if is_called(name, one)]
+    found = [check for check in summary.known_checks if is_called(name, check)]
     if len(found) == 1:
         return found[0]
     if found:

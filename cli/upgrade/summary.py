@@ -54,12 +54,12 @@ class UpgradeSummary:
     def known_checks(self) -> tuple[CheckReference, ...]:
         """The checks that upgrades pause, as the detector observed them last."""
         seen = self.state.observed if self.state else None
-        return tuple(one.reference for one in seen.checks) if seen else ()
+        return tuple(check.reference for check in seen.checks) if seen else ()
 
     @property
     def standings(self) -> list[CheckStanding]:
         """The state of each check, sorted by its name."""
-        return sorted(self._standings(), key=lambda one: (str(one.check), one.uid))
+        return sorted(self._standings(), key=lambda standing: (str(standing.check), standing.uid))
 
     def _standings(self) -> Iterator[CheckStanding]:
         if self.state is None:

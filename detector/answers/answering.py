@@ -47,29 +47,29 @@ class Answering:
         self._is_leader = is_leader
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:
+    async def observe(self, question: ObserveInput) -> Observation:
         """Return the state of the target, and whether the incident may act, both from one moment."""
         if not self._is_leader():
             raise NotLeading("this detector is no longer the leader")
-        return self._answer(asked, activity.info().started_time)
+        return self._answer(question, activity.info().started_time)
 
-    def _answer(self, asked: ObserveInput, answered_at: datetime) -> Observation:
-        is_other = self._cluster_state.reported(asked.incident, asked.progress)
-        seen = self._observe(asked.incident)
+    def _answer(self, question: ObserveInput, answered_at: datetime) -> Observation:
+        is_other = self._cluster_state.reported(question.incident, question.progress)
+        seen = self._observe(question.incident)
         observation = by_temporals_clock(seen, answered_at).model_copy(update={"answered_at": answered_at})
-        with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id) as caught:
-            answer = self._dispatch.answer(asked.incident, observation, seen, asked.intent)
-            self._cluster_state.found(asked.incident, asked.found)
-            self._tell(asked, is_other=is_other)
+        with self._cluster_state.guard.item("notes of an answer", question.incident.workflow_id) as caught:
+            answer = self._dispatch.answer(question.incident, observation, seen, question.intent)
+            self._cluster_state.found(question.incident, question.found)
+            self._tell(question, is_other=is_other)
             return answer
         # Without its notes an admission would have no reservation, so the answer is a hold.
-        failed = _failed(asked.incident, self._cluster_state, caught.error)
+        failed = _failed(question.incident, self._cluster_state, caught.error)
         return failed.model_copy(update={"answered_at": answered_at})
 
-    def _tell(self, asked: ObserveInput, *, is_other: bool) -> None:
+    def _tell(self, question: ObserveInput, *, is_other: bool) -> None:
         """Report what people ordered and are asked; `is_other`: status and Events show another hold now."""
-        handlers, incident = self._cluster_state.event_handlers, asked.incident
-        handlers.notify_orders(incident, asked.orders, asked.progress.unreported)
+        handlers, incident = self._cluster_state.event_handlers, question.incident
+        handlers.notify_orders(incident, question.orders, question.progress.unreported)
         if is_other:
             handlers.notify_change(incident.check, incident.target.name)
 

@@ -68,8 +68,8 @@ class ObservationBuilder:
             return ()
         context = self.cluster_state.cluster_context
         failed = check_state.check.verdict(target, self.now, context).failed(self.now)
-        asked = LimitQuestion(incident=self.incident, target=target, since=failed, due=self.now)
-        return tuple(holds(replace(self._question(target, failed), limit=self.limits(asked))))
+        question = LimitQuestion(incident=self.incident, target=target, since=failed, due=self.now)
+        return tuple(holds(replace(self._question(target, failed), limit=self.limits(question))))
 
     @property
     def _is_shadow(self) -> bool | None:
@@ -177,15 +177,15 @@ class ObservationBuilder:
             seen_at=self.now,
         )
 
-    def _provable(self, check: HealthCheck, target: Target, seen: Observation) -> Observation:
-        """`seen` with the values by which the incident proves recovery, if the check asks for proof.
+    def _provable(self, check: HealthCheck, target: Target, observation: Observation) -> Observation:
+        """`observation` with the values by which the incident proves recovery, if the check asks for proof.
 
         A healthy target that has not booted may be remediated, so the observation has the values of an
         unhealthy one.
         """
         boot = what_tells_a_boot(check, target)
-        if not boot or seen.state is not TargetState.HEALTHY:
-            return seen.model_copy(update=boot)
+        if not boot or observation.state is not TargetState.HEALTHY:
+            return observation.model_copy(update=boot)
         unproven = {
             "subject": str(self.incident.target),
             "reason": "healthy",
@@ -197,7 +197,7 @@ class ObservationBuilder:
             "templates": self._templates(check, target),
             "approval": required_approval_of(self.cluster_state, check, target),
         }
-        return seen.model_copy(update=boot | unproven)
+        return observation.model_copy(update=boot | unproven)
 
     def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are checked only if at most back-off holds the next remediation."""

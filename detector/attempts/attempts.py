@@ -112,7 +112,7 @@ class Attempts:
     def _coexisting(self, deletion: Deletion) -> frozenset[str]:
         """Existing targets of its owner that are so young that they look like replacements."""
         others = self._cluster_state.targets.at(deletion.place).values()
-        young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
+        young = [other for other in others if other.metadata.creation_timestamp >= deletion.ended - LATE]
         return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
 
     def before(self, name: TargetName, seen: Target | None = None) -> RemediationBackOff:
@@ -121,11 +121,11 @@ class Attempts:
         replaced = self._replaced(name.namespace, seen) if seen is not None else []
         return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
 
-    def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
-        """The latest deletion under the same owner before `seen` was created, or an empty list (rule 14)."""
-        ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
-        before = bisect_left(ended, seen.metadata.creation_timestamp + LATE, key=_end)
-        earlier = [one for one in ended[:before] if seen.metadata.uid not in one.coexisting]
+    def _replaced(self, namespace: str, target: Target) -> list[EndedAttempt]:
+        """The latest deletion under the same owner before `target` was created, or none (rule 14)."""
+        ended = self._ended.get(owner_name(namespace, target.replaced_by), []) if target.replaced_by else []
+        before = bisect_left(ended, target.metadata.creation_timestamp + LATE, key=_end)
+        earlier = [one for one in ended[:before] if target.metadata.uid not in one.coexisting]
         return earlier[-1:]
 
     @property

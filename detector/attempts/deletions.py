@@ -75,23 +75,23 @@ class Deletions:
         else:
             self._see_going(name, seen, verdict, seen.metadata.deletion_timestamp)
 
-    def _verdict(self, check: HealthCheck, seen: Target) -> Verdict:
-        return check.verdict(seen, self._now(), self._cluster_state.cluster_context)
+    def _verdict(self, check: HealthCheck, target: Target) -> Verdict:
+        return check.verdict(target, self._now(), self._cluster_state.cluster_context)
 
     def _forget(self, name: _Name) -> None:
         self._failing.pop(name, None)
         self._noted.pop(name, None)
 
-    def _see(self, name: _Name, seen: Target, verdict: Verdict) -> None:
+    def _see(self, name: _Name, target: Target, verdict: Verdict) -> None:
         self._forget(name)
         if verdict.fact is not None and verdict.deadline is not None:
-            self._failing[name] = _Failing(seen, verdict.fact.since, verdict.deadline)
+            self._failing[name] = _Failing(target, verdict.fact.since, verdict.deadline)
 
-    def _see_going(self, name: _Name, seen: Target, verdict: Verdict, deleted: datetime) -> None:
-        failing = self._failing.pop(name, None) or _before_its_end(seen, verdict, deleted)
+    def _see_going(self, name: _Name, target: Target, verdict: Verdict, deleted: datetime) -> None:
+        failing = self._failing.pop(name, None) or _before_its_end(target, verdict, deleted)
         # Once: its own deletion would count as an earlier attempt.
-        if failing is not None and self._noted.get(name) != seen.metadata.uid:
-            self._noted[name] = seen.metadata.uid
+        if failing is not None and self._noted.get(name) != target.metadata.uid:
+            self._noted[name] = target.metadata.uid
             self._note(name, failing, deleted)
 
     def _see_gone(self, name: _Name) -> None:
@@ -115,12 +115,12 @@ class Deletions:
             self._attempts.deleted(deletion)
 
 
-def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Failing | None:
+def _before_its_end(target: Target, verdict: Verdict, deleted: datetime) -> _Failing | None:
     """Its failure, if that came before its deletion; None if the time of its condition keeps moving."""
     fact, deadline = verdict.fact, verdict.deadline
     if fact is None or deadline is None or fact.is_moving or fact.since >= deleted:
         return None
-    return _Failing(seen, fact.since, deadline, is_observed=False)
+    return _Failing(target, fact.since, deadline, is_observed=False)
 
 
 class MarkedTargets:
@@ -147,12 +147,12 @@ class MarkedTargets:
         elif name in self._marked:
             self._see_unmarked(check, name, seen)
 
-    def _see_unmarked(self, check: CheckReference, name: TargetName, seen: Target) -> None:
+    def _see_unmarked(self, check: CheckReference, name: TargetName, target: Target) -> None:
         uid, marked = self._marked.pop(name)
         judge = self._cluster_state.checks.get(check)
-        if uid != seen.metadata.uid or judge is None or not self._sees(check):
+        if uid != target.metadata.uid or judge is None or not self._sees(check):
             return
-        number, now = self._attempts.before(name, seen).earlier(marked) + 1, self._now()
+        number, now = self._attempts.before(name, target).earlier(marked) + 1, self._now()
         # Still unhealthy: the next attempt is part of the same incident, which waits by itself.
         requested = now if name.name in judge.unhealthy else None
         self._attempts.note(name, EndedAttempt(number, now, requested))

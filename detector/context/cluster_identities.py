@@ -47,10 +47,10 @@ class ClusterIdentities:
         """Compare the uid of each cluster with the known one; returns the holds of clusters that differ."""
         before, self._holds = self._holds, {}
         for cluster, uid in uids.items():
-            said = confirmations.get(cluster, Confirmations())
-            known = self._of(cluster).after(said.owner, uid, said.uids)
+            confirmed = confirmations.get(cluster, Confirmations())
+            known = self._of(cluster).after(confirmed.owner, uid, confirmed.uids)
             self._known[cluster] = known
-            if not known.is_one(said.owner, uid):
+            if not known.is_one(confirmed.owner, uid):
                 self._holds[cluster] = changed_hold(cluster, known, uid)
         for cluster in self._holds.keys() - before.keys():
             _log.warning("workload cluster changed", extra={"why": self._holds[cluster].message})

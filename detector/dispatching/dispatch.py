@@ -64,10 +64,10 @@ class Dispatch:
             for entry in self._open.all()
         )
 
-    def _by_temporals_clock(self, seen: Observation | None) -> Observation | None:
-        if seen is None or seen.seen_at is None:
-            return seen
-        return by_temporals_clock(seen, seen.seen_at + self._temporals_skew)
+    def _by_temporals_clock(self, observation: Observation | None) -> Observation | None:
+        if observation is None or observation.seen_at is None:
+            return observation
+        return by_temporals_clock(observation, observation.seen_at + self._temporals_skew)
 
     def answer(
         self, incident: IncidentReference, observation: Observation, seen: Observation, intent: Intent

@@ -60,30 +60,32 @@ class IncidentWorkflows:
     def observe(self, key: IncidentReference) -> Observation:
         return self._observe(key)
 
-    def may_wait_seconds(self, seen: Observation) -> float:
+    def may_wait_seconds(self, observation: Observation) -> float:
         """Until the deadline; overdue incidents are called in the order in which the detector saw them."""
-        return seen.remaining_seconds
+        return observation.remaining_seconds
 
-    def needs_wake_up(self, key: IncidentReference, last: Observation, seen: Observation) -> bool:
+    def needs_wake_up(self, key: IncidentReference, last: Observation, observation: Observation) -> bool:
         """True if the answer changed, or a request appeared that its own act did not make."""
         admitted = self._admission_of(key).seen_at
-        return needs_wake_up(last, seen) or has_late_request(last, seen, admitted, ACTED_ON_WITHIN)
+        return needs_wake_up(last, observation) or has_late_request(
+            last, observation, admitted, ACTED_ON_WITHIN
+        )
 
-    def must_be_open(self, seen: Observation) -> bool:
+    def must_be_open(self, observation: Observation) -> bool:
         """True if the target is unhealthy, so that the start must not wait."""
-        return seen.is_unhealthy
+        return observation.is_unhealthy
 
-    def has_appeared(self, last: Observation, seen: Observation) -> bool:
+    def has_appeared(self, last: Observation, observation: Observation) -> bool:
         """True if a request appeared after the observation `last`."""
-        return bool(appeared(last, seen))
+        return bool(appeared(last, observation))
 
-    async def start(self, key: IncidentReference, seen: Observation) -> None:
-        """Start it with `seen` as the answer to its first question."""
-        await self._calls.start(key, self.answer(key, seen, self._admission_of(key).intent))
+    async def start(self, key: IncidentReference, observation: Observation) -> None:
+        """Start it with `observation` as the answer to its first question."""
+        await self._calls.start(key, self.answer(key, observation, self._admission_of(key).intent))
 
-    async def wake(self, key: IncidentReference, seen: Observation) -> None:
+    async def wake(self, key: IncidentReference, observation: Observation) -> None:
         """Wake it; it then asks by itself."""
-        self._note(key, seen, self._admission_of(key).intent)
+        self._note(key, observation, self._admission_of(key).intent)
         await self._calls.wake(key)
 
     async def wake_unidentified(self, workflow_id: str) -> None:

@@ -55,22 +55,22 @@ class Workflows(Protocol[Key, Seen]):
     def observe(self, key: Key) -> Seen:
         """Observe the subject of the workflow now."""
 
-    def may_wait_seconds(self, seen: Seen) -> float:
+    def may_wait_seconds(self, observation: Seen) -> float:
         """How long its start or wake may wait for more urgent ones."""
 
-    def needs_wake_up(self, key: Key, last: Seen, seen: Seen) -> bool:
-        """True if an open workflow with the observation `last` has to be woken for `seen`."""
+    def needs_wake_up(self, key: Key, last: Seen, observation: Seen) -> bool:
+        """True if an open workflow with the observation `last` has to be woken for `observation`."""
 
-    def must_be_open(self, seen: Seen) -> bool:
+    def must_be_open(self, observation: Seen) -> bool:
         """True if it is started even if it seems to be open, as it may just have ended."""
 
-    def has_appeared(self, last: Seen, seen: Seen) -> bool:
+    def has_appeared(self, last: Seen, observation: Seen) -> bool:
         """True if there is a reason to run that a workflow started from `last` could not have seen."""
 
-    async def start(self, key: Key, seen: Seen) -> None:
+    async def start(self, key: Key, observation: Seen) -> None:
         """Start it, or wake it if it is open."""
 
-    async def wake(self, key: Key, seen: Seen) -> None:
+    async def wake(self, key: Key, observation: Seen) -> None:
         """Wake an open workflow, which then asks; raises RPCError NOT_FOUND if it has ended."""
 
     async def wake_unidentified(self, workflow_id: str) -> None:
@@ -161,9 +161,9 @@ class Reconciler(Generic[Key, Seen]):
         elif last is None or self._may_be_new(last, seen) or not self._pace.delays(key):
             self._queue.put(key, self._workflows.may_wait_seconds(seen))
 
-    def _may_be_new(self, last: Seen, seen: Seen) -> bool:
+    def _may_be_new(self, last: Seen, observation: Seen) -> bool:
         """True if the wake may have to start the next workflow: the last observation asked for nothing."""
-        return self._workflows.must_be_open(seen) and not self._workflows.must_be_open(last)
+        return self._workflows.must_be_open(observation) and not self._workflows.must_be_open(last)
 
     async def _call_for_ever(self) -> None:
         failures = 0

@@ -121,7 +121,7 @@ class TemplatePolling:
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:
         """The known templates of a kind that is polled."""
         scope = TemplateKind(is_namespaced=is_namespaced)
-        known = {scope.place(one): self._readings.get(one) for one in self._templates(kind)}
+        known = {scope.place(template): self._readings.get(template) for template in self._templates(kind)}
         read = {place: one.found for place, one in known.items() if one is not None}
         not_served = next((one.why for one in read.values() if isinstance(one, NotServed)), "")
         if not_served:
@@ -150,7 +150,11 @@ class TemplatePolling:
     def age(self, kind: Kind) -> timedelta | None:
         """Age of the oldest reading of a kind; None if one is missing or forbidden."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
-        known = [one.at for one in readings if one is not None and not isinstance(one.found, RefusedTemplate)]
+        known = [
+            reading.at
+            for reading in readings
+            if reading is not None and not isinstance(reading.found, RefusedTemplate)
+        ]
         if not known or len(known) < len(readings):
             return None
         return timedelta(seconds=self._clock() - min(known))

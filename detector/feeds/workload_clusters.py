@@ -84,7 +84,7 @@ class WorkloadClusters:
 
     @property
     def watches(self) -> Collection[NodeWatch]:
-        return [one.nodes for one in self._clusters.values()]
+        return [cluster.nodes for cluster in self._clusters.values()]
 
     def name(self, wanted: Mapping[str, SecretField], tasks: asyncio.TaskGroup) -> None:
         """Watch these clusters from now on, and no others."""
@@ -189,7 +189,7 @@ class WorkloadClusters:
 
     def ages(self) -> dict[str, timedelta | None]:
         """Age of the cache of each cluster; None if it was never complete."""
-        return {one.part: one.nodes.age() for one in self._clusters.values()}
+        return {cluster.part: cluster.nodes.age() for cluster in self._clusters.values()}
 
     async def _supervise(self, one: WorkloadCluster) -> None:
         cluster = one.nodes.cluster

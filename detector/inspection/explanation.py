@@ -124,7 +124,7 @@ def explain(inspection: Inspection, check: HealthCheck, target: Target) -> Expla
 
 
 def _readings(check: HealthCheck, node: Node | None) -> tuple[ConditionReading, ...]:
-    found = {} if node is None else {one.type: one for one in node.status.conditions}
+    found = {} if node is None else {condition.type: condition for condition in node.status.conditions}
     return tuple(ConditionReading(rule=rule, found=found.get(rule.type)) for rule in check.node_rules)
 
 
@@ -174,6 +174,6 @@ def _failed(node: Node, rule: UnhealthyCondition, now: datetime) -> Node:
     """The Node with the condition of the rule, since long enough ago to be due now."""
     since = now - rule.duration - _A_MOMENT
     condition = NodeCondition(type=rule.type, status=rule.status, last_transition_time=since)
-    others = tuple(one for one in node.status.conditions if one.type != rule.type)
+    others = tuple(condition for condition in node.status.conditions if condition.type != rule.type)
     status = dataclasses.replace(node.status, conditions=(condition, *others))
     return node.model_copy(update={"status": status})

@@ -169,36 +169,44 @@ class RemediationLimits:
             return self._unknown(now) or self._refusal(incident, waiting, now)
         return None
 
-    def answered(self, incident: IncidentReference, seen: Observation, intent: Intent) -> Observation:
+    def answered(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
         """The answer for this observation: with an admission only if a slot is reserved for it."""
-        self._queue.asked(incident, self._now(), would_act=intent.would_act and not seen.is_shadow)
-        return answered(seen, intent, partial(self._admit, incident, seen))
+        self._queue.asked(incident, self._now(), would_act=intent.would_act and not observation.is_shadow)
+        return answered(observation, intent, partial(self._admit, incident, observation))
 
-    def _admit(self, incident: IncidentReference, seen: Observation) -> Admission | Hold:
+    def _admit(self, incident: IncidentReference, observation: Observation) -> Admission | Hold:
         """Reserve a slot even without a limit, as one may be chosen during the step."""
         self._take_in_policy()
         target = self._cluster_state.targets.get(incident.check, incident.target.name)
         if target is None:
             return NO_ADMISSION
         remediation, now = self._records.remediation(incident.check, target), self._now()
-        refusal = self._refusal_of_unproven(incident, seen, remediation, now)
+        refusal = self._refusal_of_unproven(incident, observation, remediation, now)
         if refusal is not None:
             return refusal
-        if not (seen.is_marked or seen.under_way or has_remediator_at_work(seen, now)):
-            self._records.reserve(Reserved(incident, seen.seen_at or now, remediation))
+        if not (observation.is_marked or observation.under_way or has_remediator_at_work(observation, now)):
+            self._records.reserve(Reserved(incident, observation.seen_at or now, remediation))
         return self._scopes.admission(incident.check)
 
     def _refusal_of_unproven(
-        self, incident: IncidentReference, seen: Observation, remediation: LimitedRemediation, now: datetime
+        self,
+        incident: IncidentReference,
+        observation: Observation,
+        remediation: LimitedRemediation,
+        now: datetime,
     ) -> Hold | None:
         """The limit that a step against a healthy target with its old boot would break.
 
         Such a target does not wait in the queue, so its incident asks again by itself.
         """
-        is_under_way = seen.requests or seen.is_marked or seen.under_way
-        if seen.state is not TargetState.HEALTHY or is_under_way or not self._scopes.of(incident.check):
+        is_under_way = observation.requests or observation.is_marked or observation.under_way
+        if (
+            observation.state is not TargetState.HEALTHY
+            or is_under_way
+            or not self._scopes.of(incident.check)
+        ):
             return None
-        since = seen.fact.since if seen.fact else now
+        since = observation.fact.since if observation.fact else now
         waiting = Waiting(since, _name_of(incident), remediation)
         hold = self._unknown(now) or self._refusal(incident, waiting, now)
         return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))

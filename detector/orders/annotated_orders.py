@@ -34,7 +34,7 @@ def recipients_of(
         return Recipients(refused=policy.hold.message)
     if not policy.policy.orders_by_annotation:
         return Recipients(refused=TURNED_OFF)
-    found = [one for one in open_incidents if _is_about(one, key.subject, cluster_state)]
+    found = [incident for incident in open_incidents if _is_about(incident, key.subject, cluster_state)]
     if not found:
         return Recipients(refused=no_incident(key))
     found.sort(key=lambda one: one.workflow_id)
@@ -91,8 +91,8 @@ class AnnotatedOrders:
         await self._reconciler.lead()
 
     @activity.defn(name=FIND_RECIPIENTS.name)
-    async def find_recipients(self, asked: FindRecipientsInput) -> Recipients:
+    async def find_recipients(self, question: FindRecipientsInput) -> Recipients:
         """Return the open incidents that get the order, or why none gets it."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector is no longer the leader")
-        return recipients_of(asked.key, self._open_incidents(), self._cluster_state)
+        return recipients_of(question.key, self._open_incidents(), self._cluster_state)

@@ -238,7 +238,7 @@ class ClusterState(StateView):
 
     def _adopt(self, entries: Iterable[SeenRequest]) -> None:
         """Give requests without an owner to the check that now selects their target."""
-        for entry in [one for one in entries if one.owner is None]:
+        for entry in [entry for entry in entries if entry.owner is None]:
             known = adopted(entry, self.checks, self.targets)
             if known.owner is not None:
                 self.requests.put(known)

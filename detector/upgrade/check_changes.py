@@ -42,15 +42,15 @@ class CheckChanges:
         self._revisions: dict[str, int] = {}
         """By uid, including deleted checks; the latest change is last."""
 
-    def answer(self, asked: ObserveUpgradeInput, seen: UpgradeObservation) -> UpgradeObservation:
+    def answer(self, question: ObserveUpgradeInput, seen: UpgradeObservation) -> UpgradeObservation:
         """Answer a question, by this observation, and update `progress` by the checks that it reports."""
-        if not asked.takes_pages:
+        if not question.takes_pages:
             self.progress = PauseProgress()
             return seen.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
         self._take(seen.checks)
-        is_whole = asked.session != self._session
-        self.progress = self._progress(asked, is_known=not is_whole)
-        changed = self._after(0 if is_whole else asked.revision)
+        is_whole = question.session != self._session
+        self.progress = self._progress(question, is_known=not is_whole)
+        changed = self._after(0 if is_whole else question.revision)
         page = changed[:PAGE]
         changes = {
             "checks": tuple(self._checks[uid] for uid in page if uid in self._checks),
@@ -64,14 +64,14 @@ class CheckChanges:
         }
         return seen.model_copy(update=changes)
 
-    def _progress(self, asked: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
+    def _progress(self, question: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
         """The handled checks after this question; none if it continues an unknown session."""
-        handled, transitions = frozenset(asked.handled), frozenset(asked.transitions)
-        if asked.is_anew:
+        handled, transitions = frozenset(question.handled), frozenset(question.transitions)
+        if question.is_anew:
             return PauseProgress(transitions, handled, self._left_out)
         if not is_known:
             return PauseProgress(left_out=self._left_out)
-        handled |= self.progress.handled.difference(asked.unsettled)
+        handled |= self.progress.handled.difference(question.unsettled)
         return PauseProgress(transitions, handled, self._left_out)
 
     def _take(self, checks: Iterable[PausableCheck]) -> None:
@@ -90,7 +90,7 @@ class CheckChanges:
 
     def _first(self, checks: Iterable[PausableCheck]) -> list[PausableCheck]:
         """The checks that are sent: marked ones first, then those that were sent before."""
-        ranked = sorted(checks, key=lambda one: (not one.is_marked, one.uid not in self._checks))
+        ranked = sorted(checks, key=lambda check: (not check.is_marked, check.uid not in self._checks))
         self._left_out = frozenset(one.uid for one in ranked[self._most :])
         self._marked = sum(one.is_marked for one in ranked)
         return ranked[: self._most]

@@ -105,13 +105,13 @@ class UpgradePauses:
         return signals or self._checks.unread(self._sources.policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
-    async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
+    async def observe_upgrade(self, question: ObserveUpgradeInput) -> UpgradeObservation:
         """Return the upgrade and the changed checks; the question reports the handled ones."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector is no longer the leader")
         self._state.note_concerned()
         seen = self.observe()
-        answer = self._state.changes.answer(asked, seen)
+        answer = self._state.changes.answer(question, seen)
         self._sources.refresh()
         self._open.put(self._key, seen, self._dependencies.now())
         return answer

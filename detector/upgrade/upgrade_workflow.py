@@ -55,28 +55,33 @@ class UpgradeWorkflow:
     def observe(self, key: UpgradeKey) -> UpgradeObservation:  # noqa: ARG002
         return self._observe()
 
-    def may_wait_seconds(self, seen: UpgradeObservation) -> float:  # noqa: ARG002  there is one
+    def may_wait_seconds(self, observation: UpgradeObservation) -> float:  # noqa: ARG002  there is one
         """Zero, as there is only one workflow."""
         return 0.0
 
-    def needs_wake_up(self, key: UpgradeKey, last: UpgradeObservation, seen: UpgradeObservation) -> bool:  # noqa: ARG002
-        return needs_wake_up(last, seen)
+    def needs_wake_up(
+        self,
+        key: UpgradeKey,  # noqa: ARG002  there is one
+        last: UpgradeObservation,
+        observation: UpgradeObservation,
+    ) -> bool:
+        return needs_wake_up(last, observation)
 
-    def must_be_open(self, seen: UpgradeObservation) -> bool:
+    def must_be_open(self, observation: UpgradeObservation) -> bool:
         """True if an upgrade is under way: then the next change starts a terminated workflow again.
 
         Without an upgrade, only the next reconciliation notices the termination: nothing has to be done
         before, and asking Temporal more often would cost a call a minute for each cluster.
         """
-        return seen.is_under_way
+        return observation.is_under_way
 
-    def has_appeared(self, last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+    def has_appeared(self, last: UpgradeObservation, observation: UpgradeObservation) -> bool:
         """True if there is a reason to run that a workflow started from `last` could not have seen."""
-        return has_appeared(last, seen)
+        return has_appeared(last, observation)
 
-    async def start(self, key: UpgradeKey, seen: UpgradeObservation) -> None:
+    async def start(self, key: UpgradeKey, observation: UpgradeObservation) -> None:
         """Start it, or wake it if it is open, in one call without a race."""
-        since = "" if seen.since is None else f" since {seen.since.isoformat()}"
+        since = "" if observation.since is None else f" since {observation.since.isoformat()}"
         await self._client().start_workflow(
             UPGRADE_PAUSE,
             UpgradePauseInput(cluster=key.cluster),
@@ -86,11 +91,11 @@ class UpgradeWorkflow:
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE_UPGRADE_PAUSE,
             search_attributes=search_attributes.of_cluster(key.cluster),
-            static_summary=f"{seen.sign or seen.phase}{since}",
+            static_summary=f"{observation.sign or observation.phase}{since}",
             rpc_timeout=RPC_TIMEOUT,
         )
 
-    async def wake(self, key: UpgradeKey, seen: UpgradeObservation) -> None:  # noqa: ARG002  it asks
+    async def wake(self, key: UpgradeKey, observation: UpgradeObservation) -> None:  # noqa: ARG002  it asks
         """Wake it; raises RPCError NOT_FOUND if it has ended."""
         await self.wake_unidentified(key.workflow_id)
 

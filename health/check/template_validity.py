@@ -185,7 +185,7 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
 
 def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:
     """A short fingerprint of these templates; "" while nothing is known."""
-    known = [(one, kinds(one.api_version, one.kind)) for one in templates]
+    known = [(template, kinds(template.api_version, template.kind)) for template in templates]
     versions = [kind.version(one) if kind else "" for one, kind in known]
     if not any(versions):
         return ""

@@ -50,30 +50,30 @@ def clock_hold(reading: ClockReading) -> Hold | None:
     return _hold(message) if message else None
 
 
-def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
-    """The observation `seen` by the API server's clock, as answered at `answered` by Temporal's clock.
+def by_temporals_clock(observation: Observation, answered: datetime) -> Observation:
+    """`observation` by the API server's clock, as answered at `answered` by Temporal's clock.
 
     The state becomes Unknown if the two differ too much, because an incident compares times of both.
     """
-    if seen.seen_at is None or not (seen.is_unhealthy or _may_count_as_unhealthy(seen)):
-        return seen
-    skew = answered - seen.seen_at
+    if observation.seen_at is None or not (observation.is_unhealthy or _may_count_as_unhealthy(observation)):
+        return observation
+    skew = answered - observation.seen_at
     if abs(skew) <= HELD:
-        return seen
+        return observation
     return Observation(
         state=TargetState.UNKNOWN,
-        reason=seen.subject,
+        reason=observation.subject,
         hold=_hold(f"Temporal's clock is {skew_in_words(skew)}, more than {in_words(HELD)}"),
-        requests=seen.requests,
-        is_shadow=seen.is_shadow,
-        seen_at=seen.seen_at,
+        requests=observation.requests,
+        is_shadow=observation.is_shadow,
+        seen_at=observation.seen_at,
     )
 
 
-def _may_count_as_unhealthy(seen: Observation) -> bool:
+def _may_count_as_unhealthy(observation: Observation) -> bool:
     """True if the incident may count a healthy target as unhealthy, and let its steps time out (ADR 38)."""
-    is_proof_asked = seen.proven_recovery_seconds > 0 and not seen.is_confirmed
-    return seen.state is TargetState.HEALTHY and is_proof_asked and bool(seen.requests)
+    is_proof_asked = observation.proven_recovery_seconds > 0 and not observation.is_confirmed
+    return observation.state is TargetState.HEALTHY and is_proof_asked and bool(observation.requests)
 
 
 def workload_skew(known: timedelta | None, last: timedelta | None) -> timedelta | None:

@@ -71,7 +71,7 @@ def upgrades(seen: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade,
         of_all.append(upgrade(one.signal, general, unreadable=unreadable))
         for cluster, found in by_owner.items():
             by_cluster[cluster].append(upgrade(one.signal, found))
-    single = {cluster: gravest(said) for cluster, said in by_cluster.items()}
+    single = {cluster: gravest(found_upgrades) for cluster, found_upgrades in by_cluster.items()}
     return gravest(of_all), ClusterUpgrades(single, gravest(of_each))
 
 

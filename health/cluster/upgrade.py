@@ -150,8 +150,8 @@ def _as_one(under_way: Sequence[Upgrade]) -> Upgrade:
     return replace(first, also_since=tuple(sorted(transitions - {first.since})))
 
 
-def _rank(known: Upgrade) -> tuple[int, datetime, str]:
-    return _GRAVITY.index(known.phase), known.since or _LONG_AGO, known.sign or known.why_unknown
+def _rank(upgrade: Upgrade) -> tuple[int, datetime, str]:
+    return _GRAVITY.index(upgrade.phase), upgrade.since or _LONG_AGO, upgrade.sign or upgrade.why_unknown
 
 
 def upgrade(
@@ -182,25 +182,25 @@ def _unknown(why: str) -> Upgrade:
 
 
 def upgrade_hold(
-    known: Upgrade, reconfigured: Sequence[Target], stage: PauseStage = PauseStage.NONE
+    upgrade: Upgrade, reconfigured: Sequence[Target], stage: PauseStage = PauseStage.NONE
 ) -> Hold | None:
     """The hold of a check for upgrades; `reconfigured` are its expired targets being reconfigured.
 
     An administrator who unpauses a check during an upgrade wants exactly the targets that hang in it
     remediated, so their configuration does not hold either.
     """
-    match known.phase:
+    match upgrade.phase:
         case UpgradePhase.NEVER:
             return None
         case UpgradePhase.UNKNOWN:
-            message = f"it is unknown whether the cluster is being upgraded: {known.why_unknown}"
+            message = f"it is unknown whether the cluster is being upgraded: {upgrade.why_unknown}"
             return Hold(
                 reason=HoldReason.UPGRADE_UNKNOWN,
                 message=message,
                 ask_again_seconds=UNKNOWN_ASK_AGAIN_SECONDS,
             )
         case UpgradePhase.UNDER_WAY:
-            return None if stage is PauseStage.HANDLED else _upgrading_hold(known, stage)
+            return None if stage is PauseStage.HANDLED else _upgrading_hold(upgrade, stage)
         case UpgradePhase.OVER:
             return _reconfiguration_hold(reconfigured)
 
@@ -213,9 +213,9 @@ _UNTIL: Mapping[PauseStage, str] = MappingProxyType(
 )
 
 
-def _upgrading_hold(known: Upgrade, stage: PauseStage) -> Hold:
-    since = f" since {stamp(known.since)}" if known.since else ""
-    message = f"the cluster is being upgraded{since}, says {known.sign}{_UNTIL.get(stage, '')}"
+def _upgrading_hold(upgrade: Upgrade, stage: PauseStage) -> Hold:
+    since = f" since {stamp(upgrade.since)}" if upgrade.since else ""
+    message = f"the cluster is being upgraded{since}, says {upgrade.sign}{_UNTIL.get(stage, '')}"
     return Hold(reason=HoldReason.UPGRADING, message=message)
 
 

@@ -90,7 +90,7 @@ def last_seen(event: Object) -> str:
         event.get("eventTime"),
         _mapping(event.get("metadata")).get("creationTimestamp"),
     )
-    return str(next((one for one in times if one), ""))
+    return str(next((time for time in times if time), ""))
 
 
 def kept_pod(pod: Object) -> dict[str, Any]:

@@ -22,18 +22,18 @@ Admit = Callable[[], Admission | Hold]
 """Reserves a slot for the step; or says which limit is reached."""
 
 
-def answered(seen: Observation, intent: Intent, admit: Admit) -> Observation:
+def answered(observation: Observation, intent: Intent, admit: Admit) -> Observation:
     """The answer to a question with this intent; calls `admit` once at most."""
-    if seen.is_shadow:
-        return seen
-    if seen.hold is not None and seen.hold.reason is HoldReason.LIMIT and not intent.would_act:
-        return seen.held_by(_for_a_second(seen.hold))
-    if not (seen.may_be_admitted or _skips_back_off(seen, intent)):
-        return seen
-    if not _would_act(seen, intent):
-        return seen.without_admission()
+    if observation.is_shadow:
+        return observation
+    if observation.hold is not None and observation.hold.reason is HoldReason.LIMIT and not intent.would_act:
+        return observation.held_by(_for_a_second(observation.hold))
+    if not (observation.may_be_admitted or _skips_back_off(observation, intent)):
+        return observation
+    if not _would_act(observation, intent):
+        return observation.without_admission()
     outcome = admit()
-    return seen.held_by(outcome) if isinstance(outcome, Hold) else seen.admitted(outcome)
+    return observation.held_by(outcome) if isinstance(outcome, Hold) else observation.admitted(outcome)
 
 
 def _for_a_second(limit: Hold) -> Hold:
@@ -44,12 +44,12 @@ def _for_a_second(limit: Hold) -> Hold:
     return limit.model_copy(update={"ask_again_seconds": NO_ADMISSION.ask_again_seconds})
 
 
-def _skips_back_off(seen: Observation, intent: Intent) -> bool:
-    is_back_off = seen.hold is not None and seen.hold.reason is HoldReason.BACK_OFF
-    return intent.skips_back_off and is_back_off and seen.state is TargetState.EXPIRED
+def _skips_back_off(observation: Observation, intent: Intent) -> bool:
+    is_back_off = observation.hold is not None and observation.hold.reason is HoldReason.BACK_OFF
+    return intent.skips_back_off and is_back_off and observation.state is TargetState.EXPIRED
 
 
-def _would_act(seen: Observation, intent: Intent) -> bool:
+def _would_act(observation: Observation, intent: Intent) -> bool:
     """A healthy target is acted on only where the incident knows that it did not boot."""
-    is_unproven = bool(seen.boot_id) and seen.boot_id == intent.unproven_boot
-    return intent.would_act and (seen.state is not TargetState.HEALTHY or is_unproven)
+    is_unproven = bool(observation.boot_id) and observation.boot_id == intent.unproven_boot
+    return intent.would_act and (observation.state is not TargetState.HEALTHY or is_unproven)

@@ -55,13 +55,13 @@ NOT_ASKED_AGAIN_SECONDS = 5.0
 
 
 def approval_hold(
-    required: RequiredApproval | None, steps: Sequence[Step], due: int | None, asked: Approval | None
+    required: RequiredApproval | None, steps: Sequence[Step], due: int | None, approval: Approval | None
 ) -> Hold | None:
-    """The hold of the step with the index `due`; `asked` is the latest question of the incident."""
+    """The hold of the step with the index `due`; `approval` is the latest question of the incident."""
     if due is None:
         return None
     step = steps[due]
-    answered = asked if asked is not None and asked.is_for(step) else None
+    answered = approval if approval is not None and approval.is_for(step) else None
     if answered is not None and answered.answer is ApprovalAnswer.REJECTED:
         return Hold(reason=HoldReason.STEP_REJECTED, message=answered.words)
     if required is None or due not in required.steps:

@@ -89,7 +89,7 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
     """The holds of a check now, in the order of `rows`."""
     holds = (row.found(moment) for row in rows)
     return CheckHolds(
-        tuple(one for one in holds if one is not None),
+        tuple(hold for hold in holds if hold is not None),
         moment.problem,
         moment.check.is_fully_paused_in(moment.context),
     )

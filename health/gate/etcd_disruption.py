@@ -57,7 +57,9 @@ class GuardPod(FrozenObject):
     @property
     def may_be_ready(self) -> bool:
         """True if the Pod is ready or its readiness is unknown."""
-        ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "False")
+        ready = next(
+            (condition.status for condition in self.status.conditions if condition.type == "Ready"), "False"
+        )
         return ready in ("True", "Unknown")
 
 

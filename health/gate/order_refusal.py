@@ -80,9 +80,9 @@ def refusal(moment: OrderMoment) -> str:
     return _held(moment)
 
 
-def _under_way(seen: Observation) -> str:
-    requests = ", ".join(str(request) for request in seen.requests)
-    return requests or seen.under_way or ("it is marked" if seen.is_marked else "")
+def _under_way(observation: Observation) -> str:
+    requests = ", ".join(str(request) for request in observation.requests)
+    return requests or observation.under_way or ("it is marked" if observation.is_marked else "")
 
 
 def _held(moment: OrderMoment) -> str:

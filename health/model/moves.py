@@ -135,8 +135,8 @@ class Wait:
     @property
     def next_transition(self) -> NextTransition:
         """The earliest moment that moves the incident on."""
-        told = (one for one in self.until if one.what)
-        first = min(told, key=lambda one: one.at, default=None)
+        named = (one for one in self.until if one.what)
+        first = min(named, key=lambda one: one.at, default=None)
         return NextTransition(what=first.what, at=first.at) if first else self.otherwise
 
     def requeue_after(self, now: datetime) -> timedelta | None:

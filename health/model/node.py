@@ -137,7 +137,7 @@ class Node(FrozenObject):
     @property
     def silent_since(self) -> datetime | None:
         """When Ready turned Unknown; None while the kubelet is heard."""
-        found = next((one for one in self.status.conditions if one.type == "Ready"), None)
+        found = next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
         if found is None or found.status != "Unknown":
             return None
         return found.last_transition_time or self.metadata.creation_timestamp

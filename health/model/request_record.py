@@ -30,8 +30,10 @@ def recorded(
     """The records after a look that shows the requests `seen`; a request neither seen nor `known` is gone."""
     shown = {one.uid: one for one in seen}
     before = [
-        one if one.ended or one.uid in shown or one.uid in known else one.model_copy(update={"ended": now})
-        for one in records
+        record
+        if record.ended or record.uid in shown or record.uid in known
+        else record.model_copy(update={"ended": now})
+        for record in records
     ]
     old = {one.uid for one in before}
     new = [_record(one) for uid, one in shown.items() if uid not in old]

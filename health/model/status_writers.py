@@ -69,7 +69,7 @@ class StatusWriters:
         """Managers not in `ours` that were seen writing or wrote recently, the latest first."""
         our_last = max((time for manager, time in self.last.items() if manager in ours), default=None)
         others = [self._writer(manager, our_last) for manager in self.last if manager not in ours]
-        shown = [one for one in others if one.seen or _is_shown(one, our_last, now)]
+        shown = [other for other in others if other.seen or _is_shown(other, our_last, now)]
         return tuple(sorted(shown, key=lambda writer: writer.last, reverse=True))
 
     def _writer(self, manager: str, our_last: datetime | None) -> StatusFieldManager:

@@ -147,7 +147,7 @@ def last_transition(
 ) -> datetime | None:
     """When one of the conditions used by `rules` changed last; None: unknown."""
     types = {rule.type for rule in rules}
-    times = (one.last_transition_time for one in conditions if one.type in types)
+    times = (condition.last_transition_time for condition in conditions if condition.type in types)
     return max((time for time in times if time is not None), default=None)
 
 

@@ -156,8 +156,10 @@ def _openings_as_spans(window: MaintenanceWindow, part: datetime) -> tuple[_Span
     zone, names = ZoneInfo(window.time_zone), frozenset({window.name})
     schedule = CronSim(window.schedule, (part - _BEYOND_A_CHANGE).astimezone(zone))
     starts = takewhile(lambda one: one <= horizon, _in_utc(schedule))
-    openings = (latest, *(one for one in starts if one > part))
-    return tuple(_Span(one, one + window.duration, names) for one in openings if one is not None)
+    openings = (latest, *(start for start in starts if start > part))
+    return tuple(
+        _Span(opening, opening + window.duration, names) for opening in openings if opening is not None
+    )
 
 
 def _open_now(windows: Iterable[MaintenanceWindow], now: datetime) -> _Span | None:
@@ -215,7 +217,7 @@ def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: date
 
 
 def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    span = _open_now((one for one in windows if one.remediation is WindowEffect.BLOCKED), now)
+    span = _open_now((window for window in windows if window.remediation is WindowEffect.BLOCKED), now)
     if span is None:
         return None
     until = f"{'at least ' if span.goes_on else ''}{stamp(span.end)}"

@@ -122,8 +122,8 @@ def refused_event(key: AnnotatedOrderKey, seed: str, refusal: Refusal) -> Event:
 
 def answered_event(key: AnnotatedOrderKey, seed: str, receipts: Sequence[Receipt], left_out: int) -> Event:
     """The Event of an order that incidents answered; `left_out` further ones did not get it."""
-    given = [one for one in receipts if one.outcome == ReceiptOutcome.GIVEN]
-    others = [one for one in receipts if one.outcome != ReceiptOutcome.GIVEN]
+    given = [receipt for receipt in receipts if receipt.outcome == ReceiptOutcome.GIVEN]
+    others = [receipt for receipt in receipts if receipt.outcome != ReceiptOutcome.GIVEN]
     parts = [_listed(given), f"refused by {_listed(others)}" if others else ""]
     if left_out:
         parts.append(f"{left_out} more incidents did not get it: annotate their targets")

@@ -54,35 +54,35 @@ def waiting(memory: Memory) -> Approval | Refusal:
     """The question that waits for an answer, or why an order would answer none."""
     if refusal := why_blocked(memory):
         return refusal
-    asked = memory.approval
-    if asked is None:
+    approval = memory.approval
+    if approval is None:
         return Refusal("no step waits for an approval")
-    return asked if asked.answer is None else Refusal(asked.words)
+    return approval if approval.answer is None else Refusal(approval.words)
 
 
-def just_asked(memory: Memory, asked: Approval, now: datetime) -> Refusal | None:
+def just_asked(memory: Memory, approval: Approval, now: datetime) -> Refusal | None:
     """The refusal of an order without a name if it may be meant for an earlier step."""
-    age = now - asked.asked_at
+    age = now - approval.asked_at
     if age >= JUST_BEGUN or not memory.has_acted:
         return None
-    return Refusal(f"{asked.name} waits only since {in_words(age)}; name it with --step")
+    return Refusal(f"{approval.name} waits only since {in_words(age)}; name it with --step")
 
 
 def question(incident: Incident) -> Approval:
     steps = incident.observation.steps
     step = steps[incident.next_step]
-    asked = Approval(
+    approval = Approval(
         step=step, names=names_of(step, steps), asked_at=incident.now, fact=incident.observation.fact
     )
-    return _by_check(asked, incident.observation)
+    return _by_check(approval, incident.observation)
 
 
 def is_missing(incident: Incident) -> bool:
     """True if the next step needs an approval and is neither approved nor rejected."""
-    required, asked = incident.observation.approval, _asked(incident)
+    required, approval = incident.observation.approval, _asked(incident)
     if required is None or incident.next_step not in required.steps or incident.memory.is_shadow:
         return False
-    return asked is None or asked.answer not in (ApprovalAnswer.APPROVED, ApprovalAnswer.REJECTED)
+    return approval is None or approval.answer not in (ApprovalAnswer.APPROVED, ApprovalAnswer.REJECTED)
 
 
 def is_asked(incident: Incident) -> bool:
@@ -91,81 +91,81 @@ def is_asked(incident: Incident) -> bool:
 
 
 def is_rejected(incident: Incident) -> bool:
-    asked = _asked(incident)
-    return asked is not None and asked.answer is ApprovalAnswer.REJECTED
+    approval = _asked(incident)
+    return approval is not None and approval.answer is ApprovalAnswer.REJECTED
 
 
 def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory once the question is over, or expired, by an observation that knows the state."""
-    asked = memory.approval
-    if asked is None or observation.state is TargetState.UNKNOWN:
+    approval = memory.approval
+    if approval is None or observation.state is TargetState.UNKNOWN:
         return memory
-    if _is_over(asked, memory, observation, now):
+    if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
-    asked = _by_check(asked, observation)
-    memory = memory.model_copy(update={"approval": asked})
-    is_open = asked.answer is None and not asked.is_expired and not memory.is_blocked
-    if not is_open or asked.expires_at is None or now < asked.expires_at:
+    approval = _by_check(approval, observation)
+    memory = memory.model_copy(update={"approval": approval})
+    is_open = approval.answer is None and not approval.is_expired and not memory.is_blocked
+    if not is_open or approval.expires_at is None or now < approval.expires_at:
         return memory
-    return _expired(memory, asked, now)
+    return _expired(memory, approval, now)
 
 
 def _asked(incident: Incident) -> Approval | None:
     """The question, if it is about the next step."""
-    asked = incident.memory.approval
-    return asked if asked is not None and asked.is_for(_next(incident)) else None
+    approval = incident.memory.approval
+    return approval if approval is not None and approval.is_for(_next(incident)) else None
 
 
 def _next(incident: Incident) -> Step:
     return incident.observation.steps[incident.next_step]
 
 
-def _is_over(asked: Approval, memory: Memory, observation: Observation, now: datetime) -> bool:
+def _is_over(approval: Approval, memory: Memory, observation: Observation, now: datetime) -> bool:
     if observation.state is not TargetState.EXPIRED or memory.left_alone or memory.is_shadow:
         return True
-    if asked.fact is not None and not asked.fact.same_as(observation.fact):
+    if approval.fact is not None and not approval.fact.same_as(observation.fact):
         return True
     due = memory.plan(observation).course(observation.requests, now).due_step
-    if due is None or observation.under_way or not asked.is_for(observation.steps[due]):
+    if due is None or observation.under_way or not approval.is_for(observation.steps[due]):
         return True
     required = observation.approval
     is_required = required is not None and due in required.steps
-    return not is_required and asked.answer is not ApprovalAnswer.REJECTED
+    return not is_required and approval.answer is not ApprovalAnswer.REJECTED
 
 
-def _by_check(asked: Approval, observation: Observation) -> Approval:
+def _by_check(approval: Approval, observation: Observation) -> Approval:
     """The question with the end and the default of the check as it is now."""
     required = observation.approval
     if required is None:
-        return asked
-    ends = {"expires_at": required.expires_at(asked.asked_at), "default": required.default}
-    return asked.model_copy(update=ends)
+        return approval
+    ends = {"expires_at": required.expires_at(approval.asked_at), "default": required.default}
+    return approval.model_copy(update=ends)
 
 
-def _expired(memory: Memory, asked: Approval, now: datetime) -> Memory:
+def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
     """The memory after the default of the check; with a default that holds, an Event reports it."""
-    known = _DEFAULTS.get(asked.default)
+    known = _DEFAULTS.get(approval.default)
     if known is None:
-        expired = asked.model_copy(update={"is_expired": True, "is_reported": False})
+        expired = approval.model_copy(update={"is_expired": True, "is_reported": False})
         return memory.model_copy(update={"approval": expired})
     name, answer = known
-    reason = f"no answer within {in_words(now - asked.asked_at)}"
-    order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=asked.name)
-    return _with_answer(memory.having_been_ordered(order, stands=False), order, asked, answer)
+    reason = f"no answer within {in_words(now - approval.asked_at)}"
+    order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
+    return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
 
 
 def _answered(memory: Memory, order: OrderRecord, answer: ApprovalAnswer) -> Memory | Refusal:
-    asked = waiting(memory)
-    if isinstance(asked, Refusal):
-        return asked
+    approval = waiting(memory)
+    if isinstance(approval, Refusal):
+        return approval
     if not order.step:
-        return Refusal(f"an order to {order.order} names the step; {asked.name} waits", field="step")
-    if order.step not in asked.names:
-        return Refusal(f"the step {order.step!r} does not wait; {asked.name} does", field="step")
-    return _with_answer(memory, order, asked, answer)
+        return Refusal(f"an order to {order.order} names the step; {approval.name} waits", field="step")
+    if order.step not in approval.names:
+        return Refusal(f"the step {order.step!r} does not wait; {approval.name} does", field="step")
+    return _with_answer(memory, order, approval, answer)
 
 
-def _with_answer(memory: Memory, order: OrderRecord, asked: Approval, answer: ApprovalAnswer) -> Memory:
+def _with_answer(memory: Memory, order: OrderRecord, approval: Approval, answer: ApprovalAnswer) -> Memory:
     by = order.identity or "a person"
     words = f"by {by}{f': {order.reason}' if order.reason else ''}"
-    return memory.model_copy(update={"approval": asked.answered(answer, words, order.given)})
+    return memory.model_copy(update={"approval": approval.answered(answer, words, order.given)})

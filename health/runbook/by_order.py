@@ -67,7 +67,7 @@ def _why_over(order: RemediationOrder, observation: Observation, memory: Memory,
     if over := order.why_over(now):
         return over
     since = order.given.replace(microsecond=0)
-    if any(one.succeeded and one.created >= since for one in observation.requests):
+    if any(request.succeeded and request.created >= since for request in observation.requests):
         return "its remediator reports success"
     return ""
 

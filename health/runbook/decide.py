@@ -151,7 +151,10 @@ def _is_node_deletion_expected(incident: Incident) -> bool:
     is_gone = incident.observation.state is TargetState.GONE and not incident.observation.is_replaced
     if incident.memory.left_alone or not is_gone:
         return False
-    return any(one.is_node_deletion_expected and not one.succeeded for one in incident.observation.requests)
+    return any(
+        request.is_node_deletion_expected and not request.succeeded
+        for request in incident.observation.requests
+    )
 
 
 def _is_clean_up_needed(incident: Incident) -> bool:
@@ -245,7 +248,7 @@ def _remove_requests(incident: Incident) -> Maintenance | None:
     memory, observation = incident.memory, incident.observation
     is_due = memory.clean_up_at is None or incident.now >= memory.clean_up_at
     was_asked = incident.is_state_known or observation.hold is not None
-    is_changed = memory.cleaned_up != tuple(sorted(one.uid for one in observation.requests))
+    is_changed = memory.cleaned_up != tuple(sorted(request.uid for request in observation.requests))
     return Maintenance.REMOVE_REQUESTS if is_due or (was_asked and is_changed) else None
 
 

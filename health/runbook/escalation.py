@@ -83,7 +83,9 @@ class Plan:
     def latest(self, requests: Iterable[RequestSnapshot]) -> RequestSnapshot:
         """The latest request; of two created in the same second, the one of the later step."""
         numbers: dict[Step | None, int] = {step: number for number, step in enumerate(self.steps)}
-        return max(requests, key=lambda one: (one.created, numbers.get(self.step_of(one.reference), -1)))
+        return max(
+            requests, key=lambda request: (request.created, numbers.get(self.step_of(request.reference), -1))
+        )
 
     def is_over(self, request: RequestSnapshot, now: datetime) -> bool:
         """True if the request has timed out, has failed, or was skipped."""

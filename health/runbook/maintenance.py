@@ -92,7 +92,7 @@ def after_attempt(  # noqa: PLR0913  an attempt has these parts
     """The notes after an attempt at `task` for the subjects `tried`, of which `failures` failed."""
     known = {(note.task, note.subject): note for note in notes}
     earlier = {subject: known.pop((task, subject), None) for subject in tried}
-    failed = (_note(task, one, earlier.get(one.subject), now, spread) for one in failures)
+    failed = (_note(task, failure, earlier.get(failure.subject), now, spread) for failure in failures)
     return (*known.values(), *failed)
 
 
@@ -118,7 +118,7 @@ def is_put_off(notes: Iterable[TaskNote], task: MaintenanceTask, subject: TaskSu
 
 def next_try_of(notes: Iterable[TaskNote], task: MaintenanceTask, subject: TaskSubject) -> datetime | None:
     """When the maintenance task is tried again; None: it did not fail."""
-    return next((one.next_try for one in notes if (one.task, one.subject) == (task, subject)), None)
+    return next((note.next_try for note in notes if (note.task, note.subject) == (task, subject)), None)
 
 
 def still_ahead(notes: Iterable[TaskNote], now: datetime) -> tuple[TaskNote, ...]:

@@ -167,7 +167,7 @@ def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
     meant = meant_by(order.step, templates)
     if not order.step or not templates or len(meant) == 1:
         return None
-    known = ", ".join(short_name(one, templates) for one in dict.fromkeys(templates))
+    known = ", ".join(short_name(template, templates) for template in dict.fromkeys(templates))
     problem = f"names {len(meant)} steps" if meant else "is the template of no step"
     return Refusal(f"{order.step!r} {problem}; the templates are {known}", field="step")
 
@@ -239,11 +239,11 @@ def _answer_completed(order: Answer, situation: Situation | None) -> Answer | Re
         return order
     if situation is None:
         return Refusal("the step that waits is unknown now; name it with --step")
-    asked = approving.waiting(situation.memory)
-    if isinstance(asked, Refusal):
-        return asked
-    young = approving.just_asked(situation.memory, asked, situation.now)
-    return young or order.model_copy(update={"step": asked.name})
+    approval = approving.waiting(situation.memory)
+    if isinstance(approval, Refusal):
+        return approval
+    young = approving.just_asked(situation.memory, approval, situation.now)
+    return young or order.model_copy(update={"step": approval.name})
 
 
 def _waits_for_an_answer(situation: Situation) -> bool:
@@ -403,14 +403,14 @@ def ended_by(order: OrderRecord) -> str:
     return spec.ended_by if spec else RESUME.name
 
 
-def obeyed(memory: Memory, seen: Observation, now: datetime) -> Memory:
+def obeyed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory after the pending orders are obeyed or refused; an unknown state decides nothing."""
-    if seen.state is TargetState.UNKNOWN:
+    if observation.state is TargetState.UNKNOWN:
         return memory
     for number, record in enumerate(memory.orders):
         spec = ORDERS.get(record.order)
         if record.is_pending and spec is not None and spec.obey is not None:
-            result = spec.obey(memory, record, seen, now)
+            result = spec.obey(memory, record, observation, now)
             refused = result.why if isinstance(result, Refusal) else ""
             memory = memory if isinstance(result, Refusal) else result
             memory = memory.having_decided(number, now, refused)

@@ -93,7 +93,7 @@ def _phase(incident: Incident) -> Phase:
 
 
 def _due_patches(incident: Incident) -> tuple[AnnotationPatch, ...]:
-    wanted = (patch for one in incident.observation.requests for patch in _patches_of(one, incident))
+    wanted = (patch for request in incident.observation.requests for patch in _patches_of(request, incident))
     return tuple(
         patch
         for patch in wanted
@@ -201,10 +201,10 @@ def _back_off_ends(incident: Incident) -> Moment | None:
 
 def _approval_expires(incident: Incident) -> Moment | None:
     """When the default of the check answers; None: it never does, or did not."""
-    asked = incident.memory.approval
-    if asked is None or asked.expires_at is None or asked.is_expired:
+    approval = incident.memory.approval
+    if approval is None or approval.expires_at is None or approval.is_expired:
         return None
-    return Moment(asked.expires_at, NextEvent.APPROVAL_EXPIRES)
+    return Moment(approval.expires_at, NextEvent.APPROVAL_EXPIRES)
 
 
 def _ask_for_approval(incident: Incident) -> AskedApproval | None:

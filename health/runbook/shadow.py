@@ -20,7 +20,9 @@ from health.runbook.state import Memory
 def ours(observation: Observation, memory: Memory) -> Observation:
     """The observation without the actions of others."""
     known = {request.uid for request in memory.requests}
-    changes: dict[str, object] = {"requests": tuple(one for one in observation.requests if one.uid in known)}
+    changes: dict[str, object] = {
+        "requests": tuple(request for request in observation.requests if request.uid in known)
+    }
     if not memory.has_acted:
         changes |= {"under_way": "", "is_marked": False}
     if not memory.owns_something:
@@ -123,7 +125,7 @@ def begun_anew(memory: Memory) -> Memory:
 def watching_others(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory with the current actions of others on the target."""
     known = {request.uid for request in memory.requests}
-    requests = [one for one in observation.requests if one.uid not in known]
+    requests = [request for request in observation.requests if request.uid not in known]
     others = recorded(memory.shadow.others, requests, (), now)
     if not memory.has_acted:
         others = _with_deed(others, observation.under_way, now)
@@ -135,6 +137,6 @@ def _with_deed(others: tuple[RequestRecord, ...], under_way: str, now: datetime)
     if not under_way:
         return others
     new = RequestRecord(request=under_way, uid=under_way, template="", started=now)
-    known = next((one for one in others if one.uid == under_way), new)
-    rest = tuple(one for one in others if one.uid != under_way)
+    known = next((other for other in others if other.uid == under_way), new)
+    rest = tuple(other for other in others if other.uid != under_way)
     return (*rest, known.model_copy(update={"ended": None}))[-MOST_RECORDS:]

@@ -192,8 +192,8 @@ class Memory(Frozen):
 
     def is_approved(self, step: Step) -> bool:
         """True if this step was approved for this failure."""
-        asked = self.approval
-        return asked is not None and asked.is_for(step) and asked.answer is ApprovalAnswer.APPROVED
+        approval = self.approval
+        return approval is not None and approval.is_for(step) and approval.answer is ApprovalAnswer.APPROVED
 
     @property
     def is_rejected(self) -> bool:
@@ -380,7 +380,8 @@ class Memory(Frozen):
         """The same once the detector answered a question that was asked with the memory `before`."""
         orders, approval = before.unreported_orders, self.approval
         reported = (
-            one.model_copy(update={"is_reported": True}) if one in orders else one for one in self.orders
+            order.model_copy(update={"is_reported": True}) if order in orders else order
+            for order in self.orders
         )
         if approval is not None and approval == before.approval:
             approval = approval.model_copy(update={"is_reported": True})

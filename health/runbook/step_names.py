@@ -7,7 +7,7 @@ from health.model.references import TemplateReference
 
 def meant_by(name: str, templates: Iterable[TemplateReference]) -> frozenset[TemplateReference]:
     """The templates that `name` may mean: NAME, KIND/NAME or KIND/NAMESPACE/NAME."""
-    return frozenset(one for one in templates if name in one.names)
+    return frozenset(template for template in templates if name in template.names)
 
 
 def short_name(template: TemplateReference, templates: Iterable[TemplateReference]) -> str:

@@ -94,13 +94,14 @@ def _reports_else(last: Observation, now: Observation) -> bool:
 
     Only the timestamp of a recovery is never changed into another one by the incident.
     """
-    before = {one.uid: _report(one, now) for one in last.requests}
-    since = {one.uid: one.healthy_since for one in last.requests}
+    before = {request.uid: _report(request, now) for request in last.requests}
+    since = {request.uid: request.healthy_since for request in last.requests}
     is_stamped_anew = any(
-        one.healthy_since and since.get(one.uid) not in (None, one.healthy_since) for one in now.requests
+        request.healthy_since and since.get(request.uid) not in (None, request.healthy_since)
+        for request in now.requests
     )
     return is_stamped_anew or any(
-        before.get(one.uid, _NO_REPORT) != _report(one, now) for one in now.requests
+        before.get(request.uid, _NO_REPORT) != _report(request, now) for request in now.requests
     )
 
 
@@ -190,7 +191,7 @@ def has_remediator_at_work(observation: Observation, now: datetime) -> bool:
     """
     plan = Plan(observation.steps)
     return bool(observation.requests) and not any(
-        one.succeeded or plan.is_over(one, now) for one in observation.requests
+        request.succeeded or plan.is_over(request, now) for request in observation.requests
     )
 
 
@@ -217,4 +218,4 @@ def has_late_request(
 
 def appeared(last: Observation, now: Observation) -> frozenset[str]:
     """The uids of requests that are visible now and not in `last`."""
-    return frozenset(one.uid for one in now.requests) - {one.uid for one in last.requests}
+    return frozenset(request.uid for request in now.requests) - {request.uid for request in last.requests}

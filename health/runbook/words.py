@@ -158,13 +158,15 @@ def _observed(incident: Incident) -> Details:
 
 def _status(incident: Incident) -> Details:
     """The state of the target and its requests, with a person's hold."""
-    requests = ", ".join(incident.memory.words_of(one) for one in incident.observation.requests)
+    requests = ", ".join(incident.memory.words_of(request) for request in incident.observation.requests)
     details = incident.observation.details(held=incident.memory.hold_reason)
     return details.model_copy(update={"requests": requests})
 
 
 def _recovering(incident: Incident) -> Details:
-    is_kept = any(incident.delay.is_running(one, incident.now) for one in incident.observation.requests)
+    is_kept = any(
+        incident.delay.is_running(request, incident.now) for request in incident.observation.requests
+    )
     details = incident.observation.details(*((str(incident.delay),) if is_kept else ()))
     if incident.proven_at is None:
         return details
@@ -227,7 +229,7 @@ def _request_lost(incident: Incident) -> Details:
 
 
 def _requests_of_others(incident: Incident) -> Details:
-    others = ", ".join(str(one.reference) for one in incident.others)
+    others = ", ".join(str(other.reference) for other in incident.others)
     return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
 
 
@@ -243,8 +245,8 @@ def _approval(reason: HoldReason) -> Callable[[Incident], Details]:
     """The question about the next step, and its answer."""
 
     def details(incident: Incident) -> Details:
-        asked = incident.memory.approval
-        return incident.observation.details(f"{reason}: {asked.words}" if asked else reason)
+        approval = incident.memory.approval
+        return incident.observation.details(f"{reason}: {approval.words}" if approval else reason)
 
     return details
 
@@ -293,7 +295,7 @@ def _hanging(incident: Incident) -> str:
 def _hanging_requests(incident: Incident) -> list[str]:
     failed = {note.subject for note in incident.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
     requests = incident.memory.requests
-    return [str(one) for one in requests if TaskSubject.of_request(one.uid) not in failed]
+    return [str(request) for request in requests if TaskSubject.of_request(request.uid) not in failed]
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:
@@ -301,7 +303,7 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
     if not incident.memory.is_shadow:
         return details
     known = {request.uid for request in incident.memory.requests}
-    own = ", ".join(str(one) for one in incident.observation.requests if one.uid in known)
+    own = ", ".join(str(request) for request in incident.observation.requests if request.uid in known)
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return details.model_copy(update={"requests": own, "shadow": words})
@@ -329,8 +331,8 @@ def _happening(event: NextEvent, at: datetime, incident: Incident) -> str:
 
 
 def _default_words(incident: Incident) -> str:
-    asked = incident.memory.approval
-    follows = asked.default_words if asked else ""
+    approval = incident.memory.approval
+    follows = approval.default_words if approval else ""
     return f", and {follows}" if follows else ""
 
 

@@ -109,11 +109,13 @@ def _earliest(*events: tuple[datetime | None, str]) -> tuple[datetime | None, st
 
 def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, spread: float) -> PauseMemory:
     """The memory after the patches of a pass; a patch without an answer has failed."""
-    told = {answer.uid: answer for answer in answers}
+    by_uid = {answer.uid: answer for answer in answers}
     memory, handled = passed.memory, dict(passed.memory.by_uid)
     failed = dict(memory.failed_by_uid)
     for patch, done in zip(passed.patches, passed.once_written, strict=True):
-        answer = told.get(patch.uid, PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="no answer"))
+        answer = by_uid.get(
+            patch.uid, PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="no answer")
+        )
         if answer.outcome is WriteOutcome.WRITTEN:
             handled[patch.uid] = done
             failed.pop(patch.uid, None)
@@ -133,8 +135,10 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
         same = known.model_copy(update={"transitions": observed.transitions})
         return memory.model_copy(update={"upgrade": same})
     before = memory.by_uid
-    checks = (before[one.uid].as_known(one) if one.uid in before else one for one in observed.checks)
-    marked_alone = (one.uid for one in checks if one.is_marked and not one.is_paused)
+    checks = (
+        before[check.uid].as_known(check) if check.uid in before else check for check in observed.checks
+    )
+    marked_alone = (check.uid for check in checks if check.is_marked and not check.is_paused)
     marks = {"old_marks": tuple(marked_alone) if known is not None else (), "unseen": _unseen(memory)}
     upgrade = KnownUpgrade(since=observed.since, transitions=observed.transitions, first_seen=now)
     upgrade = upgrade.model_copy(update=marks)  # unlimited numbers are valid here: this is not a message
@@ -226,7 +230,7 @@ def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime
     """The earliest end of a pause that a person ordered beyond upgrades."""
     if observed.is_under_way or observed.is_turned_off:
         return None
-    return min((one.until for one in memory.orders if one.until and one.is_kept(now)), default=None)
+    return min((order.until for order in memory.orders if order.until and order.is_kept(now)), default=None)
 
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:

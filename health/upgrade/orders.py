@@ -53,11 +53,11 @@ def _names(check: CheckReference) -> frozenset[str]:
 def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> PauseOrderRecord | None:
     """The order that counts for a check, obeyed or not."""
     names = _names(check) | {""}  # once for all orders: 5,000 checks may have 100
-    return max((one for one in orders if one.check in names), key=lambda one: one.number, default=None)
+    return max((order for order in orders if order.check in names), key=lambda one: one.number, default=None)
 
 
 def still_standing(
     orders: Iterable[PauseOrderRecord], began: datetime, now: datetime
 ) -> tuple[PauseOrderRecord, ...]:
     """The orders that still apply when the next upgrade began at `began`."""
-    return tuple(one for one in orders if one.given >= began or one.is_kept(now))
+    return tuple(order for order in orders if order.given >= began or order.is_kept(now))

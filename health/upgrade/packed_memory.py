@@ -87,7 +87,7 @@ def _slim(rows: Iterable[Handled], orders: Iterable[PauseOrderRecord]) -> tuple[
     """Rows without names, except the latest deleted checks, which no later observation contains."""
     rows = tuple(rows)
     numbers = {(order.reason, order.identity): order.number for order in orders}
-    named = {row.uid for row in [one for one in rows if one.is_deleted][-MOST_DESCRIBED:]}
+    named = {row.uid for row in [row for row in rows if row.is_deleted][-MOST_DESCRIBED:]}
     return tuple(_slim_row(row, numbers, is_named=row.uid in named) for row in rows)
 
 

@@ -11,35 +11,37 @@ from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 
 
-def is_wanted(seen: UpgradeObservation) -> bool:
+def is_wanted(observation: UpgradeObservation) -> bool:
     """True if an upgrade pause should run."""
-    if seen.is_turned_off:
+    if observation.is_turned_off:
         return False
-    return seen.is_under_way or (seen.is_over and bool(_marked(seen)))
+    return observation.is_under_way or (observation.is_over and bool(_marked(observation)))
 
 
-def needs_wake_up(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+def needs_wake_up(last: UpgradeObservation, observation: UpgradeObservation) -> bool:
     """True if a pause that was answered `last` must be woken; other edits of checks do not matter."""
-    return _news(last) != _news(seen)
+    return _news(last) != _news(observation)
 
 
-def has_appeared(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+def has_appeared(last: UpgradeObservation, observation: UpgradeObservation) -> bool:
     """True for a new upgrade or a new mark, which a pause started from `last` could not have seen."""
-    began = seen.is_under_way and not (last.is_under_way and last.transitions == seen.transitions)
-    return began or not _marked(seen) <= _marked(last)
+    began = observation.is_under_way and not (
+        last.is_under_way and last.transitions == observation.transitions
+    )
+    return began or not _marked(observation) <= _marked(last)
 
 
 def _news(
-    seen: UpgradeObservation,
+    observation: UpgradeObservation,
 ) -> tuple[str, str, datetime | None, tuple[datetime, ...], bool, frozenset[tuple[str, bool, bool, bool]]]:
     """The relevant facts. They have `why_unknown`, but not `unread`, whose text changes every second."""
     return (
-        seen.phase,
-        seen.why_unknown,
-        seen.since,
-        seen.transitions,
-        bool(seen.unread),
-        frozenset(map(_stands, seen.checks)),
+        observation.phase,
+        observation.why_unknown,
+        observation.since,
+        observation.transitions,
+        bool(observation.unread),
+        frozenset(map(_stands, observation.checks)),
     )
 
 
@@ -47,6 +49,6 @@ def _stands(check: PausableCheck) -> tuple[str, bool, bool, bool]:
     return check.uid, check.is_paused, check.is_marked, check.is_going
 
 
-def _marked(seen: UpgradeObservation) -> frozenset[str]:
+def _marked(observation: UpgradeObservation) -> frozenset[str]:
     """The uids of marked checks, except those being deleted."""
-    return frozenset(check.uid for check in seen.checks if check.is_marked and not check.is_going)
+    return frozenset(check.uid for check in observation.checks if check.is_marked and not check.is_going)

@@ -49,7 +49,7 @@ class FilterField(Input):
 def matching(summaries: Iterable[IncidentSummary], text: str) -> list[IncidentSummary]:
     """The incidents with each word of `text` in their name, cluster, phase or details, in any case."""
     words = text.casefold().split()
-    return [one for one in summaries if all(word in _searched(one) for word in words)]
+    return [summary for summary in summaries if all(word in _searched(summary) for word in words)]
 
 
 def _searched(summary: IncidentSummary) -> str:

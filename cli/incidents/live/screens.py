@@ -44,14 +44,16 @@ class OrderChoice(ModalScreen[OrderSpec[Any] | None]):
         self._orders = orders
 
     def compose(self) -> ComposeResult:
-        options = (Option(Text(f"{one.name:10} {_first_line(one.help)}"), one.name) for one in self._orders)
+        options = (
+            Option(Text(f"{order.name:10} {_first_line(order.help)}"), order.name) for order in self._orders
+        )
         with Vertical(classes="dialog"):
             yield Static(Text(f"Order for {self._title} (Enter: choose, Escape: none)", style="bold"))
             yield OptionList(*options)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Return the chosen row of the table of orders."""
-        self.dismiss(next(one for one in self._orders if one.name == event.option_id))
+        self.dismiss(next(order for order in self._orders if order.name == event.option_id))
 
 
 class Confirmation(ModalScreen[str | None]):

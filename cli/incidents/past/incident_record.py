@@ -38,7 +38,7 @@ def phase_times(episodes: Iterable[Episode], end: datetime) -> tuple[PhaseTime, 
 def _beginnings(episodes: Iterable[Episode]) -> Sequence[tuple[datetime, Phase]]:
     """When each phase began; the first one begins with the incident."""
     entries = list(episodes)
-    found = [(one.when, Phase(one.what)) for one in entries if one.what in _PHASES]
+    found = [(entry.when, Phase(entry.what)) for entry in entries if entry.what in _PHASES]
     return [(entries[0].when, found[0][1]), *found[1:]] if found else []
 
 
@@ -86,7 +86,7 @@ class IncidentRecord:
         """The time in these phases together; None if its history does not say."""
         if not self.story:
             return None
-        return timedelta(seconds=sum(one.seconds for one in self.phases if one.phase in phases))
+        return timedelta(seconds=sum(phase.seconds for phase in self.phases if phase.phase in phases))
 
     @property
     def ended_as(self) -> str:

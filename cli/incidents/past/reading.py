@@ -80,8 +80,8 @@ async def past_incidents(
 
 
 async def _read(client: Client, summaries: Sequence[IncidentSummary]) -> list[IncidentRecord]:
-    asked = await StateQueries(client).all(summaries)
-    return [await _one(client, summary) for summary in asked]
+    queried = await StateQueries(client).all(summaries)
+    return [await _one(client, summary) for summary in queried]
 
 
 async def _one(client: Client, summary: IncidentSummary) -> IncidentRecord:

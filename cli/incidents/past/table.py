@@ -18,7 +18,7 @@ _COLUMNS = ("STARTED", "CHECK", "ENDED AS", "TOOK", "WAITED", "HELD", "STEPS", "
 
 def past_table(incidents: Sequence[IncidentRecord], width: int) -> Table:
     """The incidents in the given order; only the name of the check is cut."""
-    rows = [_row(one) for one in incidents]
+    rows = [_row(incident) for incident in incidents]
     widths = [max(len(name), *(len(row[place]) for row in rows)) for place, name in enumerate(_COLUMNS)]
     spare = width - sum(widths) - GAP * (len(widths) - 1)
     if spare < 0:
@@ -66,8 +66,8 @@ def sums(incidents: Sequence[IncidentRecord]) -> str:
     """The number of incidents by outcome: "3 incidents: 2 Remediated, 1 Recovered"."""
     if not incidents:
         return "no incidents"
-    counted = Counter(one.ended_as for one in incidents)
+    counted = Counter(incident.ended_as for incident in incidents)
     parts = ", ".join(f"{number} {name}" for name, number in counted.most_common())
-    unknown = sum(bool(one.problem) for one in incidents)
+    unknown = sum(bool(incident.problem) for incident in incidents)
     incomplete = f"; {unknown} incomplete, see `problem` in -o json" if unknown else ""
     return f"{len(incidents)} incident{'' if len(incidents) == 1 else 's'}: {parts}{incomplete}"
