@@ -4,7 +4,7 @@ Each write carries the uid and the resourceVersion that were read, so an object 
 again. An object that cannot be removed does not keep others from being removed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from cli.retire.owned_objects import (
     Snapshot,
     Stored,
     is_scaled_up,
+    orders_on,
     running_detectors,
 )
 from cli.shared.installations import installations
@@ -72,6 +73,10 @@ class RetiredCluster:
             own_leases=tuple(await self._leases(self.settings.namespace)),
             installed=await installations(self._connection.client),
             pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
+            ordered=(
+                *(one for _, one in checks if orders_on(one.body)),
+                *[one for kind in self._target_kinds for one in await self._served(kind, orders_on)],
+            ),
             markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
         )
@@ -203,6 +208,10 @@ class RetiredCluster:
             if definition["names"]["kind"].endswith(_REQUEST)
             and (definition["group"], f"{definition['names']['kind']}{_TEMPLATE}") in kinds
         ]
+
+    @property
+    def _target_kinds(self) -> Iterable[ServedKind]:
+        return {kind.targets.group_kind: kind.targets for kind in CHECK_KINDS.values()}.values()
 
     async def _markable(self) -> list[tuple[CheckKind, Stored]]:
         return [

@@ -13,6 +13,8 @@
 | an upgrade               |                                         | upgrade is over                   |
 | the Leases of detectors  | name and label match, unless the        | deleted, in either case           |
 |                          | leader's Lease names another cluster    |                                   |
+| an annotation that gives | its name; another installation in the   | removed, in either case           |
+| an order                 | cluster takes it, too                   |                                   |
 | a mark on a target       | unknown                                 | left to the target's owner        |
 
 With `--hand-over` the other objects stay as they are: the operators would have written the same (rule 39).
@@ -27,7 +29,9 @@ from enum import StrEnum
 
 from cli.shared.installations import FoundInstallation, named_by_leases
 from health.kinds.check_kind import CheckKind
+from health.model.order_annotations import ORDER_NAMES, annotation_of
 from health.model.references import CheckReference, IncidentReference
+from health.model.remediation_order import REMEDIATE
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
@@ -44,6 +48,8 @@ class Disposition(StrEnum):
 
     DELETE = "delete"
     UNPAUSE = "unpause"
+    REMOVE_ORDERS = "remove the orders on"
+    """A later installation would obey them, although their reason may be gone."""
     AWAIT = "wait for"
     """It is being removed, and a finalizer or another object delays that."""
     LEAVE = "leave"
@@ -74,6 +80,8 @@ class Snapshot:
     installed: tuple[FoundInstallation, ...] = ()
     """Installations of this name and of others."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
+    ordered: tuple[Stored, ...] = ()
+    """Nodes, Machines and checks with annotations that give orders."""
     markable: tuple[tuple[CheckKind, Stored], ...] = ()
     """Targets that may have been marked for their owner."""
     upgrading: str = ""
@@ -106,7 +114,7 @@ class OwnedObject:
     disposal: Disposition
     why: str
     annotations: Mapping[str, str | None] = field(default_factory=dict)
-    """The patch of annotations that unpauses a check."""
+    """The patch of annotations that unpauses a check, or removes orders."""
 
     @property
     def name(self) -> str:
@@ -131,6 +139,7 @@ def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject
         *_leases(snapshot, ownership, incidents, frozenset(map(_sign, of_others))),
         *_pauses(snapshot, ownership),
         *_own_leases(snapshot, ownership.cluster),
+        *_orders(snapshot, ownership.cluster),
         *_marks(snapshot.markable),
     )
 
@@ -264,6 +273,25 @@ def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
             )
         else:
             yield OwnedObject(Stored(LEASES, body), Disposition.DELETE, "no detector leads by it any more")
+
+
+def orders_on(body: Object) -> tuple[str, ...]:
+    """The annotations of an object that give orders, as far as there are any."""
+    annotations = ObjectMetadata.model_validate(body["metadata"]).annotations
+    known = (*map(annotation_of, ORDER_NAMES), REMEDIATE)
+    return tuple(name for name in known if name in annotations)
+
+
+def _orders(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
+    others = sorted({one.installation.cluster for one in snapshot.installed} - {cluster})
+    for stored in snapshot.ordered:
+        names = orders_on(stored.body)
+        if others:
+            why = f"{', '.join(names)}: the installation {', '.join(others)} takes orders, too"
+            yield OwnedObject(stored, Disposition.LEAVE, why)
+        else:
+            why = f"no detector takes {', '.join(names)} any more"
+            yield OwnedObject(stored, Disposition.REMOVE_ORDERS, why, dict.fromkeys(names))
 
 
 def _is_of_detector(lease: Object) -> bool:

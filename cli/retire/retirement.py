@@ -41,7 +41,11 @@ BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
 MOST_WAITS_SHOWN = 10
 """The most reasons in the message of a time-out."""
-_DONE = {Disposition.DELETE: "deleted", Disposition.UNPAUSE: "unpaused"}
+_DONE = {
+    Disposition.DELETE: "deleted",
+    Disposition.UNPAUSE: "unpaused",
+    Disposition.REMOVE_ORDERS: "removed the orders on",
+}
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class ClusterWorkflows:
         return tuple(wait for wait in waits if wait)
 
     async def _end_all(self, workflow_type: str, why: str) -> tuple[str, ...]:
-        """End all of a type that owns nothing in the cluster; an annotation stays, and gives no order."""
+        """End all of a type; annotations that started them are removed as objects of ours."""
         query = (
             f"WorkflowType = '{workflow_type}' AND ParamedicCluster = {quoted(self._cluster)}"
             " AND ExecutionStatus = 'Running'"

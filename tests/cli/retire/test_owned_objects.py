@@ -15,6 +15,7 @@ from cli.retire.owned_objects import (
     running_detectors,
     running_operators,
 )
+from cli.shared.installations import FoundInstallation
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
@@ -22,8 +23,9 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.remediation_request import INCIDENT, NODE_NAME
 from kube.candidates import CANDIDATE_FOR
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
-from kube.resource import Object, Resource, resource_of
+from kube.resource import NODES, Object, Resource, resource_of
 from objects.timestamps import micro_time
+from runtime.paramedic_status import Installation
 from runtime.process_names import LEADER_LEASE
 from tests.support.values.builders import NOW
 
@@ -85,6 +87,37 @@ def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
     assert found(Ownership(cluster=CLUSTER, is_handed_over=True), requests=made) == [
         ("Reboot/ns/node-1", Disposition.LEAVE)
     ]
+
+
+@pytest.mark.parametrize("is_handed_over", [False, True])
+def test_orders_on_any_object_are_removed_before_a_later_installation_obeys_them(
+    *, is_handed_over: bool
+) -> None:
+    orders = {"paramedic.dev/hold": "disk", "paramedic.dev/remediate": "INC-7"}
+    node = Stored(NODES, body("node-1", annotations={"theirs": "kept", **orders}))
+    whose = Ownership(cluster=CLUSTER, is_handed_over=is_handed_over)
+
+    (one,) = owned_objects(Snapshot(now=NOW, ordered=(node,)), whose)
+
+    assert str(one) == (
+        "remove the orders on Node/node-1: "
+        "no detector takes paramedic.dev/hold, paramedic.dev/remediate any more"
+    )
+    assert one.annotations == dict.fromkeys(orders)
+
+
+def test_orders_are_left_to_another_installation_of_the_same_cluster() -> None:
+    node = Stored(NODES, body("node-1", annotations={"paramedic.dev/hold": "disk"}))
+    installed = tuple(
+        FoundInstallation("", "ns", Installation(cluster=name)) for name in (CLUSTER, "test-1a2b3c4d")
+    )
+
+    (one,) = owned_objects(
+        Snapshot(now=NOW, ordered=(node,), installed=installed), Ownership(cluster=CLUSTER)
+    )
+
+    assert one.disposal is Disposition.LEAVE
+    assert "the installation test-1a2b3c4d takes orders, too" in one.why
 
 
 def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:

@@ -21,7 +21,7 @@ from health.model.evidence import LABEL
 from health.model.moves import Phase
 from health.model.remediation_request import INCIDENT
 from kube.client import Client
-from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object, resource_of
+from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime import search_attributes
@@ -40,6 +40,7 @@ from workflows.messages import WORKFLOW, RemediationInput
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+HOLD = "paramedic.dev/hold"
 PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
 
 
@@ -134,7 +135,12 @@ async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_o
         of_worker = lease("node-node-1", incident.check.lease_holder)
         await Client(transport, WORKER).create(LEASES, of_worker, namespace)
     await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
-    for name, annotations in (("paused", {PAUSED: "", MARK: ""}), ("paused-by-ada", {PAUSED: ""})):
+    ordered = {HOLD: "a disk", "theirs": "kept"}
+    await client.create(NODES, {"metadata": {"name": namespace, "annotations": ordered}})
+    for name, annotations in (
+        ("paused", {PAUSED: "", MARK: "", HOLD: "both"}),
+        ("paused-by-ada", {PAUSED: ""}),
+    ):
         check = {"apiVersion": CHECKS.api_version, "kind": CHECKS.kind, "spec": {"selector": {}}}
         metadata = {"name": name, "annotations": annotations}
         await client.create(CHECKS, check | {"metadata": metadata}, namespace)
@@ -155,6 +161,12 @@ async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_o
     assert "workers/node-1 has ended: no worker is there that could clean up" in ran.out
     assert f"deleted {REQUESTS.kind}/{namespace}/node-1: " in ran.out
     assert f"unpaused MachineHealthCheck/{namespace}/paused: " in ran.out
+    for one in (f"MachineHealthCheck/{namespace}/paused", f"Node/{namespace}"):
+        assert f"removed the orders on {one}: no detector takes {HOLD} any more" in ran.out
+    annotations = (await client.get(NODES, namespace))["metadata"]["annotations"]
+    await client.delete(NODES, namespace)
+    assert HOLD not in annotations
+    assert annotations["theirs"] == "kept"
     delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
     assert f"left 1 ConfigMaps with evidence in {namespace}, for people: {delete}" in ran.out
     remaining = {
