@@ -1,6 +1,7 @@
 import asyncio
 import io
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,6 +28,10 @@ async def tea() -> str:
     return "tea"
 
 
+def never() -> asyncio.Future[str]:
+    return asyncio.get_running_loop().create_future()
+
+
 async def test_wait_and_its_end_are_plain_lines_where_there_is_no_terminal() -> None:
     tells, written = narrator()
     assert await tells.narrate(LINE, tea()) == "tea"
@@ -35,13 +40,14 @@ async def test_wait_and_its_end_are_plain_lines_where_there_is_no_terminal() -> 
     assert re.fullmatch(r" +\d\.\d s  ✔ There is tea\.", told)
 
 
-async def test_wait_that_takes_too_long_fails_in_one_sentence() -> None:
+async def test_wait_that_takes_too_long_fails_in_one_sentence_and_with_advice_if_there_is_any() -> None:
     tells, written = narrator()
-    impatient = Line(LINE.before, LINE.after, LINE.failure, timedelta())
-    never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    impatient = replace(LINE, within=timedelta())
     with pytest.raises(DemoFailedError, match=r"^There was no tea within 0 s\.$"):
-        await tells.narrate(impatient, never)
+        await tells.narrate(impatient, never())
     assert "There is" not in written.getvalue()
+    with pytest.raises(DemoFailedError, match=r"^There was no tea within 0 s\. Buy some\.$"):
+        await tells.narrate(replace(impatient, advice="Buy some."), never())
 
 
 async def test_line_to_copy_is_not_broken_whatever_the_width() -> None:

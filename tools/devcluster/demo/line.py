@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Line(Generic[T]):
     """The texts around one wait for a fact of type T."""
 
@@ -17,3 +17,5 @@ class Line(Generic[T]):
     failure: str
     """A sentence that the narrator completes with `within 30 s.`"""
     within: timedelta
+    advice: str = ""
+    """The likely cause of the failure and what to do, in whole sentences; "" if there is no likely one."""

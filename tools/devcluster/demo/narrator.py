@@ -34,7 +34,8 @@ class Narrator:
             try:
                 fact = await asyncio.wait_for(awaited, line.within.total_seconds())
             except TimeoutError as error:
-                raise DemoFailedError(f"{line.failure} within {in_words(line.within)}.") from error
+                failure = f"{line.failure} within {in_words(line.within)}."
+                raise DemoFailedError(f"{failure} {line.advice}".rstrip()) from error
         self._print("✔", "green", line.after(fact))
         return fact
 

@@ -26,6 +26,8 @@ class DemoStep:
     failure: str
     """A sentence that the narrator completes with `within 30 s.`"""
     within: timedelta = SOON
+    advice: str = ""
+    """The likely cause of the failure and what to do, in whole sentences."""
 
 
 @dataclass(frozen=True)

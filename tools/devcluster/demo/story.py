@@ -38,8 +38,13 @@ async def play(rows: Iterable[Row], stage: Stage, narrator: Narrator) -> None:
 
 def line_of(step: DemoStep, stage: Stage) -> Line[object]:
     """The texts of the step with the values of the stage."""
-    after = partial(stage.words, step.after)
-    return Line(stage.words(step.before), after, stage.words(step.failure), step.within)
+    return Line(
+        before=stage.words(step.before),
+        after=partial(stage.words, step.after),
+        failure=stage.words(step.failure),
+        within=step.within,
+        advice=step.advice,
+    )
 
 
 def _while_it_runs(heading: str, stage: Stage) -> str:

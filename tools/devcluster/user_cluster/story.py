@@ -39,6 +39,11 @@ from kube.transport import Transport
 SILENCE_NOTICED_WITHIN = timedelta(seconds=150)
 """Kubernetes notices a silent kubelet after 40 to 50 s, clusters of some providers later."""
 LONGEST = timedelta(seconds=330)
+NO_NODE_CONTROLLER = (
+    "Probably the cluster runs no node-lifecycle controller, the part of kube-controller-manager that marks "
+    "silent Nodes: start it, or take a cluster of kind or minikube. `paramedic dev` runs it only with "
+    "--simulate-nodes."
+)
 FIELD_MANAGER = "paramedic-demo"
 
 
@@ -194,7 +199,7 @@ def _patient(row: Row) -> Row:
     """The row with the patience that a cluster with the usual settings needs."""
     if isinstance(row, DemoStep) and row.wait is actions.node_is_unknown:
         before = "Kubernetes waits for a heartbeat of {node.name}, here for most of a minute."
-        return replace(row, before=before, within=SILENCE_NOTICED_WITHIN)
+        return replace(row, before=before, within=SILENCE_NOTICED_WITHIN, advice=NO_NODE_CONTROLLER)
     return row
 
 
