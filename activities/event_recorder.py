@@ -1,7 +1,7 @@
-"""EventRecorder: Events about targets and checks, written after the effect without delaying it.
+"""EventRecorder: writes Events about targets and checks after an act, without delaying its answer.
 
 An Event that cannot be written in time, normally half a second, is dropped, because the answer of an act
-must not wait for it.
+must not wait for the Event.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ class EventRecorder:
         self._longest = longest
 
     async def emit(self, incident: IncidentReference, event: Event) -> None:
-        """Write it once, about its subject or else the target of `incident`; never raises."""
+        """Write the Event once, about its subject or else the target of `incident`; never raises."""
         kind = CHECK_KINDS[incident.check.group_kind]
         await self.write(kind, event, event.subject or kind.involved(incident.target))
 
     async def write(self, kind: CheckKind, event: Event, about: InvolvedObject) -> None:
-        """Write it once, about this object, for a kind of check; never raises."""
+        """Write the Event once, about this object, for a kind of check; never raises."""
         events = Events(self._client, kind.component, self._instance)
         try:
             async with asyncio.timeout(self._longest.total_seconds()):

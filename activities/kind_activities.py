@@ -23,7 +23,7 @@ class StepAction(Protocol):
     """One action of a step, such as a deletion."""
 
     async def take(self, act: ActInput) -> StepResult:
-        """Do it once; raises StepHeld and KubernetesError."""
+        """Take the step once; raises StepHeld and KubernetesError."""
 
 
 class ActionDependencies(NamedTuple):

@@ -27,12 +27,12 @@ class _Rule(FrozenObject):
     resources: tuple[str, ...] = ()
 
     def covers(self, operation: str, resource: Resource) -> bool:
-        asked = (
+        constraints = (
             (self.operations, operation),
             (self.api_groups, resource.group),
             (self.resources, resource.plural),
         )
-        return all(word in words or "*" in words for words, word in asked)
+        return all(word in words or "*" in words for words, word in constraints)
 
 
 class _Constraints(FrozenObject):
@@ -80,9 +80,9 @@ class PoliciesInForce:
     @classmethod
     def of(cls, policies: Iterable[Object], bindings: Iterable[Object]) -> "PoliciesInForce":
         bound = [_Binding.model_validate(binding).spec for binding in bindings]
-        denied = {one.policy_name for one in bound if "Deny" in one.validation_actions}
-        read = (_Policy.model_validate(policy) for policy in policies)
-        return cls(tuple(one for one in read if one.metadata.name in denied))
+        denied = {spec.policy_name for spec in bound if "Deny" in spec.validation_actions}
+        parsed = map(_Policy.model_validate, policies)
+        return cls(tuple(policy for policy in parsed if policy.metadata.name in denied))
 
     def missing(self, wanted: OperatorPolicies) -> list[str]:
         """The names of wanted policies that are not in force."""
@@ -96,12 +96,12 @@ class PoliciesInForce:
 
     def unnamed(self, wanted: OperatorPolicies, requests: Iterable[Resource]) -> list[Resource]:
         """The kinds of requests that no policy refuses to these ServiceAccounts."""
-        whom = self.service_accounts(wanted)
-        of_them = [policy for policy in self.policies if policy.service_accounts & whom]
+        accounts = self.service_accounts(wanted)
+        policies = [policy for policy in self.policies if policy.service_accounts & accounts]
         return [
             request
             for request in requests
-            if not any(policy.refuses_creation_of(request) for policy in of_them)
+            if not any(policy.refuses_creation_of(request) for policy in policies)
         ]
 
 

@@ -28,8 +28,16 @@ from kube.resource import NODES, Object, Resource
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
 
+SERVICES = Resource("v1", "Service", "services", namespaced=True)
+ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", namespaced=True)
+OF_SERVICE = "kubernetes.io/service-name"
+_NODE = GroupKind("", NODES.kind)
+_GUIDE = "see docs/temporal.md#where-temporal-lives"
 _THIS_MACHINE = "localhost"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+Selected = Mapping[str, Sequence[str]]
+"""The checks that select a node, by its name."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ def service_at(ip: str, services: Iterable[Mapping[str, Any]]) -> ServiceName | 
 def _ips(service: Mapping[str, Any]) -> set[str]:
     spec = service.get("spec") or {}
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
-    ingress = [one.get("ip") for one in balancer.get("ingress") or ()]
+    ingress = [entry.get("ip") for entry in balancer.get("ingress") or ()]
     return {
         spec.get("clusterIP"),
         *(spec.get("clusterIPs") or ()),
@@ -90,24 +98,14 @@ def _ips(service: Mapping[str, Any]) -> set[str]:
 
 
 def nodes_behind(slices: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The nodes of its pods, ready or not, one for each pod even if it has an endpoint for each IP family."""
+    """The node of each pod in these EndpointSlices; a pod with an endpoint for each IP family counts once."""
     nodes = {
         (endpoint.get("targetRef") or {}).get("uid") or tuple(endpoint.get("addresses") or ()): node
-        for one in slices
-        for endpoint in one.get("endpoints") or ()
+        for endpoint_slice in slices
+        for endpoint in endpoint_slice.get("endpoints") or ()
         if (node := endpoint.get("nodeName"))
     }
     return sorted(nodes.values())
-
-
-SERVICES = Resource("v1", "Service", "services", namespaced=True)
-ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", namespaced=True)
-OF_SERVICE = "kubernetes.io/service-name"
-_NODE = GroupKind("", NODES.kind)
-_GUIDE = "see docs/temporal.md#where-temporal-lives"
-
-Selected = Mapping[str, Sequence[str]]
-"""The checks that select a node, by its name."""
 
 
 def place_findings(service: ServiceName, nodes: Sequence[str], selected: Selected) -> list[Finding]:
@@ -170,11 +168,8 @@ class TemporalPlace:
         """The nodes among these that the check selects, itself or by their Machines."""
         try:
             context = await self.live.context(check)
-        except (
-            ValidationError,
-            StepHeld,
-        ):  # StepHeld: an object that it names is missing, such as its Cluster
-            return set()  # the status of the check reports the hold
+        except (ValidationError, StepHeld):
+            return set()  # an object that it names is missing; the status of the check reports the hold
         if check.node_cluster(context) != MANAGEMENT_CLUSTER:
             return set()
         found: set[str] = set()
@@ -190,19 +185,21 @@ class TemporalPlace:
 
     async def _targets(self, kind: CheckKind, namespace: str, nodes: frozenset[str]) -> list[TargetReference]:
         """The targets of a kind of check that are these nodes, or are Machines of them."""
-        of = kind.targets
-        if of.group_kind == _NODE:
-            return [TargetReference(kind=of.kind, name=node, uid="") for node in sorted(nodes)]
+        targets = kind.targets
+        if targets.group_kind == _NODE:
+            return [TargetReference(kind=targets.kind, name=node, uid="") for node in sorted(nodes)]
         try:
-            resource = await self.connection.discovery.find(of)
-            listed = await self.connection.client.list(
-                resource, namespace, where=lambda one: _node_of(one) in nodes
+            resource = await self.connection.discovery.find(targets)
+            machines = await self.connection.client.list(
+                resource, namespace, where=lambda machine: _node_of(machine) in nodes
             )
         except KindUnknown:
             return []  # another finding reports it
         return [
-            TargetReference(kind=of.kind, group=of.group, namespace=namespace, name=_name(one), uid="")
-            for one in listed
+            TargetReference(
+                kind=targets.kind, group=targets.group, namespace=namespace, name=_name(machine), uid=""
+            )
+            for machine in machines
         ]
 
 

@@ -2,7 +2,7 @@
 
 The parts are: wait (the duration of the check, and a blind period before it), hold (any reason to hold, and
 orders of people), queue (the hold `Limit`), and act (all the rest, from the admission to the request). Time
-in which nothing answered the incident counts with the state before it.
+without an answer of the detector counts like the state before it.
 """
 
 from datetime import datetime
@@ -68,10 +68,10 @@ class Delays(Frozen):
     def observed(
         self, observation: Observation, now: datetime, *, is_blocked: bool, is_before_the_first_step: bool
     ) -> Self:
-        """The same after an observation; a new failure counts anew only before the first step."""
-        known = self._of(observation) if is_before_the_first_step else self
+        """The delays after an observation; a new failure starts new ones only before the first step."""
+        delays = self._of(observation) if is_before_the_first_step else self
         part = _part_of(observation, is_blocked=is_blocked)
-        return known if part is known.part else known.moved_to(part, now)
+        return delays if part is delays.part else delays.moved_to(part, now)
 
     def before_act(self, now: datetime) -> RequestDelay | None:
         """The times up to an act at `now`; None without a failure."""
@@ -101,7 +101,7 @@ class Delays(Frozen):
         return Part.QUEUE if self.is_queued else Part.HOLD
 
     def moved_to(self, part: Part | None, now: datetime) -> Self:
-        """The same once it is in `part` from `now` on; a hold before the deadline delays nothing."""
+        """The delays with `part` beginning at `now`; a hold before the deadline delays nothing."""
         changes: dict[str, object] = {"since": now if part else None, "is_queued": part is Part.QUEUE}
         if self.since is not None:
             spent = (now - max(self.since, self.deadline or self.since)).total_seconds()
