@@ -31,7 +31,7 @@ from workflows.upgrade_pause import MEMORY_UNREADABLE, UpgradePause
 SPOILT = "bm8gbWVtb3J5"
 """Base64 of what no run has packed."""
 HOUR = timedelta(hours=1)
-TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 100, 10
+TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 40, 10
 NOT_TO_BE_UNPAUSED = {"none": UNKNOWN_CHECK, "theirs": NOT_OURS}
 PAUSE, UNPAUSE, UNPAUSE_MARKED = PauseAction.PAUSE, PauseAction.UNPAUSE, PauseAction.UNPAUSE_MARKED
 SETTLE = PauseAction.SETTLE
@@ -271,7 +271,7 @@ async def test_cancel_while_it_writes_loses_nothing(upgrading: Upgrading) -> Non
 
 
 @pytest.mark.rule("rule 34")
-async def test_history_stays_small_over_twelve_hours_and_a_hundred_edits_and_the_memory_lives_on(
+async def test_history_stays_small_over_twelve_hours_and_forty_edits_and_the_memory_lives_on(
     short_histories: WorkflowEnvironment,
 ) -> None:
     upgrading = Upgrading(short_histories)
