@@ -1,7 +1,7 @@
 """Findings about Temporal: no answer, namespace, setup or worker, short retention, failing workflow tasks."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 from temporalio.client import Client
@@ -11,6 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.of_notifications import notification_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.incidents.story import read_task_failure
@@ -175,7 +176,9 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
     strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
     unread = await memory_findings(client, cluster)
-    return [*too_short, *not_set_up, *polled, *failing, *strange, *unread]
+    is_asked = bool(cluster) and not not_set_up
+    untold = await notification_findings(client, cluster, datetime.now(UTC), RPC_TIMEOUT) if is_asked else []
+    return [*too_short, *not_set_up, *polled, *failing, *strange, *unread, *untold]
 
 
 async def _examine_search_attributes(client: Client) -> list[Finding]:

@@ -1,24 +1,28 @@
 """Notifications of an incident: each is delivered beside it, and delays nothing."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 from prometheus_client import CollectorRegistry
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
+from cli.doctor.finding import Finding
+from cli.doctor.of_notifications import notification_findings
 from health.model.moves import Outcome, Phase
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import HoldReason, Observation
 from health.runbook.orders import ApproveOrder
+from runtime import search_attributes
 from tests.support.api.eventually import eventually
 from tests.support.story import workers
 from tests.support.story.fake_receiver import FakeReceiver
 from tests.support.story.incident import IncidentDriver
+from tests.support.story.polling import polled
 from tests.support.story.settling import rests, settle
 from tests.support.values.metric_samples import scrape, series
 from tests.support.values.notifications import notification
@@ -112,6 +116,18 @@ async def test_cancel_while_a_notification_is_started_is_obeyed(
     await eventually(lambda: "Recovered" in receiver.events)
 
 
+async def found(client: Client, cluster: str) -> str:
+    """The finding of `paramedic doctor` an hour later."""
+    later = datetime.now(UTC) + timedelta(hours=1)
+
+    async def ask() -> list[Finding]:
+        return await notification_findings(client, [cluster], later, timedelta(seconds=10))
+
+    (one,) = await polled(ask)
+    assert one.reason == "NotificationsNotDelivered"
+    return one.what
+
+
 async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping: WorkflowEnvironment) -> None:
     client, name, receiver, registry = (
         time_skipping.client,
@@ -131,7 +147,10 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
             asked,
             id=notification_workflow_id(name, "oncall", one),
             task_queue=worker_queue(name),
+            search_attributes=search_attributes.of_cluster(name),
         )
+        await eventually(lambda: receiver.attempts > 1)
+        assert "notifications: 1 wait, 0 were given up within a day; oncall: " in await found(client, name)
         while await time_skipping.fast_forward(handle, GIVEN_UP_AFTER / 2):
             await eventually(lambda: receiver.attempts > 0)
         with pytest.raises(WorkflowFailureError) as given_up:
@@ -139,6 +158,9 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
     assert isinstance(given_up.value.cause, ApplicationError)
     assert given_up.value.cause.type == NOT_DELIVERED
     assert given_up.value.cause.message == (f"oncall did not get the notification {one.id}: it answered 500")
+    assert f"notifications: 0 wait, 1 were given up within a day; {NOT_DELIVERED}" in await found(
+        client, name
+    )
     counted = scrape(registry)
     assert counted[series("paramedic_notifications_total", result="GivenUp")] == 1
     assert (
