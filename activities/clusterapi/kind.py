@@ -10,25 +10,79 @@ new revalidation of the changed Machine.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
-from activities.clusterapi.target import machine_of, read_clusters, read_machine
 from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed, not_true
 from activities.step_result import StepHeld, StepResult
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, judge, kubeconfig_secret
 from health.kinds.clusterapi.events import marking_failed
-from health.kinds.clusterapi.machine import MACHINES, MachineTarget
+from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
 from health.kinds.clusterapi.remediation_request import new_request
-from health.model.references import Action
+from health.model.references import Action, TargetReference
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import retry_on_conflict
+from objects.group_kind import ServedKind
 from workflows.contracts import ActInput, ActResult
+
+
+def machine_of(confirmed: Confirmed) -> MachineTarget:
+    return cast("MachineTarget", confirmed.target)
+
+
+async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext:
+    """The Cluster of the check, as its context.
+
+    Raises:
+        StepHeld: there is none, and without it a check does nothing.
+        KubernetesError: as the client does.
+        ValidationError: it cannot be read.
+
+    """
+    named = cast("MachineHealthCheck", check)
+    namespace, name = named.metadata.namespace, named.spec.cluster_name
+    try:
+        resource = await live.management.discovery.first_served(CLUSTERS)
+        found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
+    except KindUnknown:
+        _forget(live, CLUSTERS)
+        raise
+    except NotFound as error:
+        raise not_true(f"Cluster {namespace}/{name} is gone") from error
+    return ClusterContext(of_kinds={CHECK: judge([found])})
+
+
+async def read_machine(
+    live: LiveObjects, reference: TargetReference, context: ClusterContext
+) -> MachineTarget:
+    """The Machine of that name, with any uid; with its Node once the control plane is initialized."""
+    try:
+        resource = await live.management.discovery.first_served(MACHINES)
+        found = await live.management.client.get(resource, reference.name, reference.namespace)
+    except KindUnknown:
+        _forget(live, MACHINES)
+        raise
+    target = MachineTarget(Machine.model_validate(found))
+    cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
+    if cluster is None or not cluster.is_control_plane_initialized:
+        return target
+    secret = kubeconfig_secret(target.node_cluster)
+    return replace(target, node=await live.node_of(target, secret, cluster.metadata.uid))
+
+
+def _forget(live: LiveObjects, kind: ServedKind) -> None:
+    """Discard the cached versions of the kind."""
+    for api_version in kind.api_versions:
+        live.management.discovery.forget(api_version)
+
 
 TRIES = 4
 

@@ -7,7 +7,8 @@ the incident asks again (rule 2).
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from activities.kind_activities import (
     ActionDependencies,
@@ -17,19 +18,37 @@ from activities.kind_activities import (
     attempt_of,
 )
 from activities.live_objects import LiveObjects
-from activities.openshift.target import MACHINES, machine_of, read_machine
-from activities.revalidation import not_true
+from activities.revalidation import Confirmed, not_true
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
-from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
+from health.kinds.openshift.machine import MACHINES as KIND
 from health.kinds.openshift.remediation_request import new_request
 from health.model.observation import HoldReason
-from health.model.references import Action
+from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
-from kube.resource import Object
+from kube.resource import Object, resource_of
 from objects.event import Event
 from workflows.contracts import ActInput, ActResult
+
+MACHINES = resource_of(KIND)
+
+
+def machine_of(confirmed: Confirmed) -> MachineTarget:
+    return cast("MachineTarget", confirmed.target)
+
+
+async def read_machine(
+    live: LiveObjects,
+    reference: TargetReference,
+    context: ClusterContext,  # noqa: ARG001  as TargetReader
+) -> MachineTarget:
+    """The Machine of that name, with any uid, and its Node."""
+    found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
+    target = MachineTarget(Machine.model_validate(found))
+    return replace(target, node=await live.node_of(target))
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ NO_EVENTS = {
     *("Given", "Unanswered"),  # the outcome of an order for one incident
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
     *("HealthyNodeThresholdChange", "StormActive", "StormCooldownActive"),
-    *("CheckDisabled", "CheckUnreadable", "NodeHealthCheck", "ParamedicStatus"),
-    *("Paused", "PolicyInForce", "Remediating", "WorkerObservation"),
+    *("CheckDisabled", "CheckUnreadable", "ParamedicStatus"),
+    *("Paused", "Remediating"),
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""
 KEY = re.compile(r"[a-z0-9.-]+\.(?:dev|io)/(?!v\d)[A-Za-z-]+")
@@ -30,9 +30,9 @@ def event_reasons() -> frozenset[tuple[str, str]]:
     return frozenset(
         (word, file.name)
         for file in modules("activities", "detector", "health", "runtime")
-        if MAKERS & set(_imported_or_defined(ast.parse(file.read_text())))
+        if MAKERS & (names := set(_imported_or_defined(ast.parse(file.read_text()))))
         for word in strings_of(file)
-        if CAMEL_CASE.fullmatch(word)
+        if CAMEL_CASE.fullmatch(word) and word not in names  # a string with a type is a cast
     )
 
 
