@@ -114,6 +114,8 @@ class Reconciler(Generic[Key, Seen]):
         self._comparisons: Comparisons[Key] = Comparisons()
         self._pace: WakePace[Key] = WakePace(self.consider)
         self._queue: WorkQueue[Key] = WorkQueue()
+        self._turn = asyncio.Lock()
+        self._calls_time_slice = TimeSlice()
         self._closed: set[str] = set()
         """Ids of workflows that were closed since the latest reconciliation began."""
         self._is_leading = False
@@ -168,7 +170,7 @@ class Reconciler(Generic[Key, Seen]):
     async def _call_for_ever(self) -> None:
         failures = 0
         while True:
-            key = await self._queue.get()
+            key = await self._next_in_turn()
             try:
                 with self._dependencies.guard.item(self._part, key.workflow_id) as caught:
                     failures = await self._try_to_call(key, failures)
@@ -177,6 +179,15 @@ class Reconciler(Generic[Key, Seen]):
                     self._open.put(key, None, self._dependencies.now())
             finally:
                 self._queue.done(key)
+
+    async def _next_in_turn(self) -> Key:
+        """The most urgent key; other tasks run first if calls had the event loop for too long.
+
+        Temporal may answer all calls under way at once, and each caller then observes and calls again.
+        """
+        async with self._turn:
+            await self._calls_time_slice.yield_if_over()
+            return await self._queue.get()
 
     async def _try_to_call(self, key: Key, failures: int) -> int:
         """Call it; returns how many calls in a row Temporal has not answered.

@@ -12,7 +12,7 @@ import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import OpenWorkflows
-from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
+from detector.dispatching.reconciler import CALLS_AT_ONCE, Reconciler, ReconcilerDependencies
 from detector.dispatching.wake_pace import BETWEEN_WAKES_SECONDS
 from kube import time_slice
 from runtime.guard import Guard
@@ -253,3 +253,27 @@ async def test_workflow_that_ended_after_it_was_listed_is_not_taken_for_open(
         listed.set()
         await called(upgrades, "wake other at 0")
         assert reconciler._open.get(ONE) is None  # noqa: SLF001
+
+
+async def test_other_tasks_run_between_the_calls_that_follow_answers_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0)
+    upgrades, answers = Upgrades(), asyncio.Event()
+    upgrades.versions = {Pool(f"pool-{number}"): 1 for number in range(2 * CALLS_AT_ONCE)}
+    start = upgrades.start
+
+    async def start_and_wait(key: Pool, seen: int) -> None:
+        await start(key, seen)
+        await answers.wait()
+
+    monkeypatch.setattr(upgrades, "start", start_and_wait)
+    longest = 0
+    async with leading(upgrades):
+        await eventually(lambda: len(upgrades.calls) == CALLS_AT_ONCE)
+        answers.set()
+        while len(upgrades.calls) < 2 * CALLS_AT_ONCE:
+            before = len(upgrades.calls)
+            await asyncio.sleep(0)
+            longest = max(longest, len(upgrades.calls) - before)
+    assert longest == 1
