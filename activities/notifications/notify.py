@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -97,7 +97,8 @@ class Notify:
     async def _send(self, receiver: Receiver, message: Notification | Summary) -> None:
         url = await self._files.read(receiver.url_file)
         token = None if receiver.token_file is None else await self._files.read(receiver.token_file)
-        body = slack(message) if receiver.form is MessageForm.SLACK else document(message)
+        form = slack if receiver.form is MessageForm.SLACK else document
+        body = form(message, datetime.now(UTC))
         await self._webhook.send(
             Post(url=url, token=token, body=body, id=message.id, allows_http=receiver.allow_http)
         )

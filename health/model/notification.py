@@ -105,5 +105,9 @@ class Notification(Frozen):
 
 def notification_id(incident: IncidentReference, began: datetime, occasion: str) -> str:
     """The identity of the message about one occasion; `began` tells two incidents of one target apart."""
-    text = f"{incident.workflow_id}\n{incident.target.uid}\n{began.isoformat()}\n{occasion}"
-    return sha256(text.encode()).hexdigest()[:_ID_LENGTH]
+    return message_id(incident.workflow_id, incident.target.uid, began.isoformat(), occasion)
+
+
+def message_id(*parts: str) -> str:
+    """An identity that follows from these parts alone."""
+    return sha256("\n".join(parts).encode()).hexdigest()[:_ID_LENGTH]

@@ -4,6 +4,7 @@ New versions of Paramedic add fields. `version` changes only if a field is renam
 meaning.
 """
 
+from datetime import datetime
 from typing import Any
 
 from health.model.notification import Notification
@@ -15,8 +16,10 @@ MOST_LISTED = 500
 """The most notifications that a summary lists, so that a request stays under a few hundred kilobytes."""
 
 
-def document(message: Notification | Summary) -> dict[str, Any]:
-    return _summary(message) if isinstance(message, Summary) else _notification(message)
+def document(message: Notification | Summary, sent: datetime) -> dict[str, Any]:
+    """The message as sent at that time; a message that had to wait may be out of date."""
+    fields = _summary(message) if isinstance(message, Summary) else _notification(message)
+    return {**fields, "sent_at": stamp(sent)}
 
 
 def _notification(one: Notification) -> dict[str, Any]:

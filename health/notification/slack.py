@@ -5,6 +5,7 @@ no text makes a link or mentions a channel. A zero-width space behind `@` does t
 """
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 from health.model.notification import Notification
@@ -15,12 +16,14 @@ from objects.timestamps import stamp
 LONGEST = 600
 """Characters of one text; the whole stays below the 4,000 that Slack recommends."""
 MOST_NAMES, MOST_GROUPS = 5, 10
+LATE = timedelta(minutes=1)
+"""A message that was sent later than this after its event says so, because it may be out of date."""
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b", "`": "'"})
 
 
-def slack(message: Notification | Summary) -> dict[str, Any]:
-    """The message; links in it are not unfolded."""
-    lines = _summary(message) if isinstance(message, Summary) else _notification(message)
+def slack(message: Notification | Summary, sent: datetime) -> dict[str, Any]:
+    """The message as sent at that time; links in it are not unfolded."""
+    lines = _summary(message) if isinstance(message, Summary) else _notification(message, sent)
     return {"text": "\n".join(lines), "unfurl_links": False, "unfurl_media": False}
 
 
@@ -29,8 +32,10 @@ def escaped(text: str) -> str:
     return cut_to_length(" ".join(text.split()), LONGEST).translate(_ESCAPED)
 
 
-def _notification(one: Notification) -> Iterator[str]:
+def _notification(one: Notification, sent: datetime) -> Iterator[str]:
     yield f"*{_prefix(one.asks_a_person)}{escaped(one.title)}*"
+    if sent - one.at > LATE:
+        yield f"Late: this happened at {stamp(one.at)}, and may be out of date. See `paramedic show`."
     since = f", unhealthy since {stamp(one.failed_since)}" if one.failed_since else ""
     incident = one.incident
     yield f"Check {escaped(str(incident.check))}, cluster {escaped(incident.cluster)}{since}"

@@ -3,12 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from itertools import groupby
 
-from health.model.notification import Notification
-
-_ID_LENGTH = 32
+from health.model.notification import Notification, message_id
 
 
 @dataclass(frozen=True)
@@ -30,8 +27,7 @@ class Summary:
     @property
     def id(self) -> str:
         """The identity of the message, which follows from its notifications."""
-        ids = "\n".join(sorted(one.id for one in self.notifications))
-        return sha256(ids.encode()).hexdigest()[:_ID_LENGTH]
+        return message_id(*sorted(one.id for one in self.notifications))
 
     @property
     def asks_a_person(self) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from health.model.notification import Notification, NotificationEvent
 from health.notification.document import MOST_LISTED, document
-from health.notification.slack import slack
+from health.notification.slack import LATE, slack
 from health.notification.summary import Summary
 from tests.support.values.builders import INCIDENT, NOW, incident_reference
 from tests.support.values.notifications import notification
@@ -19,7 +19,7 @@ HOSTILE = "<!channel> & <https://evil.example|click> `@here`\n*x*"
 
 
 def test_question_in_slack_says_what_since_when_until_when_and_what_to_type() -> None:
-    assert slack(notification()) == {
+    assert slack(notification(), NOW) == {
         "text": "\n".join(
             (
                 "*A person has to decide: Node/node-1 waits for the approval of RebootTemplate/reboot*",
@@ -37,7 +37,7 @@ def test_question_in_slack_says_what_since_when_until_when_and_what_to_type() ->
 
 def test_texts_of_others_have_no_effect_in_slack() -> None:
     hostile = {"title": HOSTILE, "reason": HOSTILE, "waits_for": HOSTILE, "commands": (HOSTILE,)}
-    text = slack(notification(**hostile))["text"]
+    text = slack(notification(**hostile), NOW)["text"]
     assert "<" not in text
     assert ">" not in text
     assert "&lt;!channel&gt; &amp; &lt;https://evil.example|click&gt; '@\u200bhere' *x*" in text
@@ -54,12 +54,12 @@ def test_messages_are_bounded_whatever_the_texts_are(texts: list[str]) -> None:
     )
     many = Summary([one] * 600)
     for message in (one, many):
-        assert len(slack(message)["text"]) < 40_000
-        assert len(json.dumps(document(message))) < 400_000
+        assert len(slack(message, NOW)["text"]) < 40_000
+        assert len(json.dumps(document(message, NOW))) < 400_000
 
 
 def test_question_as_json_has_every_documented_field() -> None:
-    assert document(notification()) == {
+    assert document(notification(), NOW) == {
         "version": 1,
         "kind": "Notification",
         "id": "n1",
@@ -77,7 +77,16 @@ def test_question_as_json_has_every_documented_field() -> None:
         "waits_for": "the question for an approval expires",
         "waits_until": "2026-03-01T12:30:00Z",
         "commands": ["paramedic approve workers/node-1"],
+        "sent_at": "2026-03-01T12:00:00Z",
     }
+
+
+def test_message_that_had_to_wait_says_so_in_slack() -> None:
+    in_time, late = slack(notification(), NOW + LATE), slack(notification(), NOW + 2 * LATE)
+    assert "out of date" not in in_time["text"]
+    assert late["text"].splitlines()[1] == (
+        "Late: this happened at 2026-03-01T12:00:00Z, and may be out of date. See `paramedic show`."
+    )
 
 
 def ended(number: int) -> Notification:
@@ -92,7 +101,7 @@ def ended(number: int) -> Notification:
 def test_summary_counts_by_event_and_check_and_questions_come_first() -> None:
     other = notification(id="n2", incident=incident_reference("other-cluster"))
     summary = Summary([*map(ended, range(7)), notification(), other])
-    assert slack(summary)["text"].splitlines() == [
+    assert slack(summary, NOW)["text"].splitlines() == [
         "*A person has to decide: 9 more notifications*",
         "• 1 ApprovalRequired by NodeHealthCheck/workers, cluster main-0a1b: Node/node-1",
         "• 1 ApprovalRequired by NodeHealthCheck/workers, cluster other-cluster: Node/node-1",
@@ -102,7 +111,7 @@ def test_summary_counts_by_event_and_check_and_questions_come_first() -> None:
         ),
         "`paramedic list` shows all open incidents.",
     ]
-    found = document(summary)
+    found = document(summary, NOW)
     assert [(one["event"], one["count"]) for one in found["groups"]] == [
         ("ApprovalRequired", 1),
         ("ApprovalRequired", 1),
@@ -113,7 +122,7 @@ def test_summary_counts_by_event_and_check_and_questions_come_first() -> None:
 
 
 def test_summary_of_very_many_lists_only_the_first() -> None:
-    found: dict[str, Any] = document(Summary([ended(number) for number in range(MOST_LISTED + 1)]))
+    found: dict[str, Any] = document(Summary([ended(number) for number in range(MOST_LISTED + 1)]), NOW)
     assert (found["count"], len(found["notifications"])) == (MOST_LISTED + 1, MOST_LISTED)
 
 
