@@ -7,6 +7,7 @@ header is added to any workflow.
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from temporalio.client import Interceptor
@@ -18,6 +19,8 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 PROTOCOL = "http/protobuf"
 EXPORTER = "OTEL_TRACES_EXPORTER"
+FILES = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
+"""The ends of the names of variables with the path of a file."""
 
 
 @asynccontextmanager
@@ -56,6 +59,7 @@ def endpoint_variable(environment: Mapping[str, str]) -> str | None:
     if exporter != "otlp":
         raise SettingsError(f"{EXPORTER}: must be otlp or none (found {exporter!r})")
     _check_protocol(environment)
+    _check_files(environment)
     if not collector(environment[name]):
         raise SettingsError(f"{name}: must be an http:// or https:// URL with a host")
     return name
@@ -76,3 +80,21 @@ def _check_protocol(environment: Mapping[str, str]) -> None:
     if name is not None and environment[name] != PROTOCOL:
         found = environment[name]
         raise SettingsError(f"{name}: must be {PROTOCOL}, usually at port 4318 (found {found!r})")
+
+
+def _check_files(environment: Mapping[str, str]) -> None:
+    """OpenTelemetry opens them only when it sends spans, and each attempt would fail."""
+    for end in FILES:
+        names = (f"OTEL_EXPORTER_OTLP_TRACES_{end}", f"OTEL_EXPORTER_OTLP_{end}")
+        name = next((name for name in names if environment.get(name)), None)
+        if name is not None:
+            _check_file(name, Path(environment[name]))
+
+
+def _check_file(name: str, path: Path) -> None:
+    try:
+        with path.open("rb"):
+            return
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SettingsError(f"{name}: the file {str(path)!r} cannot be read: {why}") from error

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +72,21 @@ def test_variable_that_asks_for_traces_we_cannot_send_is_refused(
     with pytest.raises(SettingsError) as raised:
         endpoint_variable(environment)
     assert str(raised.value) == error
+
+
+@pytest.mark.parametrize("end", ["CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"])
+def test_variable_with_a_file_that_cannot_be_read_is_refused(end: str, tmp_path: Path) -> None:
+    general, of_traces = f"OTEL_EXPORTER_OTLP_{end}", f"OTEL_EXPORTER_OTLP_TRACES_{end}"
+    readable, absent = tmp_path / "there.pem", tmp_path / "absent.pem"
+    readable.touch()
+    assert endpoint_variable(THERE | {general: str(absent), of_traces: str(readable)}) == ENDPOINT
+    for name, path, why in (
+        (general, absent, "No such file or directory"),
+        (of_traces, tmp_path, "Is a directory"),
+    ):
+        with pytest.raises(SettingsError) as raised:
+            endpoint_variable(THERE | {name: str(path)})
+        assert str(raised.value) == f"{name}: the file {str(path)!r} cannot be read: {why}"
 
 
 def test_name_of_a_collector_has_no_credentials() -> None:
