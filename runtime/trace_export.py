@@ -8,7 +8,9 @@ traces are asked for.
 import asyncio
 import importlib.metadata
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
 
@@ -28,6 +30,21 @@ LAST_BATCH_SECONDS = 2.0
 """The longest time that a process waits at its end for the last spans."""
 _WORKFLOW_ID = "temporalWorkflowID"
 """The attribute by which the SDK names the workflow in every span."""
+
+_DEFAULT = re.compile(r"[.,]? *(using default|defaulting to).*", re.IGNORECASE | re.DOTALL)
+"""Words of OpenTelemetry about a default. We end the process instead."""
+_NAMES = {
+    "TRACES_SAMPLER_ARG": ("OTEL_TRACES_SAMPLER_ARG",),
+    "recognize sampler": ("OTEL_TRACES_SAMPLER",),
+    "timeout value": ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"),
+    "compression type": ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"),
+    "Header format": ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"),
+    "resource attribute": ("OTEL_RESOURCE_ATTRIBUTES",),
+    "max_export_batch_size": ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE",),
+    "max_queue_size": ("OTEL_BSP_MAX_QUEUE_SIZE",),
+    "schedule_delay_millis": ("OTEL_BSP_SCHEDULE_DELAY",),
+}
+"""Variables by words of OpenTelemetry that do not name them; the first variable with a value is the cause."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +71,19 @@ def _checked_provider(resource: Resource, collector: str, problems: "_FirstProbl
     try:
         provider = _provider(resource, _ReportedExporter(collector, problems))
     except ValueError as error:
-        raise SettingsError(f"a variable of OpenTelemetry cannot be used: {error}") from error
+        raise SettingsError(_unusable(str(error), os.environ)) from error
     if problems.text:  # the SDK would continue with its default
-        raise SettingsError(f"a variable of OpenTelemetry cannot be used: {problems.text}")
+        raise SettingsError(_unusable(problems.text, os.environ))
     return provider
+
+
+def _unusable(problem: str, environment: Mapping[str, str]) -> str:
+    words = _DEFAULT.sub("", problem).removesuffix(".")
+    named = re.search(r"\bOTEL_[A-Z_]+", words)
+    unknown = ("a variable of OpenTelemetry",)
+    names = (named[0],) if named else next((_NAMES[key] for key in _NAMES if key in words), unknown)
+    name = next((name for name in names if environment.get(name)), names[-1])
+    return f"{name} cannot be used: {words}"
 
 
 def _provider(resource: Resource, exporter: SpanExporter) -> TracerProvider:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -97,21 +98,41 @@ def test_name_of_a_collector_has_no_credentials() -> None:
     ("name", "value", "words"),
     [
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "Invalid timeout value 'soon'"),
-        ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "OTEL_BSP_MAX_QUEUE_SIZE as integer"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zip", "Unsupported compression type: zip"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "Unable to parse value for OTEL_BSP_MAX_QUEUE_SIZE as integer"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "-4", "max_queue_size must be a positive integer"),
-        ("OTEL_TRACES_SAMPLER", "some", "recognize sampler some"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "password", "Header format invalid!"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "0", "schedule_delay_millis must be positive"),
+        ("OTEL_TRACES_SAMPLER", "some", "Couldn't recognize sampler some"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "team", "Invalid key value resource attribute pair team: .*"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "password", "Header format invalid! .*"),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "password", "Header format invalid! .*"),
     ],
 )
 async def test_variable_that_opentelemetry_cannot_read_ends_the_process_and_shows_no_password(
     name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(ENDPOINT, THERE[ENDPOINT])
     monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError, match=words) as raised:
+    error = await refusal(monkeypatch)
+    assert re.fullmatch(f"{name} cannot be used: {words}", error)
+    assert "password" not in error
+
+
+@pytest.mark.parametrize("ratio", ["half", ""])
+async def test_error_about_the_ratio_of_the_sampler_names_its_variable_and_no_default(
+    ratio: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", ratio)
+    words = "Could not convert TRACES_SAMPLER_ARG to float"
+    assert await refusal(monkeypatch) == f"OTEL_TRACES_SAMPLER_ARG cannot be used: {words}"
+
+
+async def refusal(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(ENDPOINT, THERE[ENDPOINT])
+    with pytest.raises(SettingsError) as raised:
         async with traced(SETTINGS, "paramedic-worker"):
             pass
-    assert "password" not in str(raised.value)
+    return str(raised.value)
 
 
 async def test_environment_renames_a_service_and_spans_are_sent_at_the_end(
