@@ -60,19 +60,37 @@ def endpoint_variable(environment: Mapping[str, str]) -> str | None:
         raise SettingsError(f"{EXPORTER}: must be otlp or none (found {exporter!r})")
     _check_protocol(environment)
     _check_files(environment)
-    if not collector(environment[name]):
-        raise SettingsError(f"{name}: must be an http:// or https:// URL with a host")
+    _check_url(name, environment[name])
     return name
 
 
 def collector(url: str) -> str:
-    """`host` or `host:port` of the URL, without credentials; "" if it is no URL of a collector."""
+    """`host` or `host:port` of the URL, without credentials.
+
+    Raises:
+        ValueError: it is no URL, or its port is no number up to 65535.
+
+    """
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+
+
+def _check_url(name: str, url: str) -> None:
+    """Without the value in the error, because it may have a password."""
+    if not _has_host(url):
+        raise SettingsError(f"{name}: must be an http:// or https:// URL with a host")
+    try:
+        collector(url)
+    except ValueError as error:
+        raise SettingsError(f"{name}: the port of the URL must be a number up to 65535") from error
+
+
+def _has_host(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return ""
-    return f"{parts.hostname}{port}" if parts.scheme in ("http", "https") and parts.hostname else ""
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _check_protocol(environment: Mapping[str, str]) -> None:

@@ -56,7 +56,8 @@ def test_traces_are_made_if_there_is_an_endpoint_and_nothing_turns_them_off(
     [
         ({ENDPOINT: "collector:4318"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
         ({ENDPOINT: "http://[::1"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
-        ({ENDPOINT: "http://a:99999"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
+        ({ENDPOINT: "http://a:99999"}, f"{ENDPOINT}: the port of the URL must be a number up to 65535"),
+        ({OF_TRACES: "http://a:http"}, f"{OF_TRACES}: the port of the URL must be a number up to 65535"),
         (
             THERE | {"OTEL_TRACES_EXPORTER": "zipkin"},
             "OTEL_TRACES_EXPORTER: must be otlp or none (found 'zipkin')",
