@@ -19,6 +19,7 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 PROTOCOL = "http/protobuf"
 EXPORTER = "OTEL_TRACES_EXPORTER"
+DISABLED = "OTEL_SDK_DISABLED"
 FILES = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
 """The ends of the names of variables with the path of a file."""
 
@@ -53,8 +54,7 @@ def endpoint_variable(environment: Mapping[str, str]) -> str | None:
     """
     name = next((name for name in ENDPOINTS if environment.get(name)), None)
     exporter = environment.get(EXPORTER) or "otlp"
-    is_disabled = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if name is None or exporter == "none" or is_disabled:
+    if name is None or exporter == "none" or _is_disabled(environment):
         return None
     if exporter != "otlp":
         raise SettingsError(f"{EXPORTER}: must be otlp or none (found {exporter!r})")
@@ -62,6 +62,14 @@ def endpoint_variable(environment: Mapping[str, str]) -> str | None:
     _check_files(environment)
     _check_url(name, environment[name])
     return name
+
+
+def _is_disabled(environment: Mapping[str, str]) -> bool:
+    """OpenTelemetry takes every other value as false; an operator who writes `yes` means the opposite."""
+    value = environment.get(DISABLED, "").strip().lower()
+    if value not in ("true", "false", ""):
+        raise SettingsError(f"{DISABLED}: must be true or false (found {environment[DISABLED]!r})")
+    return value == "true"
 
 
 def collector(url: str) -> str:

@@ -42,6 +42,8 @@ async def receiver(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OtlpReceive
         (THERE | {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, ENDPOINT),
         (THERE | {"OTEL_TRACES_EXPORTER": "none"}, None),
         (THERE | {"OTEL_SDK_DISABLED": " True"}, None),
+        (THERE | {"OTEL_SDK_DISABLED": "FALSE"}, ENDPOINT),
+        ({"OTEL_SDK_DISABLED": "yes"}, None),
         ({"OTEL_TRACES_EXPORTER": "otlp"}, None),
     ],
 )
@@ -58,6 +60,10 @@ def test_traces_are_made_if_there_is_an_endpoint_and_nothing_turns_them_off(
         ({ENDPOINT: "http://[::1"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
         ({ENDPOINT: "http://a:99999"}, f"{ENDPOINT}: the port of the URL must be a number up to 65535"),
         ({OF_TRACES: "http://a:http"}, f"{OF_TRACES}: the port of the URL must be a number up to 65535"),
+        (
+            THERE | {"OTEL_SDK_DISABLED": "yes"},
+            "OTEL_SDK_DISABLED: must be true or false (found 'yes')",
+        ),
         (
             THERE | {"OTEL_TRACES_EXPORTER": "zipkin"},
             "OTEL_TRACES_EXPORTER: must be otlp or none (found 'zipkin')",
