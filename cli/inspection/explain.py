@@ -27,7 +27,7 @@ def explain(  # noqa: PLR0913  each is an option
     """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.inspection.connecting import ClusterChoice  # noqa: PLC0415  see above
-    from cli.inspection.explaining import Explanations, explanations  # noqa: PLC0415
+    from cli.inspection.explaining import Explanations, explanations, nothing_selects  # noqa: PLC0415
     from cli.inspection.explanation_page import explanation_page  # noqa: PLC0415
 
     choice = ClusterChoice(
@@ -38,7 +38,7 @@ def explain(  # noqa: PLR0913  each is an option
         typer.echo(found.model_dump_json(indent=2))
         return
     if not found.checks:
-        typer.echo(f"no check selects {name!r}, so nothing is done if it fails")
+        typer.echo(nothing_selects(name, found.unread_checks))
     for number, view in enumerate(found.checks):
         if number:
             typer.echo()
