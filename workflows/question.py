@@ -70,7 +70,10 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
     is_held = waiting.phase is Phase.HELD and not memory.held
     if not is_held or timeout is None or timeout < SPREAD_FROM:
         return waiting
-    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), NextEvent.ASKS_AGAIN))
+    # An early question moves on only a wait for a question: a question for an approval still needs an answer.
+    asks_again = waiting.next_transition.what == NextEvent.ASKS_AGAIN
+    what = NextEvent.ASKS_AGAIN if asks_again else ""
+    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), what))
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:

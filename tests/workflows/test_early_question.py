@@ -1,0 +1,47 @@
+"""An incident that is held for long asks the detector early; people read what its wait is for."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from health.model.details import Details
+from health.model.moves import NextTransition, Phase, Until, Wait
+from health.runbook.decision import NextEvent
+from health.runbook.remediating import BY_AN_ANSWER
+from health.runbook.state import Memory
+from tests.support.values.builders import NOW
+from workflows.question import spread
+
+DAY = timedelta(days=1)
+SAFETY_NET = Until(NOW + 7 * DAY)
+EXPIRES = Until(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        ((SAFETY_NET,), BY_AN_ANSWER),
+        ((EXPIRES, SAFETY_NET), NextTransition(at=EXPIRES.at, what=EXPIRES.what)),
+    ],
+    ids=["for an answer", "for its end"],
+)
+def test_early_question_is_not_what_a_question_for_an_approval_waits_for(
+    until: tuple[Until, ...], expected: NextTransition
+) -> None:
+    wait = Wait(phase=Phase.HELD, details=Details(), until=until, otherwise=BY_AN_ANSWER)
+    early = spread(wait, Memory(), NOW, Random(1))  # noqa: S311  no secret
+    assert early.next_transition == expected
+    timer, before = early.requeue_after(NOW), wait.requeue_after(NOW)
+    assert timer is not None
+    assert before is not None
+    assert timer < before
+
+
+def test_hold_of_the_detector_is_shown_until_the_early_question() -> None:
+    asks = Until(NOW + DAY, NextEvent.ASKS_AGAIN)
+    wait = Wait(phase=Phase.HELD, details=Details(), until=(asks, SAFETY_NET))
+    shown = spread(wait, Memory(), NOW, Random(1)).next_transition  # noqa: S311  no secret
+    assert shown.what == NextEvent.ASKS_AGAIN
+    assert shown.at is not None
+    assert shown.at < asks.at
