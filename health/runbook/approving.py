@@ -15,6 +15,7 @@ The first row that matches refuses an order:
 | a person's order blocks steps, or shadow   | an approval is no `resume`                             |
 | no step waits                              | an approval is for one question, and none was asked    |
 | the order names no step, or another one    | it must not answer the question about a later step     |
+| the question was answered by a rejection   | `resume` asks again, and the answer says so            |
 | the question has another answer            | the first answer counts                                |
 
 The default of the check answers a question that expired, unless a person's order blocks steps then.
@@ -57,6 +58,8 @@ def waiting(memory: Memory) -> Approval | Refusal:
     approval = memory.approval
     if approval is None:
         return Refusal("no step waits for an approval")
+    if approval.answer is ApprovalAnswer.REJECTED:
+        return Refusal(f"it needs resume first, which asks again: {approval.words}")
     return approval if approval.answer is None else Refusal(approval.words)
 
 

@@ -179,9 +179,14 @@ def test_person_is_not_asked_in_shadow_and_the_step_is_recorded() -> None:
             RejectOrder(step=NAME),
             f"{NAME} is approved at 2026-03-01T12:00:00Z, by ada@desk: INC-7",
         ),
+        (
+            ordered(asking(), RejectOrder(step=NAME, identity="bob"), NOW),
+            ADA,
+            f"it needs resume first, which asks again: {NAME} is rejected at 2026-03-01T12:00:00Z, by bob",
+        ),
         (Memory(is_shadow=True), ADA, "the check is in shadow, so no step is taken"),
     ],
-    ids=["not asked", "nothing to reject", "no step", "another step", "held", "answered", "shadow"],
+    ids=["not asked", "none to reject", "no step", "another step", "held", "answered", "rejected", "shadow"],
 )
 def test_order_is_refused_with_a_reason_and_changes_nothing(
     memory: Memory, order: OrderMessage, why: str
