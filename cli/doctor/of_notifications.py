@@ -22,6 +22,8 @@ from workflows.notification_contracts import NOTIFICATION
 LATE = timedelta(minutes=1)
 """A notification that is sent at once has ended by then."""
 LOOKED_BACK = timedelta(hours=24)
+MOST_LISTED = 100
+"""The latest notifications among which each receiver is looked for."""
 ADVICE = (
     "the log of the workers names receiver and problem; see docs/runbook/alerts.md#paramedicnotificationsfail"
 )
@@ -44,15 +46,23 @@ async def notification_findings(
     lost = (await client.count_workflows(given_up, rpc_timeout=rpc_timeout)).count
     if not waiting and not lost:
         return []
-    listed = client.list_workflows(late if waiting else given_up, limit=1, rpc_timeout=rpc_timeout)
-    why = [await _why(client, one, rpc_timeout) async for one in listed]
-    what = f"notifications: {waiting} wait, {lost} were given up within a day"
-    return [warning("NotificationsNotDelivered", f"{what}{''.join(f'; {one}' for one in why)}", ADVICE)]
+    reasons = await _reasons(client, late if waiting else given_up, rpc_timeout)
+    what = f"notifications: {waiting} have waited over a minute, {lost} were given up within a day"
+    return [warning("NotificationsNotDelivered", "; ".join((what, *reasons)), ADVICE)]
 
 
-async def _why(client: Client, one: WorkflowExecution, rpc_timeout: timedelta) -> str:
+async def _reasons(client: Client, query: str, rpc_timeout: timedelta) -> list[str]:
+    """Why the latest notification of each receiver is not delivered."""
+    reasons: dict[str, str] = {}
+    async for listed in client.list_workflows(query, limit=MOST_LISTED, rpc_timeout=rpc_timeout):
+        receiver = listed.id.split("/")[-2]
+        if receiver not in reasons:
+            reasons[receiver] = await _why(client, listed, receiver, rpc_timeout)
+    return [*reasons.values()]
+
+
+async def _why(client: Client, one: WorkflowExecution, receiver: str, rpc_timeout: timedelta) -> str:
     """The receiver of a notification with its latest failure; without a failure no worker took it."""
-    receiver = one.id.split("/")[-2]
     handle: WorkflowHandle[object, object] = client.get_workflow_handle(one.id, run_id=one.run_id)
     if one.status is WorkflowExecutionStatus.FAILED:
         return await _failure(handle, rpc_timeout)

@@ -150,7 +150,10 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
             search_attributes=search_attributes.of_cluster(name),
         )
         await eventually(lambda: receiver.attempts > 1)
-        assert "notifications: 1 wait, 0 were given up within a day; oncall: " in await found(client, name)
+        assert (
+            "notifications: 1 have waited over a minute, 0 were given up within a day; oncall: "
+            in await found(client, name)
+        )
         while await time_skipping.fast_forward(handle, GIVEN_UP_AFTER / 2):
             await eventually(lambda: receiver.attempts > 0)
         with pytest.raises(WorkflowFailureError) as given_up:
@@ -158,8 +161,9 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
     assert isinstance(given_up.value.cause, ApplicationError)
     assert given_up.value.cause.type == NOT_DELIVERED
     assert given_up.value.cause.message == (f"oncall did not get the notification {one.id}: it answered 500")
-    assert f"notifications: 0 wait, 1 were given up within a day; {NOT_DELIVERED}" in await found(
-        client, name
+    assert (
+        f"notifications: 0 have waited over a minute, 1 were given up within a day; {NOT_DELIVERED}"
+        in await found(client, name)
     )
     counted = scrape(registry)
     assert counted[series("paramedic_notifications_total", result="GivenUp")] == 1
