@@ -76,6 +76,8 @@ async def test_commands_of_the_page_do_what_they_say(
     started = list(containers(built(tmp_path / "my-cluster")))
     assert {one.spec["image"] for one in started} == {"registry.example.com/paramedic:0.1.0"}
     assert {one.environment["PARAMEDIC_CLUSTER"] for one in started} == {"prod"}
-    assert not [line for line in deleted if "nodehealthchecks" in line or "medik8s-leases" in line]
+    assert not [
+        line for line in deleted if "nodehealthchecks" in line or 'namespace "medik8s-leases"' in line
+    ]
     definitions = [line.split('"')[1] for line in deleted if line.startswith("customresourcedefinition")]
     assert definitions == ["paramedicstatuses.paramedic.dev"]

@@ -38,6 +38,7 @@ async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: In
     incident = long_incident
     await incident.start(held())
     await incident.hold(HoldOrder(reason="disk swap"))
+    await rests(incident, Phase.HELD)
     await incident.wake_until_continued()
     assert "disk swap" in (await incident.reaches(Phase.HELD)).details
     assert (await incident.handle.describe()).typed_search_attributes.get(BLOCKED) == Blocked.HELD
