@@ -39,7 +39,7 @@ class TargetJoin(Protocol):
         """The Nodes of a workload cluster are no longer watched: from now on none is missing."""
 
     async def update_targets(self, cluster: str) -> None:
-        """Make the targets of a workload cluster anew, after either of these two."""
+        """Make the targets of a workload cluster anew, after it was read or forgotten."""
 
     def target_changed(self, key: Key, record: Any | None) -> None:  # noqa: ANN401  of the type that the kind reads
         """An object was added, changed or (None) deleted."""

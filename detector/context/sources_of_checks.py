@@ -64,7 +64,7 @@ class SourcesOfChecks:
     def is_read(self, check: CheckReference) -> bool:
         """True once every source of the numbers of `check` was read completely."""
         cluster = self._node_cluster_of(check)
-        has_nodes = cluster == MANAGEMENT_CLUSTER or self.feeds.is_read(cluster)
+        has_nodes = cluster == MANAGEMENT_CLUSTER or self.feeds.is_updated(cluster)
         return has_nodes and all(source.synced for source in self._of(check))
 
     def is_proven(self, check: CheckReference, within: timedelta) -> bool:

@@ -26,7 +26,7 @@ class NodeHandler(Protocol):
         """The Nodes of a workload cluster are no longer watched."""
 
     async def update_targets(self, cluster: str) -> None:
-        """Make the targets of a workload cluster anew, after either of these two."""
+        """Make the targets of a workload cluster anew, after it was read or forgotten."""
 
 
 class FeedHandlers:

@@ -93,6 +93,10 @@ class Feeds:
             return self.own_nodes.watch.is_read
         return self.workloads is not None and self.workloads.is_read(cluster)
 
+    def is_updated(self, cluster: str) -> bool:
+        """True once the targets of the Nodes of a workload cluster are up to date with them."""
+        return self.workloads is not None and self.workloads.is_updated(cluster)
+
     def were_notified(self, cluster: str) -> bool:
         """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
         return self.own_nodes.were_notified if cluster == MANAGEMENT_CLUSTER else self.is_read(cluster)

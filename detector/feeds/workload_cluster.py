@@ -19,7 +19,7 @@ class WorkloadCluster:
     def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
         self.nodes = nodes
         self.secret = secret
-        self._is_read = False
+        self._is_read = self._is_updated = False
         self._unusable = ""
         """Why the Secret leads to no connection."""
         self._shown = ""
@@ -38,6 +38,14 @@ class WorkloadCluster:
 
     def note_read(self) -> None:
         self._is_read = True
+
+    @property
+    def is_updated(self) -> bool:
+        """True once each target was made anew after the first read: before that, numbers are wrong."""
+        return self._is_updated
+
+    def note_updated(self) -> None:
+        self._is_updated = True
 
     def note_uid(self, uid: str) -> bool:
         """Note the uid as read now; returns whether it changed."""
@@ -62,7 +70,7 @@ class WorkloadCluster:
         return present and (self._shown or present)
 
     def _present_problem(self, limit: timedelta) -> str:
-        return self._unusable or self.nodes.problem(limit) or ("" if self._is_read else THEY_NOT_YET)
+        return self._unusable or self.nodes.problem(limit) or ("" if self._is_updated else THEY_NOT_YET)
 
     def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
         """Look at the connection, and store the skew of its clock; call it more often than every `limit`."""

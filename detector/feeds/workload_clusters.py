@@ -54,7 +54,7 @@ class ClusterHandlers(NamedTuple):
     forgotten: Callable[[str], None]
     """Its Nodes are no longer watched."""
     update_targets: Callable[[str], Awaitable[None]]
-    """Makes its targets anew, after either of these two."""
+    """Makes its targets anew, after `read` or `forgotten`."""
     tried: Callable[[], None]
     """The result of a try at its Nodes is known, or its uid."""
 
@@ -110,6 +110,7 @@ class WorkloadClusters:
     async def _forget_nodes(self, nodes: NodeWatch) -> None:
         with self._guard.item("workload clusters", nodes.cluster):
             await self._handlers.update_targets(nodes.cluster)
+        with self._guard.item("workload clusters", nodes.cluster):
             await nodes.forget()
         del self._being_forgotten[nodes.cluster]
 
@@ -145,6 +146,11 @@ class WorkloadClusters:
         """True once its Nodes were read completely."""
         known = self._clusters.get(cluster)
         return known is not None and known.is_read
+
+    def is_updated(self, cluster: str) -> bool:
+        """True once its targets are up to date with its Nodes."""
+        known = self._clusters.get(cluster)
+        return known is not None and known.is_updated
 
     def problem(self, cluster: str, limit: timedelta) -> str:
         """Why the Nodes of a cluster must not be judged; "" if they may."""
@@ -217,11 +223,12 @@ class WorkloadClusters:
 
     async def _follow(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
+        one.note_read()  # first: a Node that vanishes from now on counts as lost
         self._handlers.read(one.nodes.cluster)
-        if not one.is_read:
+        if not one.is_updated:
             # The checks stay held until each target is up to date: their numbers would be wrong before.
             await self._handlers.update_targets(one.nodes.cluster)
-            one.note_read()
+            one.note_updated()
         one.was_tried.set()
         self._handlers.tried()
         await one.nodes.follow_budget()

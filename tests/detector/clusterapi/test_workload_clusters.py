@@ -131,7 +131,8 @@ async def test_cluster_is_not_judged_before_each_of_its_targets_is_updated(watch
     async with watched.running():
         watched.name(EAST)
         await eventually(lambda: EAST in watched.read)
-        assert not watched.clusters.is_read(EAST)
+        assert watched.clusters.is_read(EAST), "a Node that vanishes now counts as lost"
+        assert not watched.clusters.is_updated(EAST)
         assert watched.clusters.unreachable(LIMIT)
 
         watched.may_update.set()
