@@ -11,9 +11,7 @@ from tests.support.story.fleet import Fleet, fleet_of
 
 @pytest.fixture
 def paramedic(temporal_server: TemporalServer) -> Command:
-    return Command(
-        {"TEMPORAL_ADDRESS": temporal_server.address, "TEMPORAL_NAMESPACE": temporal_server.namespace}
-    )
+    return Command(temporal_server.environment)
 
 
 @pytest.fixture

@@ -31,8 +31,7 @@ async def command(
     command = Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
             "PARAMEDIC_CLUSTER": cluster_name,
         }

@@ -84,11 +84,7 @@ class VersionedFleet:
         process = await asyncio.create_subprocess_exec(
             programs.temporal(),
             *words,
-            env={
-                **os.environ,
-                "TEMPORAL_ADDRESS": self._server.address,
-                "TEMPORAL_NAMESPACE": self._server.namespace,
-            },
+            env=os.environ | self._server.environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -117,13 +113,9 @@ class VersionedFleet:
 
     async def findings(self, *reasons: str) -> None:
         """Wait until doctor has exactly these findings about workers."""
-        environment = {
-            "TEMPORAL_ADDRESS": self._server.address,
-            "TEMPORAL_NAMESPACE": self._server.namespace,
-        }
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                found = await temporal_findings(environment, (self.fleet.cluster,))
+                found = await temporal_findings(self._server.environment, (self.fleet.cluster,))
                 if {version.reason for version in found} == set(reasons):
                     return
                 await asyncio.sleep(POLL_SECONDS)

@@ -96,8 +96,7 @@ def _process(
 ) -> Program:
     environment = {
         "KUBECONFIG": str(kubeconfig),
-        "TEMPORAL_ADDRESS": temporal.address,
-        "TEMPORAL_NAMESPACE": temporal.namespace,
+        **temporal.environment,
         "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
         "PARAMEDIC_READY_ADDRESS": layout.address(name),
         # There is one process of each kind on a directory, so a restarted one may renew its own Lease at

@@ -30,6 +30,11 @@ class TemporalServer:
     ui: str
     """The URL of the Temporal UI."""
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which any client of Temporal finds it."""
+        return {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace}
+
 
 async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] = ()) -> TemporalServer:
     """Start the server under `supervisor` and wait until it is ready; for `settings` see `command`.

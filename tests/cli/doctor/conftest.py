@@ -24,8 +24,7 @@ def as_user(temporal_server: TemporalServer) -> AsUser:
 
     def command(kubeconfig: Path) -> Command:
         environment = {
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "KUBECONFIG": str(kubeconfig),
             "PARAMEDIC_CLUSTER": CLUSTER,
             "PARAMEDIC_CHECK_KINDS": KINDS,

@@ -53,8 +53,7 @@ async def test_kubectl_runs_and_completes_the_command_as_its_plugin(
     await fleet.reaches("node-of-a-plugin", Phase.HELD)
     await fleet.listed("Running", 1)
     environment = os.environ | {
-        "TEMPORAL_ADDRESS": temporal_server.address,
-        "TEMPORAL_NAMESPACE": temporal_server.namespace,
+        **temporal_server.environment,
         "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
     }
     assert (await _kubectl(environment, "paramedic", "show", "-h")).startswith(

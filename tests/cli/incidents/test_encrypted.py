@@ -136,5 +136,5 @@ async def test_with_the_key_people_see_all_and_without_it_what_is_missing(
 
 
 def command(server: TemporalServer, keys: Path | None) -> Command:
-    environment = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
+    environment = server.environment
     return Command(environment | ({VARIABLE: str(keys)} if keys else {}))

@@ -41,8 +41,7 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
     await fleet.reaches("node-1", Phase.HELD)
     await fleet.listed("Running", 1)
     environment = os.environ | {
-        "TEMPORAL_ADDRESS": temporal_server.address,
-        "TEMPORAL_NAMESPACE": temporal_server.namespace,
+        **temporal_server.environment,
         "TERM": "xterm",
         "COLUMNS": "120",
         "LINES": "30",

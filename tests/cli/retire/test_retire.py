@@ -99,8 +99,7 @@ def command(
     return Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
             "PARAMEDIC_CLUSTER": cluster_name,
             "PARAMEDIC_NAMESPACE": namespace,

@@ -21,8 +21,7 @@ def command(temporal_server: TemporalServer, control_plane: ControlPlane, parame
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
             "PARAMEDIC_CLUSTER": paramedic.cluster_name,
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
         }
     )

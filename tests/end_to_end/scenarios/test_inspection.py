@@ -25,8 +25,7 @@ READS = ("get", "list", "watch")
 def command(temporal_server: TemporalServer, control_plane: ControlPlane, paramedic: Paramedic) -> Command:
     return Command(
         {
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
             "KUBECONFIG": str(control_plane.kubeconfig),
             "PARAMEDIC_CLUSTER": paramedic.cluster_name,

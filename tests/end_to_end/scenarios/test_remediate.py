@@ -20,8 +20,7 @@ pytestmark = pytest.mark.cluster
 def command(temporal_server: TemporalServer, control_plane: ControlPlane, paramedic: Paramedic) -> Command:
     return Command(
         {
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
             "KUBECONFIG": str(control_plane.kubeconfig),
             "PARAMEDIC_CLUSTER": paramedic.cluster_name,

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.cluster
 def command(temporal_server: TemporalServer) -> Command:
     return Command(
         {
-            "TEMPORAL_ADDRESS": temporal_server.address,
-            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            **temporal_server.environment,
             "TEMPORAL_CONFIG_FILE": os.devnull,
         }
     )

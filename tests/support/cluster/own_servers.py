@@ -32,8 +32,7 @@ class OwnServers:
         cluster = await self.start_control_plane()
         await until_served(cluster)
         server = await self.start_temporal()
-        address = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
-        client = await connect(environment=address)
+        client = await connect(environment=server.environment)
         await search_attributes.register(client, client.namespace)
         return cluster, server
 

@@ -131,8 +131,7 @@ def our_process(  # noqa: PLR0913  each argument is needed
     }
     environment = {
         "KUBECONFIG": str(kubeconfigs[name]),
-        "TEMPORAL_ADDRESS": temporal.address,
-        "TEMPORAL_NAMESPACE": temporal.namespace,
+        **temporal.environment,
         "TEMPORAL_CONFIG_FILE": os.devnull,
         "PARAMEDIC_CLUSTER": cluster,
         "PARAMEDIC_IDENTITY": f"{alias or name}-of-the-tests",

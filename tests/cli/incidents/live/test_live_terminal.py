@@ -21,8 +21,7 @@ async def test_keys_hold_an_incident_with_a_reason_and_quit(
     await fleet.reaches("node-1", Phase.REMEDIATING)
     await fleet.listed("Running", 1)
     environment = os.environ | {
-        "TEMPORAL_ADDRESS": temporal_server.address,
-        "TEMPORAL_NAMESPACE": temporal_server.namespace,
+        **temporal_server.environment,
         "TERM": "xterm-256color",
     }
     ours, its = pty.openpty()
