@@ -148,8 +148,15 @@ class AnswerOrderResult(Frozen):
 
 _ATTEMPT, _ALL = timedelta(seconds=10), timedelta(seconds=25)
 
-READ_ORDER = Contract("read_order", _ATTEMPT, _ALL, TWICE)
-FIND_RECIPIENTS = Contract("find_recipients", timedelta(seconds=5), None, FOR_EVER)
+READ_ORDER = Contract(name="read_order", start_to_close=_ATTEMPT, schedule_to_close=_ALL, retry=TWICE)
+FIND_RECIPIENTS = Contract(
+    name="find_recipients", start_to_close=timedelta(seconds=5), schedule_to_close=None, retry=FOR_EVER
+)
 """Answered by the leading detector; waits in its queue until there is one."""
-GIVE_ORDER = Contract("give_order", timedelta(seconds=40), timedelta(seconds=90), TWICE)
-ANSWER_ORDER = Contract("answer_order", _ATTEMPT, _ALL, TWICE)
+GIVE_ORDER = Contract(
+    name="give_order",
+    start_to_close=timedelta(seconds=40),
+    schedule_to_close=timedelta(seconds=90),
+    retry=TWICE,
+)
+ANSWER_ORDER = Contract(name="answer_order", start_to_close=_ATTEMPT, schedule_to_close=_ALL, retry=TWICE)

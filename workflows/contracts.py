@@ -259,18 +259,31 @@ class AnnotateResult(Frozen):
 
 _ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 
-OBSERVE = Contract("observe", timedelta(seconds=5), None, FOR_EVER)
+OBSERVE = Contract(
+    name="observe", start_to_close=timedelta(seconds=5), schedule_to_close=None, retry=FOR_EVER
+)
 """Answered by the leading detector; waits in its queue until there is one."""
 EVIDENCE_READING = timedelta(seconds=2)
 """Parts not read within this time are missing in the evidence."""
 EVIDENCE_LONGEST = timedelta(seconds=3)
 """Evidence not saved within this time is not saved."""
-SAVE_EVIDENCE = Contract("save_evidence", timedelta(seconds=4), timedelta(seconds=9), TWICE)
+SAVE_EVIDENCE = Contract(
+    name="save_evidence",
+    start_to_close=timedelta(seconds=4),
+    schedule_to_close=timedelta(seconds=9),
+    retry=TWICE,
+)
 """Retried only after the loss of a worker."""
-ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), ONCE)
-CLEAN_UP = Contract(MaintenanceTask.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
-RENEW = Contract(MaintenanceTask.RENEW.value, _ATTEMPT, _CHORE, TWICE)
-ANNOTATE = Contract(MaintenanceTask.ANNOTATE.value, _ATTEMPT, _CHORE, TWICE)
+ACT = Contract(name="act", start_to_close=_ATTEMPT, schedule_to_close=timedelta(seconds=20), retry=ONCE)
+CLEAN_UP = Contract(
+    name=MaintenanceTask.CLEAN_UP.value, start_to_close=_ATTEMPT, schedule_to_close=_CHORE, retry=TWICE
+)
+RENEW = Contract(
+    name=MaintenanceTask.RENEW.value, start_to_close=_ATTEMPT, schedule_to_close=_CHORE, retry=TWICE
+)
+ANNOTATE = Contract(
+    name=MaintenanceTask.ANNOTATE.value, start_to_close=_ATTEMPT, schedule_to_close=_CHORE, retry=TWICE
+)
 
 
 def worker_queue(cluster: str) -> str:

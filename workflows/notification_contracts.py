@@ -28,6 +28,11 @@ class NotificationInput(Frozen):
     receiver: str
     notification: Notification
 
+    @property
+    def summary(self) -> str:
+        """The summary of the workflow and of its call in the Temporal UI."""
+        return f"tell {self.receiver}: {self.notification.event}"
+
 
 class Delivery(StrEnum):
     """The result of a notification to one receiver."""
@@ -46,16 +51,13 @@ class NotifyResult(Frozen):
 
 
 NOTIFY = Contract(
-    "notify",
-    timedelta(minutes=3),
-    GIVEN_UP_AFTER,
-    RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=5)),
+    name="notify",
+    start_to_close=timedelta(minutes=3),
+    schedule_to_close=GIVEN_UP_AFTER,
+    retry=RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=5)),
+    heartbeat=timedelta(seconds=15),
 )
 """An attempt may wait a minute for its turn, and for others before it."""
-
-
-HEARTBEAT = timedelta(seconds=15)
-"""A killed worker is noticed after this time."""
 
 
 def notification_queue(cluster: str) -> str:

@@ -12,10 +12,11 @@ from workflows.notification_contracts import NOTIFICATION, NotificationInput, no
 def delivery_of(due: Due, incident: IncidentReference) -> Companion:
     """The workflow of a notification that is due."""
     cluster = incident.cluster
+    request = NotificationInput(cluster=cluster, receiver=due.receiver, notification=due.notification)
     return Companion(
         workflow=NOTIFICATION,
-        argument=NotificationInput(cluster=cluster, receiver=due.receiver, notification=due.notification),
+        argument=request,
         workflow_id=notification_workflow_id(cluster, due.receiver, due.notification),
-        summary=f"tell {due.receiver}: {due.notification.event}",
+        summary=request.summary,
         search_attributes=TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)]),
     )

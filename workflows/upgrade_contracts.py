@@ -175,10 +175,22 @@ class WarnOfLongUpgradeResult(Frozen):
     """The warning was emitted; there is nothing to return."""
 
 
-OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, FOR_EVER)
+OBSERVE_UPGRADE = Contract(
+    name="observe_upgrade", start_to_close=timedelta(seconds=5), schedule_to_close=None, retry=FOR_EVER
+)
 """Answered by the leading detector, from its queue."""
-WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), ONCE)
-WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), TWICE)
+WRITE_PAUSES = Contract(
+    name="write_pauses",
+    start_to_close=timedelta(seconds=20),
+    schedule_to_close=timedelta(minutes=1),
+    retry=ONCE,
+)
+WARN_OF_LONG_UPGRADE = Contract(
+    name="warn_of_long_upgrade",
+    start_to_close=timedelta(seconds=20),
+    schedule_to_close=timedelta(minutes=1),
+    retry=TWICE,
+)
 
 
 def upgrade_pause_id(cluster: str) -> str:

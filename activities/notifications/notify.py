@@ -57,7 +57,7 @@ class Notify:
         """The problem of each receiver, to log each change once."""
 
     @activity.defn(name=NOTIFY.name)
-    async def notify(self, asked: NotificationInput) -> NotifyResult:
+    async def notify(self, request: NotificationInput) -> NotifyResult:
         """Deliver the notification.
 
         Raises:
@@ -66,24 +66,24 @@ class Notify:
         """
         try:
             async with _heartbeats():
-                delivery = await self._deliver(asked)
+                delivery = await self._deliver(request)
         except DeliveryFailure as failure:
-            self._note(asked.receiver, str(failure))
+            self._note(request.receiver, str(failure))
             raise ApplicationError(
                 str(failure),
                 type=failure.problem,
                 next_retry_delay=failure.retry_after,
                 category=ApplicationErrorCategory.BENIGN,  # `_note` logs it once, and not for each attempt
             ) from None
-        self._note(asked.receiver, "")
+        self._note(request.receiver, "")
         return NotifyResult(delivery=delivery)
 
-    async def _deliver(self, asked: NotificationInput) -> Delivery:
-        receiver = await self._receiver(asked.receiver)
+    async def _deliver(self, request: NotificationInput) -> Delivery:
+        receiver = await self._receiver(request.receiver)
         if receiver is None:
             return Delivery.NOT_WANTED
         lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._send, self._clock))
-        return await lane.deliver(receiver, asked.notification)
+        return await lane.deliver(receiver, request.notification)
 
     async def _receiver(self, name: str) -> Receiver | None:
         try:

@@ -12,7 +12,9 @@ ATTEMPT = timedelta(seconds=0.4)
 
 
 async def test_slow_work_is_answered_before_the_attempt_times_out() -> None:
-    attempt = Attempt(Contract("wait", ATTEMPT, None, RetryPolicy()))
+    attempt = Attempt(
+        Contract(name="wait", start_to_close=ATTEMPT, schedule_to_close=None, retry=RetryPolicy())
+    )
     async with asyncio.timeout(ATTEMPT.total_seconds()):
         answer = await attempt.tried("wait", asyncio.Event().wait())
 

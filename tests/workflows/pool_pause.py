@@ -18,9 +18,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.kit.wakes import Wakes
 
 _MINUTE, _ONCE = timedelta(minutes=1), RetryPolicy(maximum_attempts=1)
-OBSERVE = Contract("observe", _MINUTE, _MINUTE, _ONCE)
-PAUSE = Contract("pause", _MINUTE, _MINUTE, _ONCE)
-GO_ON = Contract("go_on", _MINUTE, _MINUTE, _ONCE)
+OBSERVE = Contract(name="observe", start_to_close=_MINUTE, schedule_to_close=_MINUTE, retry=_ONCE)
+PAUSE = Contract(name="pause", start_to_close=_MINUTE, schedule_to_close=_MINUTE, retry=_ONCE)
+GO_ON = Contract(name="go_on", start_to_close=_MINUTE, schedule_to_close=_MINUTE, retry=_ONCE)
 
 
 class Pool(Frozen):

@@ -30,16 +30,18 @@ TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attemp
 ONCE = RetryPolicy(maximum_attempts=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contract:
     """The name, timeouts and retries of one activity."""
 
     name: str
     start_to_close: timedelta
-    """The longest time of one attempt; also how long a killed worker stays unnoticed."""
+    """The longest time of one attempt; without heartbeats also how long a killed worker stays unnoticed."""
     schedule_to_close: timedelta | None
     """The longest time of all attempts, including the wait for a worker; None: no limit."""
     retry: RetryPolicy
+    heartbeat: timedelta | None = None
+    """The longest time between two heartbeats; a killed worker is noticed then. None: there are none."""
 
     @property
     def attempt(self) -> timedelta:
@@ -47,18 +49,15 @@ class Contract:
         return self.start_to_close * 0.9
 
 
-async def call(  # noqa: PLR0913  an activity has these options
+async def call(
     contract: Contract,
     argument: Frozen,
     result: type[Result],
     *,
     summary: str | Brief,
     task_queue: str | None = None,
-    heartbeat: timedelta | None = None,
 ) -> Result:
     """The answer of an activity, on the workflow's queue or another; `summary` explains the call in the UI.
-
-    `heartbeat` is the longest time between two heartbeats of an activity that sends them.
 
     Raises:
         ActivityError: no worker accepted or completed it in time.
@@ -71,7 +70,7 @@ async def call(  # noqa: PLR0913  an activity has these options
         result_type=result,
         start_to_close_timeout=contract.start_to_close,
         schedule_to_close_timeout=contract.schedule_to_close,
-        heartbeat_timeout=heartbeat,
+        heartbeat_timeout=contract.heartbeat,
         retry_policy=contract.retry,
         summary=in_summary(summary),
     )
