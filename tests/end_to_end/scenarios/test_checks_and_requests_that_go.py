@@ -96,7 +96,11 @@ async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_unti
     await world.set_finalizers(first, WAIT)
     await world.recover(first)
     await world.until_phase(first, "CleaningUp")
-    assert "finalizer" in (await world.state(first)).details
+
+    async def is_finalizer_named() -> bool:  # once the first attempt to delete has ended
+        return "finalizer" in (await world.state(first)).details
+
+    await world.until(is_finalizer_named, f"the incident of {first} never named the finalizer")
     await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
     assert await world.lease(first) is not None
 
