@@ -4,6 +4,8 @@ Each caller asks for the connection again, and the Secret is read again: the con
 as the Secret does. The open connection takes over a new token without a gap, also when the API server refuses
 the old one. Another server, authority or client certificate leads to another connection. A connection without
 callers is closed: its cluster may be gone.
+
+An invalid kubeconfig is parsed once: its error is raised again as long as the Secret does not change.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from kubernetes.aio.client import Configuration
 
@@ -102,6 +104,7 @@ class WorkloadConnections:
         self._opened: dict[str, _Opened] = {}
         self._last_used: dict[str, float] = {}
         """The time of the last call for each cluster, successful or not."""
+        self._refused: dict[str, _Refusal] = {}
         self._replaced: dict[asyncio.Task[None], Transport] = {}
 
     async def __aenter__(self) -> Self:
@@ -125,9 +128,16 @@ class WorkloadConnections:
 
         """
         self._last_used[cluster] = asyncio.get_running_loop().time()
-        content = await self._read(secret)
+        content = await self._read(cluster, secret)
         self._close_unused(cluster)
         # No await from here on: of concurrent callers, the first one creates the connection for all.
+        try:
+            return self._connection(cluster, secret, content)
+        except NotConfigured as error:
+            self._refused[cluster] = _Refusal(secret, sha256(content).digest(), error.message)
+            raise
+
+    def _connection(self, cluster: str, secret: SecretField, content: bytes) -> ClusterConnection:
         opened = self._opened.get(cluster)
         if opened is not None and opened.secret == secret and opened.goes_on_with(content):
             return opened.connection
@@ -140,12 +150,13 @@ class WorkloadConnections:
     async def close(self, cluster: str) -> None:
         """Close the connection to this cluster at once, if there is one; its requests get Unreachable."""
         self._last_used.pop(cluster, None)
+        self._refused.pop(cluster, None)
         opened = self._opened.pop(cluster, None)
         if opened is not None:
             await opened.connection.transport.close()
 
-    async def _read(self, secret: SecretField) -> bytes:
-        """The present value of that key in the Secret."""
+    async def _read(self, cluster: str, secret: SecretField) -> bytes:
+        """The present value of that key in the Secret; raises NotConfigured if it was refused before."""
         try:
             found = await self._secrets.get(SECRETS, secret.name, secret.namespace)
         except NotFound as error:
@@ -154,13 +165,18 @@ class WorkloadConnections:
         value = (found.get("data") or {}).get(secret.key)
         if not value:
             raise NotConfigured(f"There is no kubeconfig in {secret}: it has no such key, or nothing in it.")
-        return _decoded(value, secret)
+        content = _decoded(value, secret)
+        refused = self._refused.get(cluster)
+        if refused is not None and refused.concerns(secret, content):
+            raise NotConfigured(refused.message)
+        return content
 
     def _close_unused(self, requested: str) -> None:
         """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
         for cluster in [one for one, at in self._last_used.items() if at < since and one != requested]:
             del self._last_used[cluster]
+            self._refused.pop(cluster, None)
             opened = self._opened.pop(cluster, None)
             if opened is not None:
                 self._close_later(opened.connection.transport)
@@ -175,15 +191,27 @@ class WorkloadConnections:
         await replaced.retire()
 
 
+class _Refusal(NamedTuple):
+    """An invalid content of a Secret, and the error that it causes; parsing it again would give the same."""
+
+    secret: SecretField
+    digest: bytes
+    message: str
+
+    def concerns(self, secret: SecretField, content: bytes) -> bool:
+        return (self.secret, self.digest) == (secret, sha256(content).digest())
+
+
 class _Opened:
     def __init__(
         self,
         cluster: str,
         secret: SecretField,
         content: bytes,
-        read: Callable[[SecretField], Awaitable[bytes]],
+        read: Callable[[str, SecretField], Awaitable[bytes]],
     ) -> None:
         kubeconfig = parse_workload_kubeconfig(content, str(secret))
+        self._cluster = cluster
         self.secret = secret
         self._read = read
         self._content = sha256(content).digest()
@@ -212,7 +240,7 @@ class _Opened:
 
     async def _load(self, _: Configuration) -> None:
         """Read the credentials again, after the API server has refused ours."""
-        if not self.goes_on_with(await self._read(self.secret)):
+        if not self.goes_on_with(await self._read(self._cluster, self.secret)):
             raise Unreachable(f"The kubeconfig in {self.secret} has changed: connect again.")
 
 

@@ -19,6 +19,7 @@ from kube.errors import Forbidden, KubernetesError, NotConfigured, ServerFault, 
 from kube.resource import NODES
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
+from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
 from tests.support.api.api_server import ApiServer, hanging, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.api.kubeconfigs import (
@@ -463,6 +464,50 @@ async def test_connection_outlives_a_secret_that_cannot_be_used_for_a_while(
     with pytest.raises(NotConfigured):
         await connections.connect(EAST, SECRET)
     assert await connections.connect(EAST, SECRET) is first
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes | str]:
+    """The contents that were parsed, in order."""
+    contents: list[bytes | str] = []
+
+    def parse(text: bytes | str, where: str) -> WorkloadKubeconfig:
+        contents.append(text)
+        return parse_workload_kubeconfig(text, where)
+
+    monkeypatch.setattr("kube.workload_connections.parse_workload_kubeconfig", parse)
+    return contents
+
+
+async def refusal(connections: WorkloadConnections) -> str:
+    with pytest.raises(NotConfigured) as caught:
+        await connections.connect(EAST, SECRET)
+    return caught.value.message
+
+
+async def test_refused_kubeconfig_is_parsed_once_until_the_secret_has_another(
+    east: East, connections: WorkloadConnections, parsed: list[bytes | str]
+) -> None:
+    east.secrets("first", "first", "second", "second", east.kubeconfig(), "second", east.kubeconfig())
+    first = await refusal(connections)
+    assert await refusal(connections) == first
+    second = await refusal(connections)
+    assert await refusal(connections) == second
+    assert len(parsed) == 2
+    connection = await connections.connect(EAST, SECRET)
+    assert await refusal(connections) == second
+    assert len(parsed) == 3
+    assert await connections.connect(EAST, SECRET) is connection
+
+
+async def test_certificate_with_the_key_of_another_is_loaded_once(
+    east: East, connections: WorkloadConnections, parsed: list[bytes | str]
+) -> None:
+    mixed_up = {**east.admin.user, "client-key-data": encoded(east.pair.key)}
+    east.secrets(east.kubeconfig(**mixed_up))
+    assert "are no certificate and its key" in await refusal(connections)
+    assert "are no certificate and its key" in await refusal(connections)
+    assert len(parsed) == 1
 
 
 @pytest.mark.rule("rule 33/credentials")
