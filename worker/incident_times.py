@@ -2,7 +2,8 @@
 
 The parts are counted by the activity `act`, and recoveries when the workflow of an incident ends, never in a
 replay. Check and step are labels, and both are names that users choose: after `MOST_NAMES` pairs, all others
-count as `Other`.
+count as `Other`. A check has its series from its first incident on and a step from its first request on,
+because Prometheus sees no increase in a series that begins at 1.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from health.model.incident_result import IncidentResult
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.references import CheckReference
-from health.model.request_record import RequestRecord
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.delays import Part, RequestDelay
 from objects.frozen import OTHER
 
@@ -26,6 +27,12 @@ MOST_NAMES = 200
 """The most pairs of check and step; each has a series for each bucket."""
 DELETION = "delete"
 DELAYS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 14_400)
+RECOVERED_BY = (
+    (Outcome.RECOVERED, Trigger.AUTOMATED),
+    (Outcome.REMEDIATED, Trigger.AUTOMATED),
+    (Outcome.REMEDIATED, Trigger.MANUAL),
+)
+"""The recoveries that are counted. A target that a person ordered to be remediated looked healthy before."""
 RECOVERIES = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 86_400)
 
 
@@ -46,15 +53,25 @@ class IncidentTimes:
         for part, seconds in delay.parts(requested).items():
             self._delays.labels(check_kind, part, delay.trigger).observe(seconds)
 
-    def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
-        """Count the recovery, if the incident ended with one.
+    def incident_began(self, check: CheckReference) -> None:
+        """Create the series of recoveries of the check, with 0 recoveries."""
+        name, _ = self._named(str(check), "")
+        for outcome, trigger in RECOVERED_BY:
+            self._recoveries.labels(name, outcome, trigger)
 
-        A target that a person ordered to be remediated looked healthy, so it cannot recover by itself.
-        """
+    def step_taken(self, check: CheckReference, request: RequestSnapshot | None) -> None:
+        """Create the series of the step, with 0 recoveries; without a request it is a deletion or a mark."""
+        step = DELETION if request is None else _step(str(request.reference), request.reference.template)
+        names = self._named(str(check), step)
+        for trigger in Trigger:
+            self._step_recoveries.labels(*names, trigger)
+
+    def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
+        """Count the recovery, if the incident ended with one."""
         trigger = trigger_of(is_ordered=result.ordered is not None)
         if result.recovered is None or result.failed is None:
             return
-        if trigger is Trigger.MANUAL and result.outcome is not Outcome.REMEDIATED:
+        if (result.outcome, trigger) not in RECOVERED_BY:
             return
         name, _ = self._named(str(check), "")
         seconds = (result.recovered - result.failed).total_seconds()
@@ -75,15 +92,15 @@ class IncidentTimes:
 def _steps(result: IncidentResult, recovered: datetime) -> Iterator[tuple[str, float]]:
     """Each step, with the seconds from its request to the recovery."""
     for record in result.requests:
-        yield _step(record), (recovered - record.started).total_seconds()
+        yield _step(record.request, record.template), (recovered - record.started).total_seconds()
     if result.deleted is not None:
         yield DELETION, (recovered - result.deleted).total_seconds()
 
 
-def _step(record: RequestRecord) -> str:
+def _step(request: str, template: str) -> str:
     """The kind of the request and the name of its template, as `paramedic skip --step` takes them."""
-    kind = record.request.partition("/")[0]
-    return f"{kind}/{record.template}" if record.template else kind
+    kind = request.partition("/")[0]
+    return f"{kind}/{template}" if template else kind
 
 
 def _delays(registry: CollectorRegistry) -> Histogram:

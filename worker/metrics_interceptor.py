@@ -44,7 +44,8 @@ from workflows.messages import WORKFLOW, RemediationInput
 from workflows.notification_contracts import NOTIFICATION, NOTIFY, NotifyResult
 from workflows.upgrade_contracts import WARN_OF_LONG_UPGRADE
 
-_INCIDENT_ENDED, _NOTIFICATION_ENDED = "paramedic_incident_ended", "paramedic_notification_ended"
+_INCIDENT_BEGAN, _INCIDENT_ENDED = "paramedic_incident_began", "paramedic_incident_ended"
+_NOTIFICATION_ENDED = "paramedic_notification_ended"
 """The names of the functions that the interceptor calls outside of the sandbox of workflows."""
 
 
@@ -61,6 +62,7 @@ class MetricsInterceptor(Interceptor):
         self,
         input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK names it
     ) -> type[WorkflowInboundInterceptor]:
+        input.unsafe_extern_functions[_INCIDENT_BEGAN] = self._metrics.incident_began
         input.unsafe_extern_functions[_INCIDENT_ENDED] = self._metrics.incident_ended
         input.unsafe_extern_functions[_NOTIFICATION_ENDED] = self._metrics.notification_ended
         return _CountedWorkflow
@@ -126,9 +128,11 @@ class _CountedActivity(ActivityInboundInterceptor):
                 self._metrics.act_ended(LOST)
             case RequestExists(request=made, lease_acquired_at=acquired):
                 self._metrics.act_ended(REQUESTED)
+                self._metrics.times.step_taken(request.incident.check, made)
                 self._count_delay(request, made.created if acquired else None)
             case TargetDisrupted(lease_acquired_at=acquired):
                 self._metrics.act_ended(DONE)
+                self._metrics.times.step_taken(request.incident.check, None)
                 self._count_delay(request, acquired)
                 # Steps that were already under way needed no Lease.
                 if request.step.action is Action.DELETE and acquired is not None:
@@ -145,10 +149,17 @@ class _CountedWorkflow(WorkflowInboundInterceptor):
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002, ANN401  as the SDK says
         if workflow.info().workflow_type == NOTIFICATION:
             return await self._deliver(input)
-        result = await super().execute_workflow(input)
         if workflow.info().workflow_type == WORKFLOW:
-            start: RemediationInput = input.args[0]
-            _count(_INCIDENT_ENDED, start.incident.check, result)
+            return await self._remediate(input)
+        return await super().execute_workflow(input)
+
+    async def _remediate(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002, ANN401  as above
+        start: RemediationInput = input.args[0]
+        workflow.extern_functions()[_INCIDENT_BEGAN](
+            start.incident.check
+        )  # also in a replay: it counts nothing
+        result = await super().execute_workflow(input)
+        _count(_INCIDENT_ENDED, start.incident.check, result)
         return result
 
     async def _deliver(self, input: ExecuteWorkflowInput) -> NotifyResult:  # noqa: A002  as above

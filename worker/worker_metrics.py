@@ -15,6 +15,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.incident_result import IncidentResult
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome
+from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.runbook.maintenance import MaintenanceTask
 from objects.frozen import label
@@ -47,7 +48,10 @@ class WorkerMetrics:
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
-        self._acts.labels(REQUESTED, "")
+        for result in (REQUESTED, DONE, LOST):
+            self._acts.labels(result, "")
+        for hold_reason in HoldReason:
+            self._acts.labels(HELD, hold_reason)
         for result in (SAVED, NOT_SAVED):
             self._evidence.labels(result)
         for result in (*Delivery, GIVEN_UP):
@@ -60,6 +64,12 @@ class WorkerMetrics:
         for kind in map(kind_name, CHECK_KINDS):
             for outcome, trigger in product(Outcome, Trigger):
                 self._incidents.labels(kind, outcome, trigger)
+
+    def incident_began(self, check: CheckReference) -> None:
+        """Create the series of the check with the value 0; a second call changes nothing."""
+        self.times.incident_began(check)
+        if check.group_kind in self._deletions:
+            self._deletions[check.group_kind].labels(check.name, check.namespace)
 
     def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
         """Count an ended incident. Workflows run in threads: the metrics have locks."""

@@ -57,13 +57,17 @@ def delayed(request: ActInput) -> ActInput:
     return request.model_copy(update={"delay": times})
 
 
-async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
-    registry = CollectorRegistry()
+async def run(registry: CollectorRegistry, name: str, asked: object, result: object) -> None:
     interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(Answering(result))
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, activity_type=name)
     call = ExecuteActivityInput(fn=Answering, args=[asked], executor=None, headers={})
     assert await environment.run(interceptor.execute_activity, call) is result
+
+
+async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
+    registry = CollectorRegistry()
+    await run(registry, name, asked, result)
     return {
         key: value
         for key, value in scrape(registry).items()
@@ -124,6 +128,23 @@ async def test_time_to_a_first_step_is_counted_by_its_parts(
         series(DELAY, check_kind="MachineHealthCheck", part=part, trigger="automated"): 60 * value
         for part, value in minutes.items()
     }
+
+
+@pytest.mark.parametrize("action", [Action.DELETE, Action.MARK])
+async def test_deletion_or_mark_creates_the_series_of_its_recovery(action: Action) -> None:
+    registry = CollectorRegistry()
+    await run(registry, ACT.name, order(action), ISSUED)
+    labels = {"check": "MachineHealthCheck/machines/workers", "step": "delete"}
+    assert {
+        series("paramedic_step_to_recovery_seconds_count", trigger=trigger, **labels)
+        for trigger in ("automated", "manual")
+    } <= scrape(registry).keys()
+
+
+def test_deletions_of_a_check_are_zero_before_the_first() -> None:
+    registry = CollectorRegistry()
+    WorkerMetrics(registry).incident_began(order(Action.DELETE).incident.check)
+    assert scrape(registry)[DELETED] == 0
 
 
 async def test_activity_of_another_workflow_is_counted_as_nothing() -> None:

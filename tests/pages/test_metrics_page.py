@@ -17,7 +17,7 @@ from worker.worker_metrics import GIVEN_UP, NOT_SAVED, SAVED
 from workflows.notification_contracts import Delivery
 
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
-OF_TEMPORAL = {"paramedic_incident_ended", "paramedic_notification_ended"}
+OF_TEMPORAL = {"paramedic_incident_began", "paramedic_incident_ended", "paramedic_notification_ended"}
 """Names that are none of metrics: functions that workflows call."""
 WORDS = {
     ("paramedic_open_incidents", "phase"): {*ObservedPhase},

@@ -47,6 +47,14 @@ def test_every_failure_is_counted_by_the_part_that_it_is_of() -> None:
     assert registry.get_sample_value("paramedic_internal_errors_total", {"part": "answers"}) == 3
 
 
+def test_part_that_never_failed_has_a_series() -> None:
+    registry = CollectorRegistry()
+    with Guard(registry).item("answers", "node-1"):
+        pass
+
+    assert registry.get_sample_value("paramedic_internal_errors_total", {"part": "answers"}) == 0
+
+
 def test_no_more_failures_are_remembered_than_fit(caplog: pytest.LogCaptureFixture) -> None:
     guard = Guard()
     for number in range(MOST_REMEMBERED + 1):

@@ -1,6 +1,7 @@
 """The worker's counters of incidents and acts, on a real Temporal server."""
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
@@ -50,6 +51,10 @@ class Counted:
         is_of_time = re.compile(r"_seconds_(bucket|sum|count)$")
         return {key: value for key, value in scrape(self._registry).items() if not is_of_time.search(key[0])}
 
+    def are_zero(self, expected: Iterable[Series]) -> bool:
+        found = scrape(self._registry)
+        return all(found.get(one) == 0 for one in expected)
+
     def times(self) -> dict[Series, float]:
         """The number of observations of each histogram that has any."""
         found = scrape(self._registry).items()
@@ -90,9 +95,10 @@ def test_all_counters_exist_from_the_start() -> None:
         for kind in map(kind_name, CHECK_KINDS)
         for trigger in ("automated", "manual")
     }
+    acts = {*map(acted, ("Requested", "Done", "Lost")), *(acted("Held", reason) for reason in HoldReason)}
     tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(
-        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *tasks, *NOTIFICATIONS}, 0
+        {LONG_UPGRADES, *EVIDENCE.values(), *ends, *acts, *tasks, *NOTIFICATIONS}, 0
     )
 
 
@@ -138,6 +144,30 @@ async def test_incident_is_counted_by_its_outcome_when_it_ends_and_each_act_with
         assert await bare_incident.outcome() is Outcome.RECOVERED
     assert counted.all() == acted_and_ended | {ended(Outcome.RECOVERED): 1}
     assert counted.times() == times | recovered(Outcome.RECOVERED)
+
+
+async def test_series_of_a_recovery_exist_before_it(bare_incident: IncidentDriver) -> None:
+    counted, recovery = Counted(), recovered(Outcome.REMEDIATED)
+    async with bare_incident.detector(), bare_incident.worker(interceptors=[counted.interceptor]):
+        await bare_incident.start(waiting())
+        await rests(bare_incident, Phase.WAITING)
+        assert counted.are_zero(recovery | recovered(Outcome.RECOVERED))
+        await bare_incident.sees(expired())
+        await bare_incident.reaches(Phase.REMEDIATING)
+        assert counted.are_zero(recovered(Outcome.REMEDIATED, STEP))
+
+
+async def test_worker_that_takes_over_has_the_series_before_the_recovery(
+    bare_incident: IncidentDriver,
+) -> None:
+    counted = Counted()
+    async with bare_incident.detector():
+        async with bare_incident.worker():
+            await bare_incident.start(expired())
+            await bare_incident.reaches(Phase.REMEDIATING)
+        async with bare_incident.worker(interceptors=[counted.interceptor]):
+            await bare_incident.state()  # from the history alone
+            assert counted.are_zero(recovered(Outcome.REMEDIATED))
 
 
 async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) -> None:
