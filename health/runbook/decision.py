@@ -1,10 +1,6 @@
-"""Decision: what an incident does next and why, as values. `health.runbook.words` puts it into words. Pure.
+"""Decision: what an incident does next and why, as values; `health.runbook.words` has the words. Pure."""
 
-The runbook is a list of rows: the first row whose condition holds decides. A row has a phase, a reason, the
-acts that may be due, and the moments that end the wait if none of them is.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, StrEnum, auto
@@ -13,7 +9,6 @@ from typing import Self
 from health.model.admission import Admission
 from health.model.approval import Approval
 from health.model.moves import BY_A_CHANGE, AnnotationPatch, NextTransition, Outcome, Phase
-from health.runbook.incident import Incident
 
 
 class Reason(Enum):
@@ -155,35 +150,3 @@ class Decision:
     def or_until(self, moments: Iterable[Moment | None]) -> Self:
         """The same wait, ended by any of these moments as well; None adds nothing."""
         return replace(self, until=(*self.until, *(moment for moment in moments if moment is not None)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One row of the runbook; the first whose condition `when` holds decides."""
-
-    when: Callable[[Incident], object]
-    phase: Phase
-    reason: Reason
-    until: tuple[Callable[[Incident], Moment | None], ...] = ()
-    otherwise: NextTransition = BY_A_CHANGE
-    acts: tuple[Callable[[Incident], Act | None], ...] = ()
-    """The incident does the first act that is due. It waits if none is."""
-
-    def decision(self, incident: Incident) -> Decision:
-        act = next((act for due in self.acts if (act := due(incident)) is not None), None)
-        wait = Decision(phase=self.phase, reason=self.reason, otherwise=self.otherwise, act=act)
-        return wait.or_until(moment(incident) for moment in self.until)
-
-
-def matching(rows: Iterable[Row], incident: Incident) -> Row | None:
-    """The first row whose condition holds; None: no row matches."""
-    return next((row for row in rows if row.when(incident)), None)
-
-
-def decided(rows: Sequence[Row], incident: Incident) -> Decision:
-    """The decision of the first row that matches, or of the last one."""
-    return (matching(rows, incident) or rows[-1]).decision(incident)
-
-
-def always(_: Incident) -> bool:
-    return True

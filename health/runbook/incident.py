@@ -3,7 +3,7 @@
 Proof of recovery and shadow are applied here, when the value is made, so no row of the runbook knows them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -11,13 +11,14 @@ from typing import Self
 
 from health.gate.back_off import delay
 from health.model.observation import ENDED, Observation, TargetState
-from health.model.references import Action, Step
+from health.model.references import Action, RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
 from health.runbook import shadow
+from health.runbook.by_order import expires_at
 from health.runbook.escalation import Course, Plan
-from health.runbook.maintenance import MaintenanceTask, is_put_off
+from health.runbook.maintenance import MaintenanceTask, TaskNote, still_ahead
 from health.runbook.recovery import Delay, proven_at, with_proof
 from health.runbook.state import Memory
 
@@ -47,6 +48,11 @@ class Incident:
         return self.observation.state in ENDED
 
     @property
+    def has_begun(self) -> bool:
+        """True if the remediation has requests, or has tried steps."""
+        return bool(self.observation.requests or self.memory.spent)
+
+    @property
     def is_state_known(self) -> bool:
         return self.observation.state is not TargetState.UNKNOWN
 
@@ -69,10 +75,10 @@ class Incident:
     @property
     def is_in_between(self) -> bool:
         """True for a target that is no longer unhealthy and does not count as healthy yet."""
-        return self.observation.state is TargetState.HEALTHY and (
-            self.memory.disruption.has_deleted
-            or bool(self.observation.requests and not self.observation.counts_as_healthy)
-        )
+        if self.memory.left_alone or self.observation.state is not TargetState.HEALTHY:
+            return False
+        is_uncertain = self.observation.requests and not self.observation.counts_as_healthy
+        return self.memory.disruption.has_deleted or bool(is_uncertain)
 
     @property
     def plan(self) -> Plan:
@@ -86,6 +92,11 @@ class Incident:
     def next_step(self) -> int:
         """The index of the next step; the check may list no step of that index."""
         return self.course.next_step or 0
+
+    @property
+    def is_step_recorded(self) -> bool:
+        """In shadow: True if the next step is recorded, or a deletion or mark."""
+        return shadow.is_over(self.observation.steps[self.next_step], self.memory.shadow)
 
     def step_at(self, at: datetime) -> Step | None:
         """The step that would be next at that time."""
@@ -106,7 +117,7 @@ class Incident:
         """The requests of a recovered target that stay for the healthyDelay, or until recovery is proven."""
         is_proving = self.proven_at is not None
         there = (request for request in self.observation.requests if not request.is_being_deleted)
-        return [one for one in there if is_proving or self.delay.is_running(one, self.now)]
+        return [request for request in there if is_proving or self.delay.is_running(request, self.now)]
 
     @property
     def overdue_at(self) -> datetime | None:
@@ -116,20 +127,46 @@ class Incident:
     def is_overdue(self) -> bool:
         return self.overdue_at is not None and self.now > self.overdue_at
 
-    def stop_awaited_until(self, over: Iterable[RequestSnapshot]) -> datetime | None:
-        """Until when the stop annotations of requests that are over are awaited; None: they are written."""
+    @property
+    def step_waits_until(self) -> datetime | None:
+        """Until when the next step waits for the stop annotations of requests that are over.
+
+        None: they are written.
+        """
+        return self._stops_awaited_until(self.course.over)
+
+    @property
+    def release_waits_until(self) -> datetime | None:
+        """The same for the release of the Lease, which waits for all requests."""
+        return self._stops_awaited_until(self.observation.requests)
+
+    def _stops_awaited_until(self, over: Iterable[RequestSnapshot]) -> datetime | None:
         notes = {note.subject: note for note in self.memory.notes if note.task is MaintenanceTask.ANNOTATE}
-        unasked = (one for one in over if one.timed_out_at is None and not one.succeeded)
-        stops = (TaskSubject.of_annotations(one.uid, [TIMED_OUT]) for one in unasked)
+        unasked = (request for request in over if request.timed_out_at is None and not request.succeeded)
+        stops = (TaskSubject.of_annotations(request.uid, [TIMED_OUT]) for request in unasked)
         return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)
 
     @property
     def due_after_loss(self) -> datetime | None:
         return due_after_loss(self.observation, self.memory)
 
-    def is_put_off(self, task: MaintenanceTask, subject: TaskSubject) -> bool:
-        """True if the task failed and waits for its next try."""
-        return is_put_off(self.memory.notes, task, subject, self.now)
+    @property
+    def order_expires_at(self) -> datetime | None:
+        """When the order that alone makes the target unhealthy expires; None: there is none."""
+        return expires_at(self.observation, self.memory)
+
+    @cached_property
+    def put_off(self) -> Mapping[tuple[MaintenanceTask, TaskSubject], TaskNote]:
+        """The maintenance tasks that failed and wait for their next try, although they are due."""
+        ahead = still_ahead(self.memory.notes, self.now)
+        return {(note.task, note.subject): note for note in ahead}
+
+    @property
+    def hanging_requests(self) -> list[RequestReference]:
+        """The requests that a finalizer keeps during a clean-up: their deletion did not fail."""
+        failed = {note.subject for note in self.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
+        requests = self.memory.requests
+        return [request for request in requests if TaskSubject.of_request(request.uid) not in failed]
 
 
 def due_after_loss(observation: Observation, memory: Memory) -> datetime | None:

@@ -1,15 +1,10 @@
-"""Maintenance: the writes of an incident besides its steps: annotations, Leases, deletions. Pure.
+"""Maintenance: the writes of an incident besides its steps, as the incident remembers them. Pure.
 
-Rule: each attempt is awaited for a bounded time, and a failed one is never remembered as done. It becomes a
-note with what, why, since when, and the next try, with back-off and jitter (`failures`). Orders, recovery,
-escalation and other tasks go on meanwhile. The end of the incident reports what could not be cleaned up.
-
-Annotations have the format of remediators and the NodeHealthCheck operator. A request that is over gets an
-annotation that asks its remediator to stop, unless it succeeded (NHC 2.4/6, NHC 2.5). A request whose target
-is healthy again says since when, while a healthyDelay keeps it; the annotation is removed when the target
-fails again (NHC 2.6, rule 19). A request older than 48 hours is flagged once (NHC 2.1/17, rule 23). An
-incident writes its name on a request that it adopts, because activities change no other request (rule 52).
-The incident remembers its writes, because the detector's state may be slightly older.
+The writes are annotations, Leases and deletions. Rule: each attempt is awaited for a bounded time, and a
+failed one is never remembered as done. It becomes a note with what, why, since when, and the next try, with
+back-off and jitter (`failures`). Orders, recovery, escalation and other tasks go on meanwhile. The end of the
+incident reports what could not be cleaned up. The incident remembers the annotations that it wrote, because
+the detector's state may be slightly older. `health.runbook.maintaining` decides which task is due.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -25,7 +20,7 @@ from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.failures import Failed, FailedAttempts, once_more
 from objects.frozen import Frozen
 from objects.short_text import ShortText
-from objects.timestamps import as_time, stamp
+from objects.timestamps import as_time
 
 CHECK_HANGING_AFTER = timedelta(minutes=1)
 """How long a finalizer may keep a request before the incident looks again without a wake."""
@@ -110,12 +105,6 @@ def _note(
     return TaskNote(task=task, subject=failure.subject, **once_more(before, failed))
 
 
-def is_put_off(notes: Iterable[TaskNote], task: MaintenanceTask, subject: TaskSubject, now: datetime) -> bool:
-    """True if the maintenance task failed and waits for its next try, although it is due."""
-    next_try = next_try_of(notes, task, subject)
-    return next_try is not None and now < next_try
-
-
 def next_try_of(notes: Iterable[TaskNote], task: MaintenanceTask, subject: TaskSubject) -> datetime | None:
     """When the maintenance task is tried again; None: it did not fail."""
     return next((note.next_try for note in notes if (note.task, note.subject) == (task, subject)), None)
@@ -154,50 +143,6 @@ class LeftBehind:
 
 WRITTEN = frozenset({TIMED_OUT, HEALTHY_DELAY, GREW_OLD})
 """All annotations written after the creation of a request, except that of the incident that adopts it."""
-OLD = timedelta(hours=48)
-CLOCK_SKEW = timedelta(minutes=1)
-"""How far a timestamp may be ahead of our clock."""
-
-
-def adopted(request: RequestSnapshot) -> AnnotationPatch | None:
-    """The annotation of the incident, for a request that another operator made."""
-    if not request.is_unsigned or request.is_being_deleted:
-        return None
-    return AnnotationPatch(request=request.reference, adopts=True)
-
-
-def timed_out(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """The annotation that asks the remediator of a request that is over to stop."""
-    if request.timed_out_at is not None or request.succeeded:
-        return None
-    return AnnotationPatch(request=request.reference, annotations={TIMED_OUT: stamp(now)})
-
-
-def healthy(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """The time since when the target is healthy; a timestamp far in the future is replaced."""
-    if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
-        return None
-    return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
-
-
-def unhealthy(request: RequestSnapshot) -> AnnotationPatch | None:
-    """The removal of that timestamp after the target failed again."""
-    if request.healthy_since is None:
-        return None
-    return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: None})
-
-
-def old(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """The flag for a request older than 48 hours."""
-    if request.is_flagged_as_old or now < request.created + OLD:
-        return None
-    return AnnotationPatch(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
-
-
-def grows_old_at(request: RequestSnapshot, now: datetime) -> datetime | None:
-    """When a request is to be flagged; None: it is flagged, or the time has passed."""
-    grows_old = request.created + OLD
-    return None if request.is_flagged_as_old or now >= grows_old else grows_old
 
 
 def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> tuple[AnnotationPatch, ...]:

@@ -26,9 +26,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from health.model.moves import (
-    NextTransition,
-)
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.by_order import without_ended_order
@@ -120,9 +117,6 @@ def _with_which_boot(observation: Observation, memory: Memory) -> str:
 
 def _time(observation: Observation) -> timedelta:
     return timedelta(seconds=bounded_seconds(observation.proven_recovery_seconds))
-
-
-CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 
 
 @dataclass(frozen=True)

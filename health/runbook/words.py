@@ -26,7 +26,6 @@ from health.model.observation import HoldReason
 from health.model.references import Action, Step
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
-from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
     Annotated,
@@ -42,7 +41,6 @@ from health.runbook.decision import (
     TakenStep,
 )
 from health.runbook.incident import Incident
-from health.runbook.maintenance import MaintenanceTask
 from health.runbook.recovery import lasting_words
 from objects.brief import Brief
 from objects.durations import JUST_AFTER
@@ -131,8 +129,8 @@ def _details(decision: Decision, incident: Incident) -> Details:
 def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
     """The difference from other waits: a hold, else the state of a request, else the condition."""
     observation = incident.observation
-    if decision.phase is Phase.CLEANING_UP and (hanging := _hanging_requests(incident)):
-        return Brief(name=hanging[0], after=HANGS)
+    if decision.phase is Phase.CLEANING_UP and (hanging := incident.hanging_requests):
+        return Brief(name=str(hanging[0]), after=HANGS)
     if details.differing:
         return Brief(details.differing)
     if observation.requests:
@@ -212,7 +210,7 @@ def _state_unknown(incident: Incident) -> Details:
 
 
 def _stop_awaited(incident: Incident) -> Details:
-    until = incident.stop_awaited_until(incident.course.over)
+    until = incident.step_waits_until
     why = "for the stop annotation of the previous request"
     return _status(incident).and_also(f"the next step waits until {stamp(until)} {why}" if until else "")
 
@@ -288,14 +286,8 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
 
 
 def _hanging(incident: Incident) -> str:
-    hanging = _hanging_requests(incident)
-    return f"{', '.join(hanging)} {HANGS}" if hanging else ""
-
-
-def _hanging_requests(incident: Incident) -> list[str]:
-    failed = {note.subject for note in incident.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
-    requests = incident.memory.requests
-    return [str(request) for request in requests if TaskSubject.of_request(request.uid) not in failed]
+    hanging = ", ".join(map(str, incident.hanging_requests))
+    return f"{hanging} {HANGS}" if hanging else ""
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.failures import FORBIDDEN_GRACE, RETRIES, retry_delay
+from health.runbook.incident import Incident
 from health.runbook.maintenance import (
     MaintenanceTask,
     TaskFailure,
     TaskNote,
     after_attempt,
-    is_put_off,
     still_ahead,
 )
-from tests.support.values.builders import NOW
+from health.runbook.state import Memory
+from tests.support.values.builders import NOW, seen
 
 pytestmark = pytest.mark.rule("rule 47")
 
@@ -124,11 +125,11 @@ def test_api_server_that_says_when_is_not_asked_before() -> None:
 
 
 def test_task_is_put_off_until_its_next_try_and_no_other_is() -> None:
-    note = noted(failure())
-    assert is_put_off([note], MaintenanceTask.CLEAN_UP, A, note.next_try - SECOND)
-    assert not is_put_off([note], MaintenanceTask.CLEAN_UP, A, note.next_try)
-    assert not is_put_off([note], MaintenanceTask.ANNOTATE, A, NOW)
-    assert not is_put_off([note], MaintenanceTask.CLEAN_UP, TaskSubject.of_request("b"), NOW)
+    memory = Memory(notes=(noted(failure()),))
+    (note,) = memory.notes
+    early, due = (Incident.of(seen(), memory, at) for at in (note.next_try - SECOND, note.next_try))
+    assert set(early.put_off) == {(MaintenanceTask.CLEAN_UP, A)}
+    assert not due.put_off
 
 
 @pytest.mark.rule("rule 47/403")

@@ -8,7 +8,7 @@ import pytest
 from health.model.details import Details
 from health.model.moves import NextTransition, Phase, Until, Wait
 from health.runbook.decision import NextEvent
-from health.runbook.remediating import BY_AN_ANSWER
+from health.runbook.rows import BY_AN_ANSWER
 from health.runbook.state import Memory
 from tests.support.values.builders import NOW
 from workflows.question import spread
