@@ -15,10 +15,7 @@ from cli.incidents.listing import list_incidents
 from cli.incidents.orders import command as order_command
 from cli.incidents.past.command import history
 from cli.incidents.show import show
-from cli.inspection.check import check
-from cli.inspection.explain import explain
-from cli.inspection.remediate import remediate
-from cli.inspection.simulate import simulate
+from cli.inspection.commands import check, explain, remediate, simulate
 from cli.policy import policy
 from cli.retire.command import retire
 from cli.setting_up import setup

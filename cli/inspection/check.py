@@ -1,46 +1,233 @@
-"""`paramedic check`: one health check as it stands, and how its incidents ended."""
+"""HealthCheckView: one check as it stands, for people and as JSON (docs/cli-json.md).
 
-from datetime import timedelta
-from typing import Annotated
+The numbers and decisions are read from the cluster, the ended incidents from Temporal.
+"""
 
-import typer
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Self
 
-from cli.incidents.names import object_name
-from cli.shared.errors import carry_out
-from cli.shared.options import CheckKinds, InspectedCluster, OfContext, PageOutput, look_back, printed_as
-from cli.shared.terminal import console, print_trimmed
+from rich.table import Table
+from rich.text import Text
+from temporalio.service import RPCError
+
+from cli.incidents.state_queries import StateQueries
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import Filter, ended_since
+from cli.inspection.connecting import reading_cluster
+from cli.inspection.explanation_view import HoldView, ThresholdView
+from cli.inspection.progress import read_progress
+from cli.inspection.targets import named_check
+from cli.shared.ages import short
+from cli.shared.options import ClusterChoice
+from detector.inspection.decisions import Decided, TargetDecision, decisions, holds_of_check, incidents
+from detector.inspection.inspection import Inspection
+from detector.state.check_state import CheckState
+from health.model.invalid_check import InvalidCheckError
+from health.model.moves import Outcome
+from health.model.references import CheckReference
+from objects.frozen import Frozen
 
 
-def check(  # noqa: PLR0913  each is an option
-    context: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(parser=object_name, metavar="NAME", help="A check: NAME, KIND/NAME, NAMESPACE/NAME."),
-    ],
-    *,
-    since: Annotated[
-        timedelta, look_back("7d", "How far back to count ended incidents: 7d, 12h.")
-    ] = timedelta(days=7),
-    kubeconfig_context: OfContext = None,
-    cluster: InspectedCluster = None,
-    check_kinds: CheckKinds = None,
-    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
-) -> None:
-    """Show one health check: counts, held targets by reason, requests, and how its incidents ended."""
-    # Imported here, because few commands need Kubernetes, and the time to load it.
-    from cli.inspection.check_page import check_page  # noqa: PLC0415  see above
-    from cli.inspection.checking import check_view  # noqa: PLC0415
-    from cli.inspection.connecting import ClusterChoice  # noqa: PLC0415
+class DecisionView(Frozen):
+    """The decision about one target, with the reason and its numbers."""
 
-    choice = ClusterChoice(
-        context=context, kubeconfig_context=kubeconfig_context, cluster=cluster, check_kinds=check_kinds
+    target: str
+    decided: Decided
+    reason: str
+    """The reason of the hold; "" without one."""
+    message: str
+    requests: tuple[str, ...]
+
+    @classmethod
+    def of(cls, decision: TargetDecision) -> Self:
+        seen, hold = decision.observation, decision.hold
+        return cls(
+            target=str(decision.target),
+            decided=decision.decided,
+            reason=hold.reason if hold else "",
+            message=hold.message if hold else seen.reason,
+            requests=tuple(map(str, seen.requests)),
+        )
+
+
+class OutcomesView(Frozen):
+    """The ended incidents of a check within a time, as Temporal stores them."""
+
+    since: datetime
+    count: int
+    by_outcome: dict[str, int]
+    """The number of incidents by outcome; "Unknown" for a terminated one."""
+    recovery_seconds_median: float | None
+    """Of remediated incidents: the time from the failure to the recovery; null without any."""
+    recovery_seconds_longest: float | None
+
+    @classmethod
+    def of(cls, summaries: Sequence[IncidentSummary], since: datetime) -> Self:
+        counted = Counter(str(summary.outcome or "Unknown") for summary in summaries)
+        times = [
+            summary.lasted(summary.started).total_seconds()
+            for summary in summaries
+            if summary.outcome is Outcome.REMEDIATED and summary.closed is not None
+        ]
+        return cls(
+            since=since,
+            count=len(summaries),
+            by_outcome=dict(counted.most_common()),
+            recovery_seconds_median=median(times) if times else None,
+            recovery_seconds_longest=max(times, default=None),
+        )
+
+
+class HealthCheckView(Frozen):
+    """One check at one moment, with the decisions about its targets."""
+
+    check: str
+    cluster: str
+    at: datetime
+    problem: str
+    """Why the check is invalid; "" if it is valid."""
+    is_shadow: bool
+    selected: int
+    unhealthy: int
+    threshold: ThresholdView | None
+    holds: tuple[HoldView, ...]
+    """The holds of the check as a whole, in the order of precedence."""
+    storm: str
+    """Since when its storm is active; "" without one."""
+    decisions: tuple[DecisionView, ...]
+    outcomes: OutcomesView | None
+    """None: Temporal was not asked, or could not be."""
+    unknown_approvals: tuple[str, ...]
+    """Why the approvals of incidents could not be read; their steps then count as not approved."""
+
+    @classmethod
+    def of(
+        cls,
+        inspection: Inspection,
+        reference: CheckReference,
+        decided: Sequence[TargetDecision],
+        outcomes: OutcomesView | None = None,
+        *,
+        unknown_approvals: tuple[str, ...] = (),
+    ) -> Self:
+        """The view of a stored check; `decided` has the decisions about its targets."""
+        state = inspection.cluster_state
+        check_state = state.checks[reference]
+        allowance = state.allowance(reference)
+        return cls(
+            check=str(reference),
+            cluster=state.cluster,
+            at=inspection.state.now(),
+            problem=_problem(check_state),
+            is_shadow=check_state.is_shadow_in(state.cluster_context),
+            selected=len(check_state.selected),
+            unhealthy=len(check_state.unhealthy),
+            threshold=ThresholdView.of(allowance) if allowance else None,
+            holds=tuple(map(HoldView.of, holds_of_check(inspection, reference))),
+            storm=_storm(inspection, reference),
+            decisions=tuple(map(DecisionView.of, decided)),
+            outcomes=outcomes,
+            unknown_approvals=unknown_approvals,
+        )
+
+
+def _problem(check_state: CheckState) -> str:
+    return str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else ""
+
+
+def _storm(inspection: Inspection, reference: CheckReference) -> str:
+    storm = inspection.answers.storms.of(reference)
+    return "active" if storm is not None and storm.is_active else ""
+
+
+async def read_check(choice: ClusterChoice, name: str, since: timedelta) -> HealthCheckView:
+    """The check of that name, with the incidents that ended within `since`.
+
+    Raises:
+        CommandError: no check or several have the name, or the cluster cannot be read.
+
+    """
+    async with reading_cluster(choice) as inspection:
+        reference = named_check(inspection, name)
+        outcomes = await _ended(inspection, reference, since)
+        unknown = await read_progress(inspection, incidents(inspection, reference))
+        decided = list(decisions(inspection, reference))
+        return HealthCheckView.of(inspection, reference, decided, outcomes, unknown_approvals=unknown)
+
+
+async def _ended(inspection: Inspection, reference: CheckReference, since: timedelta) -> OutcomesView | None:
+    """The ended incidents; None if Temporal cannot be asked."""
+    begins = inspection.state.now() - since
+    wanted = Filter(check=str(reference), cluster=inspection.cluster_state.cluster)
+    try:
+        client = inspection.state.connections.temporal()
+        ended = await StateQueries(client).all(await ended_since(client, wanted, begins))
+    except RPCError:
+        return None
+    return OutcomesView.of(ended, begins)
+
+
+MOST_NAMED = 10
+"""The targets that are named for one reason; the JSON has all."""
+Line = tuple[str, str]
+
+
+def check_page(view: HealthCheckView) -> Table:
+    """The numbers first, then the targets by decision and reason."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in _lines(view):
+        table.add_row(label, Text(value))
+    return table
+
+
+def _lines(view: HealthCheckView) -> Iterator[Line]:
+    yield "Check", f"{view.check}{', in shadow' if view.is_shadow else ''}"
+    yield "Cluster", view.cluster
+    if view.problem:
+        yield "Invalid", view.problem
+    yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"
+    yield "Threshold", view.threshold.words if view.threshold else "unknown"
+    yield "Held", "; ".join(map(str, view.holds)) or "no"
+    if view.storm:
+        yield "Storm", view.storm
+    yield from _decided(view.decisions)
+    requests = [request for decision in view.decisions for request in decision.requests]
+    yield "Requests", f"{len(requests)} in flight{_named(requests)}"
+    if view.outcomes is not None:
+        yield from _outcomes(view.outcomes)
+
+
+def _decided(decisions: Sequence[DecisionView]) -> Iterator[Line]:
+    """One line for each decision and reason, with the number of targets and their names."""
+    groups: defaultdict[tuple[Decided, str], list[str]] = defaultdict(list)
+    for one in decisions:
+        groups[one.decided, one.reason].append(one.target)
+    for number, ((decided, reason), targets) in enumerate(sorted(groups.items())):
+        by = f" by {reason}" if reason and decided is not Decided.REMEDIATING else ""
+        yield ("" if number else "Unhealthy"), f"{len(targets)} {decided}{by}{_named(targets)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f": {', '.join(names[:MOST_NAMED])}{more}"
+
+
+def _outcomes(outcomes: OutcomesView) -> Iterator[Line]:
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.by_outcome.items())
+    yield (
+        "Ended",
+        f"{outcomes.count} since {outcomes.since:%Y-%m-%d %H:%M:%SZ}{f': {counted}' if counted else ''}",
     )
-    view = carry_out(check_view(choice, name, since))
-    if output is PageOutput.JSON:
-        typer.echo(view.model_dump_json(indent=2))
-        return
-    print_trimmed(check_page(view), console(is_cut=False))
-    for unknown in view.unknown_approvals:
-        typer.echo(f"paramedic: {unknown}", err=True)
-    if view.outcomes is None:
-        typer.echo("paramedic: Temporal cannot be asked, so ended incidents are unknown", err=True)
+    if outcomes.recovery_seconds_median is not None and outcomes.recovery_seconds_longest is not None:
+        middle, longest = (
+            short(timedelta(seconds=seconds))
+            for seconds in (outcomes.recovery_seconds_median, outcomes.recovery_seconds_longest)
+        )
+        yield "Recovery", f"median {middle}, longest {longest}, from the failure to the end of the incident"

@@ -8,14 +8,13 @@ unknown, and back-off holds.
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
-import typer
 from prometheus_client import CollectorRegistry
 
 from cli.shared.connection import identity_of, silent_core
 from cli.shared.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
 from cli.shared.installations import FoundInstallation, installations
+from cli.shared.options import ClusterChoice
 from cli.shared.parameters import is_cluster_called
 from cli.shared.terminal import PLAIN_DATA
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
@@ -30,7 +29,6 @@ from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
 from runtime.settings import (
-    CHECK_KINDS_VARIABLE,
     CLUSTER_VARIABLE,
     LEASE_NAMESPACE_VARIABLE,
     PAYLOAD_KEYS_VARIABLE,
@@ -47,26 +45,10 @@ UNNAMED = "cluster"
 """The configured name of a cluster without an installation; no workflow has it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterChoice:
-    """The cluster that a command asks, as its options choose it; None: not given."""
-
-    context: typer.Context
-    kubeconfig_context: str | None
-    cluster: str | None
-    check_kinds: str | None
-    user_agent: str = USER_AGENT
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment of the command, with its options."""
-        given = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
-        environment: dict[str, str] = self.context.obj
-        return environment | {name: value for name, value in given.items() if value is not None}
-
-
 @asynccontextmanager
-async def reading_cluster(choice: ClusterChoice, policy: Policy | None = None) -> AsyncIterator[Inspection]:
+async def reading_cluster(
+    choice: ClusterChoice, policy: Policy | None = None, user_agent: str = USER_AGENT
+) -> AsyncIterator[Inspection]:
     """Read the cluster for the time of the block; `policy` replaces that of the cluster.
 
     Raises:
@@ -76,7 +58,7 @@ async def reading_cluster(choice: ClusterChoice, policy: Policy | None = None) -
     logging.getLogger().addHandler(logging.NullHandler())  # errors name the problems; no log is printed
     try:
         async with (
-            _connected(choice) as (settings, connections),
+            _connected(choice, user_agent) as (settings, connections),
             inspecting(settings, connections, policy) as inspection,
         ):
             yield inspection
@@ -89,10 +71,8 @@ async def reading_cluster(choice: ClusterChoice, policy: Policy | None = None) -
 
 
 @asynccontextmanager
-async def _connected(choice: ClusterChoice) -> AsyncIterator[tuple[Settings, Connections]]:
-    async with await Transport.connect(
-        context=choice.kubeconfig_context, user_agent=choice.user_agent
-    ) as transport:
+async def _connected(choice: ClusterChoice, user_agent: str) -> AsyncIterator[tuple[Settings, Connections]]:
+    async with await Transport.connect(context=choice.kubeconfig_context, user_agent=user_agent) as transport:
         management = ClusterConnection.over(transport)
         settings, identity = await _settings(choice, management)
         problems = Problems()

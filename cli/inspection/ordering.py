@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from cli.inspection.checking import named_check
-from cli.inspection.connecting import UNNAMED, ClusterChoice, reading_cluster
-from cli.inspection.targets import selected
+from cli.inspection.connecting import UNNAMED, reading_cluster
+from cli.inspection.targets import named_check, selected
 from cli.shared.errors import CommandError, NotFoundError
+from cli.shared.options import ClusterChoice
 from detector.inspection.inspection import Inspection
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
@@ -22,6 +22,9 @@ from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.durations import in_words
 from objects.timestamps import stamp
+
+USER_AGENT = "paramedic-remediate"
+"""Names the order in the audit log of the API server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ async def order_remediation(choice: ClusterChoice, given: GivenRemediation) -> s
         CommandError: it is refused, nothing has that name, or the cluster cannot be read or written.
 
     """
-    async with reading_cluster(choice) as inspection:
+    async with reading_cluster(choice, user_agent=USER_AGENT) as inspection:
         check, target = _named(inspection, given)
         incident = inspection.incident(check.reference, target)
         order = given.at(inspection.state.now(), check.reference, target.boot_id)

@@ -10,14 +10,15 @@ from typing import Any
 from temporalio.service import RPCError
 
 from cli.incidents.visibility import Filter, ended_since, open_incidents
-from cli.inspection.check_view import DecisionView
-from cli.inspection.connecting import ClusterChoice, reading_cluster
+from cli.inspection.check import DecisionView
+from cli.inspection.connecting import reading_cluster
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.progress import read_progress
 from cli.inspection.replay import CheckRules, PastIncident, ReplayRules, replay
 from cli.inspection.simulated_file import SimulatedCheck, read_simulated
 from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCheckView, SimulationView
 from cli.shared.errors import UsageError
+from cli.shared.options import ClusterChoice
 from detector.inspection.decisions import decisions, holds_of_check, incidents
 from detector.inspection.inspection import Inspection
 from health.check.health_check import HealthCheck

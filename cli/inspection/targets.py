@@ -1,6 +1,6 @@
 """Finds targets and checks by the names that people give, in a cluster that was read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_called
@@ -30,6 +30,29 @@ def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Targe
     if found or _exists(inspection, name):
         return found
     raise NotFoundError(f"no Node or Machine is called {name!r}")
+
+
+def named_check(inspection: Inspection, name: str) -> CheckReference:
+    """The check of that name.
+
+    Raises:
+        NotFoundError: no check or several have the name.
+
+    """
+    known = sorted(inspection.cluster_state.checks, key=str)
+    found = [reference for reference in known if is_called(name, reference)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFoundError(f"{name!r} is ambiguous, say which: {_listed(found)}")
+    there_is = f"; there is {_listed(known)}" if known else "; the cluster has none"
+    raise NotFoundError(f"no check is called {name!r}{there_is}")
+
+
+def _listed(references: Sequence[CheckReference]) -> str:
+    most = 10
+    more = f" and {len(references) - most} more" if len(references) > most else ""
+    return f"{', '.join(map(str, references[:most]))}{more}"
 
 
 def valid_checks(inspection: Inspection) -> Iterator[HealthCheck]:

@@ -1,5 +1,6 @@
 """The options that several commands have, and the parsers of their values."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any
@@ -106,3 +107,20 @@ LeaseNamespace = Annotated[
         help=f"Namespace of the Leases of nodes, as {LEASE_NAMESPACE_VARIABLE}.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ClusterChoice:
+    """The cluster that a command asks, as its options choose it; None: not given."""
+
+    context: typer.Context
+    kubeconfig_context: str | None
+    cluster: str | None
+    check_kinds: str | None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the command, with its options."""
+        given = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
+        environment: dict[str, str] = self.context.obj
+        return environment | {name: value for name, value in given.items() if value is not None}

@@ -1,6 +1,6 @@
 """The sentence of `paramedic explain` about a target that no check is known to select."""
 
-from cli.inspection.explaining import nothing_selects
+from cli.inspection.explanation import nothing_selects
 
 
 def test_nothing_is_done_for_a_target_that_no_check_selects() -> None:
