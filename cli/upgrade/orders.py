@@ -1,39 +1,55 @@
 """`paramedic upgrade pause`, `unpause` and `forget`: orders to the upgrade pause of a cluster.
 
 Each order is an update, which a worker answers. The name of the check is looked up among the checks that the
-workflow knows; an unknown or ambiguous name is refused with the known ones. A pause with a duration needs no
-upgrade: it starts the workflow, which looks up the name itself.
+workflow knows; an unknown or ambiguous name is refused with the known ones.
+
+A pause with a duration needs no upgrade: the call that gives it starts the workflow, which looks up the name
+itself. Temporal knows the cluster by its workflows, or by the pollers of its task queue if the full identity
+is given. Other orders need an upgrade and are refused with advice.
 """
 
 from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
-from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.common import WorkflowIDConflictPolicy
 
 from cli.incidents.names import object_name
 from cli.incidents.orders import Reason
 from cli.incidents.state_queries import NO_WORKER
 from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
+from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime
-from cli.shared.parameters import filled, is_called
+from cli.shared.parameters import filled, is_called, is_cluster_called, with_kind
 from cli.shared.updating import RPC_TIMEOUT, answered
-from cli.upgrade.beginning import as_written, beginning, refuse_without_upgrade, resolve_cluster
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
+from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
-from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, upgrade_pause_id
+from runtime import search_attributes
+from runtime.polling import is_polled
+from workflows.contracts import worker_queue
+from workflows.kit.summaries import in_summary
+from workflows.upgrade_contracts import (
+    UPGRADE_PAUSE,
+    ForgetOrder,
+    PauseOrder,
+    UnpauseOrder,
+    UpgradePauseInput,
+    upgrade_pause_id,
+)
 from workflows.upgrade_orders import NAMES, Order
 
 BEGINNING_TIMEOUT = timedelta(seconds=15)
 """Longer than usual: a workflow that starts waits for the detector's list of checks first."""
 MOST_NAMED = 10
 """The most checks that an error lists."""
-Message = TypeVar("Message", PauseOrder, UnpauseOrder, ForgetOrder)
 
 Check = Annotated[
     str | None,
@@ -59,8 +75,8 @@ def pause(  # noqa: PLR0913  typer reads one option a parameter
 ) -> None:
     """Pause a check until the upgrade is over, or for a time."""
     seconds = duration.total_seconds() if duration else None
-    order = _with_reason(PauseOrder(for_seconds=seconds), reason)
-    _give(context, _named(check, is_all=is_all), order, cluster or "")
+    order = PauseOrder(for_seconds=seconds)
+    _give(context, order, check, is_all=is_all, reason=reason, cluster=cluster)
 
 
 def unpause(
@@ -72,8 +88,7 @@ def unpause(
     cluster: Cluster = None,
 ) -> None:
     """Unpause a check that was paused for the upgrade; this upgrade does not pause it again."""
-    order = _with_reason(UnpauseOrder(), reason)
-    _give(context, _named(check, is_all=is_all), order, cluster or "")
+    _give(context, UnpauseOrder(), check, is_all=is_all, reason=reason, cluster=cluster)
 
 
 def forget(
@@ -85,30 +100,29 @@ def forget(
     cluster: Cluster = None,
 ) -> None:
     """Treat a check as new in this upgrade: it is paused unless it is paused already."""
-    order = _with_reason(ForgetOrder(), reason)
-    _give(context, _named(check, is_all=is_all), order, cluster or "")
+    _give(context, ForgetOrder(), check, is_all=is_all, reason=reason, cluster=cluster)
 
 
-def _with_reason(order: Message, reason: str | None) -> Message:
-    return order if reason is None else order.model_copy(update={"reason": reason})
-
-
-def _named(check: str | None, *, is_all: bool) -> str:
-    """The name of the check; "" means every check, which requires --all."""
+def _give(  # noqa: PLR0913  the options of each order
+    context: typer.Context,
+    order: Order,
+    check: str | None,
+    *,
+    is_all: bool,
+    reason: str | None,
+    cluster: str | None,
+) -> None:
     if is_all == (check is not None):
         raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
-    return check or ""
-
-
-def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None:
-    typer.echo(carry_out(_execute(context, name, order, cluster)))
+    order = order if reason is None else order.model_copy(update={"reason": reason})
+    typer.echo(carry_out(_execute(context, check or "", order, cluster or "")))
 
 
 async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
-        cluster = cluster or await resolve_cluster(client, "")
+        cluster = cluster or await _resolve_cluster(client, "")
         found = await find_one(client, cluster)
         if found is None:
             named, answer = await _start(client, name, order, cluster)
@@ -130,16 +144,86 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
 
 async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
     """The cluster, and the answer of the upgrade pause that this order starts."""
-    refuse_without_upgrade(order, cluster)
-    named, update = await resolve_cluster(client, cluster), NAMES[type(order)]
+    _refuse_without_upgrade(order, cluster)
+    named, update = await _resolve_cluster(client, cluster), NAMES[type(order)]
     updating = client.execute_update_with_start_workflow(
         update,
-        order.model_copy(update={"check": as_written(name)}),
-        start_workflow_operation=beginning(named, order),
+        order.model_copy(update={"check": _as_written(name)}),
+        start_workflow_operation=_beginning(named, order),
         result_type=str,
         rpc_timeout=BEGINNING_TIMEOUT,
     )
     return named, await _answer(upgrade_pause_id(named), update, updating)
+
+
+def _refuse_without_upgrade(order: Order, cluster: str) -> None:
+    """Refuse an order that needs an open upgrade pause.
+
+    Raises:
+        NotFoundError: the order needs one.
+
+    """
+    none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
+    if isinstance(order, UnpauseOrder):
+        raise NotFoundError(f"{none}, so it has paused no check; to unpause others: {_annotate('-')}")
+    if not isinstance(order, PauseOrder):
+        raise NotFoundError(f"{none}, so there is nothing to forget: the next upgrade pauses every check")
+    if order.for_seconds is None:
+        by_hand = _annotate('=""')
+        raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
+
+
+def _annotate(how: str) -> str:
+    """The commands that write the annotation by hand."""
+    commands = (
+        f"kubectl annotate {kind.resource_name} -n NAMESPACE CHECK {kind.upgrade_pause.paused}{how}"
+        for kind in CHECK_KINDS.values()
+        if kind.upgrade_pause is not None
+    )
+    return "; ".join(f"`{command}`" for command in commands)
+
+
+def _as_written(name: str) -> str:
+    """The name of a check with its kind in the right case, for a workflow that looks up the name itself."""
+    kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
+    return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
+
+
+async def _resolve_cluster(client: Client, cluster: str) -> str:
+    """The identity of the cluster with that name, or of the only cluster; a worker polls for it.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        RPCError: Temporal cannot be asked.
+
+    """
+    called = [one for one in await known_clusters(client) if is_cluster_called(cluster, one)]
+    candidates = called or ([cluster] if cluster else [])
+    polled = [candidate for candidate in candidates if await is_polled(client, worker_queue(candidate))]
+    if len(polled) == 1:
+        return polled[0]
+    if polled:
+        raise NotFoundError(f"there are several clusters, say which with --cluster: {', '.join(polled)}")
+    if called:
+        raise NotFoundError(f"no worker of {', '.join(called)} answers; nothing was ordered")
+    description = f"called {cluster!r}" if cluster else "known by its workflows"
+    raise NotFoundError(
+        f"no cluster that a worker works for is {description}: say which with --cluster, by its full name, "
+        "as in the ids of its workflows (prod-1a2b3c4d)"
+    )
+
+
+def _beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, Any]:
+    """Starts the upgrade pause of a cluster unless one is open."""
+    return WithStartWorkflowOperation(
+        UPGRADE_PAUSE,
+        UpgradePauseInput(cluster=cluster),
+        id=upgrade_pause_id(cluster),
+        task_queue=worker_queue(cluster),
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        search_attributes=search_attributes.of_cluster(cluster),
+        static_summary=in_summary(f"begun by order: {order.reason}"),
+    )
 
 
 def resolve_check(name: str, summary: UpgradeSummary) -> CheckReference:

@@ -1,11 +1,21 @@
-"""UpgradeSummary: one upgrade pause with the state of each of its checks. Pure."""
+"""UpgradeSummary: one upgrade pause with the state of each of its checks; UpgradesView: its JSON. Pure.
+
+docs/cli-json.md documents the fields of the JSON.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
+from cli.incidents.page import Retry
+from cli.incidents.view import RetryView
+from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
+from health.upgrade.failed_write import FailedWrite
 from health.upgrade.memory import CheckPauseState, Handled
+from health.upgrade.orders import OrderName, PauseOrderRecord
+from objects.frozen import Frozen, OpenEnum
 from workflows.upgrade_contracts import UpgradePauseState
 
 AWAITED = "Awaited"
@@ -13,14 +23,13 @@ AWAITED = "Awaited"
 _SINCE_UNPAUSED = {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckStanding:
+class CheckView(Frozen):
     """The state of one check in an upgrade."""
 
-    check: CheckReference
+    check: str
     uid: str
-    standing: CheckPauseState | str
-    """CheckPauseState it was handled; AWAITED if it was not yet."""
+    state: str
+    """A CheckPauseState if it was handled; AWAITED if it was not yet."""
     since: datetime | None
     """When it was paused or unpaused; None if unknown."""
     why: str
@@ -44,7 +53,7 @@ class UpgradeSummary:
     """Its present or last state; None: see `problem`."""
     problem: str = ""
     is_unreadable: bool = False
-    """Whether the key to decrypt its state is missing."""
+    """True if the key to decrypt its state is missing."""
 
     @property
     def is_open(self) -> bool:
@@ -57,31 +66,31 @@ class UpgradeSummary:
         return tuple(check.reference for check in seen.checks) if seen else ()
 
     @property
-    def standings(self) -> list[CheckStanding]:
+    def checks(self) -> tuple[CheckView, ...]:
         """The state of each check, sorted by its name."""
-        return sorted(self._standings(), key=lambda standing: (str(standing.check), standing.uid))
+        return tuple(sorted(self._checks(), key=lambda one: (one.check, one.uid)))
 
-    def _standings(self) -> Iterator[CheckStanding]:
+    def _checks(self) -> Iterator[CheckView]:
         if self.state is None:
             return
         seen = self.state.observed.checks if self.state.observed else ()
         for one in self.state.handled:
-            yield _standing(one)
+            yield _handled(one)
         handled = {one.uid for one in self.state.handled}
         for check in seen:
             if check.uid not in handled:
                 why = "the upgrade pause has not come to it yet"
-                yield CheckStanding(
-                    check=check.reference, uid=check.uid, standing=AWAITED, since=None, why=why, identity=""
+                yield CheckView(
+                    check=str(check.reference), uid=check.uid, state=AWAITED, since=None, why=why, identity=""
                 )
 
 
-def _standing(one: Handled) -> CheckStanding:
+def _handled(one: Handled) -> CheckView:
     since = one.unpaused_at if one.how in _SINCE_UNPAUSED else one.paused_at
-    return CheckStanding(
-        check=one.reference,
+    return CheckView(
+        check=str(one.reference),
         uid=one.uid,
-        standing=one.how,
+        state=one.how,
         since=since,
         why=_why(one),
         identity=one.identity,
@@ -95,3 +104,87 @@ def _why(one: Handled) -> str:
     if one.how is CheckPauseState.UNPAUSED:
         return one.reason or "the upgrade is over"
     return "another user or controller"
+
+
+class PauseOrderView(Frozen):
+    """A person's order to an upgrade pause."""
+
+    order: OpenEnum[OrderName]
+    check: str
+    reason: str
+    identity: str
+    given_at: datetime
+    until: datetime | None
+
+    @classmethod
+    def of(cls, one: PauseOrderRecord) -> Self:
+        return cls(
+            order=one.order,
+            check=one.check,
+            reason=one.reason,
+            identity=one.identity,
+            given_at=one.given,
+            until=one.until,
+        )
+
+
+class UpgradeView(Frozen):
+    """One run of a cluster's upgrade pause, with its checks and orders."""
+
+    workflow_id: str
+    run_id: str
+    status: str
+    cluster: str
+    started_at: datetime
+    closed_at: datetime | None
+    problem: str
+    details: str
+    phase: OpenEnum[UpgradePhase] | None
+    signal: str
+    upgrading_since: datetime | None
+    told_as_long_at: datetime | None
+    checks: tuple[CheckView, ...]
+    checks_left_out: int
+    retries: tuple[RetryView, ...]
+    orders: tuple[PauseOrderView, ...]
+
+    @classmethod
+    def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
+        state = summary.state
+        seen = state.observed if state else None
+        view = cls(
+            workflow_id=summary.workflow_id,
+            run_id=summary.run_id,
+            status=summary.status,
+            cluster=summary.cluster,
+            started_at=summary.started,
+            closed_at=summary.closed,
+            problem=summary.problem,
+            details=state.details if state else "",
+            phase=seen.phase if seen else None,
+            signal=seen.sign if seen else "",
+            upgrading_since=state.upgrading_since if state else None,
+            told_as_long_at=state.warned_at if state else None,
+            checks=(),
+            checks_left_out=state.left_out if state else 0,
+            retries=tuple(RetryView.of(_retry(one, now), now) for one in state.failed) if state else (),
+            orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
+        )
+        return view.model_copy(update={"checks": summary.checks})  # more than the 10,000 items that are read
+
+
+class UpgradesView(Frozen):
+    """The JSON that `paramedic upgrade -o json` prints."""
+
+    upgrades: tuple[UpgradeView, ...]
+
+
+def _retry(one: FailedWrite, now: datetime) -> Retry:
+    """The retry of a failed write; a write that is due already shows `now`."""
+    return Retry(
+        what=one.what,
+        why=one.why,
+        failures=one.failures,
+        since=one.since,
+        next_try=max(one.next_try or now, now),
+    )

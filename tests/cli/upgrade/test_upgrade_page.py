@@ -4,10 +4,9 @@ import pytest
 from rich.console import Console
 
 from cli.shared.errors import CommandError, NotFoundError
+from cli.upgrade.command import upgrade_page
 from cli.upgrade.orders import resolve_check, standing
-from cli.upgrade.page import upgrade_page
-from cli.upgrade.summary import AWAITED, UpgradeSummary
-from cli.upgrade.view import UpgradeView
+from cli.upgrade.summary import AWAITED, UpgradeSummary, UpgradeView
 from health.upgrade.failed_write import FailedWrite, WriteOutcome
 from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName, PauseOrderRecord
