@@ -11,9 +11,9 @@ from typer import TyperException
 
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
+from cli.incidents.history import history
 from cli.incidents.listing import list_incidents
 from cli.incidents.orders import command as order_command
-from cli.incidents.past.command import history
 from cli.incidents.show import show
 from cli.inspection.commands import check, explain, remediate, simulate
 from cli.policy import policy

@@ -6,7 +6,8 @@ the person pressed the key, although the table may have changed since.
 
 import asyncio
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -18,17 +19,47 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from cli.incidents.live.calls import LiveCalls, live_calls, short_name
 from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
 from cli.incidents.next_steps import PossibleOrders
-from cli.incidents.page import incident_page
+from cli.incidents.orders import GivenOrder, give
+from cli.incidents.page import IncidentPage, incident_page
+from cli.incidents.show import read_page
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import GAP, fitted_rows, headline
-from cli.incidents.wanted import IncidentList, Wanted
+from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import EVERY_SECONDS, TERMINATED, head
+from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode
 from cli.shared.terminal import error_sentence, plain
 from health.runbook.orders import ORDERS, OrderSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveCalls:
+    """The reads of the live view, and its way to give an order."""
+
+    look: Callable[[], Awaitable[IncidentList]]
+    page: Callable[[IncidentSummary], Awaitable[IncidentPage]]
+    order: Callable[[IncidentSummary, OrderSpec[Any], str], Awaitable[str]]
+    """Gives an order with a reason to an incident, and returns the answer."""
+
+
+def live_calls(client: Client, wanted: Wanted, environment: Mapping[str, str], command: str) -> LiveCalls:
+    """The calls by a client; `command` begins the command lines that a page proposes."""
+
+    async def page(summary: IncidentSummary) -> IncidentPage:
+        return await read_page(client, summary, name=short_name(summary), command=command)
+
+    async def order(summary: IncidentSummary, spec: OrderSpec[Any], reason: str) -> str:
+        message = spec.message(reason=reason, identity=identity_of(environment))
+        return await give(client, summary, GivenOrder(message, summary.incident.cluster))
+
+    return LiveCalls(look=lambda: look(client, wanted), page=page, order=order)
+
+
+def short_name(summary: IncidentSummary) -> str:
+    """The names of check and target, as a person types them."""
+    return f"{summary.incident.check.name}/{summary.incident.target.name}"
 
 
 class FilterField(Input):

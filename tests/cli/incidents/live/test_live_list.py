@@ -8,8 +8,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList, Static
 
-from cli.incidents.live.app import INTERRUPTED, LiveList, matching
-from cli.incidents.live.calls import LiveCalls
+from cli.incidents.live.app import INTERRUPTED, LiveCalls, LiveList, matching
 from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
 from cli.incidents.page import IncidentPage
 from cli.incidents.summary import IncidentSummary

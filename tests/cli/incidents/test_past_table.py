@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.incidents.past.incident_record import IncidentRecord
-from cli.incidents.past.reading import Kept
-from cli.incidents.past.table import past_table, sums
-from cli.incidents.past.view import IncidentRecordView
+from cli.incidents.history import IncidentRecordView, past_table, sums
+from cli.incidents.incident_record import IncidentRecord, Kept
 from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
 from health.model.moves import Outcome, Phase

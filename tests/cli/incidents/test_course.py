@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.incidents.past.incident_record import phase_times
+from cli.incidents.incident_record import phase_times
 from cli.incidents.story import Episode
 from health.model.moves import Phase
 from tests.support.values.builders import MINUTE, NOW
