@@ -14,7 +14,7 @@ from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_notifications import notification_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
-from cli.incidents.story import read_task_failure
+from cli.incidents.task_failure import read_task_failure
 from cli.shared.ages import short
 from cli.shared.connection import silent_core
 from cli.shared.parameters import quoted

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.incidents.story import is_of_a_failing_task, read_task_failure
 from cli.incidents.summary import IncidentSummary
+from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
 from cli.shared.terminal import error_sentence, plain
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload

@@ -1,59 +1,52 @@
-"""Reads the story of an incident, and the failure of its workflow task, from the workflow's history.
+"""Reads the story of an incident from the history of its workflow.
 
-A timer has its phase in its summary, and its reason in the answer before it (`EpisodeWords`). Orders carry
-their arguments. Repeated entries (the same hold, asked again) are shown once, with a count. Renewals of a
-Lease are left out.
-
-An exception in workflow code fails the workflow task. Temporal records the first of consecutive failed
-attempts, and another one after each new event. So a failure after the last completed task still goes on,
-until a worker with other code takes over.
+A timer has its phase in its summary, and its reason in the answer before it. A summary is one short line for
+the Temporal UI; the answers of the detector and the inputs of the activities have the same in full
+(`EpisodeWords`). Orders carry their arguments. Repeated entries (the same hold, asked again) are shown once,
+with a count. Renewals of a Lease are left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from typing import TypeVar
 
-from temporalio.api.common.v1 import Payload, WorkflowExecution
-from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
-from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
-from temporalio.api.failure.v1 import Failure
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
-from temporalio.converter import DataConverter, PayloadCodec, PayloadConverter
+from temporalio.converter import PayloadCodec, PayloadConverter
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.incidents.episode_words import UNREADABLE, EpisodeWords
 from cli.shared.terminal import plain
 from health.model.moves import Phase
+from health.model.observation import Observation
 from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
+from health.runbook.maintenance import deleting
 from health.runbook.orders import ORDERS
 from objects.durations import in_words
+from objects.frozen import Frozen
+from objects.short_text import CUT
 from objects.timestamps import stamp
 from runtime.payload_codec import UnreadablePayload
-from workflows.contracts import ACT, CLEAN_UP, SAVE_EVIDENCE
+from workflows.contracts import ACT, CLEAN_UP, OBSERVE, SAVE_EVIDENCE, ActInput, CleanUpInput, EvidenceInput
+from workflows.messages import RemediationInput
 from workflows.wait_summary import WaitSummary
 
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 MOST_RUNS = 100
 """The runs of one incident that are read: a run ends after some thousand events."""
 STARTED = "started"
-LATEST_EVENTS = 100
-"""The newest events that are searched: consecutive failures take few, as most attempts are not recorded."""
-LONGEST_WORDS = 300
-"""The longest error of a failed task that is shown, in characters."""
-_BY_THE_SERVER = {
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
+Value = TypeVar("Value", bound=Frozen)
+UNREADABLE = (ValueError, KeyError, RuntimeError)
+"""Errors that payload converters raise for a malformed or encrypted payload."""
+_INPUTS: dict[str, type[ActInput | CleanUpInput | EvidenceInput]] = {
+    ACT.name: ActInput,
+    CLEAN_UP.name: CleanUpInput,
+    SAVE_EVIDENCE.name: EvidenceInput,
 }
-"""Failures that the workflow code did not cause; the server tries the task again at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +150,68 @@ async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> History
     return event
 
 
+class EpisodeWords:
+    """The words of the events of one run, which it gets in their order."""
+
+    def __init__(self, decode: PayloadConverter) -> None:
+        self._decode = decode
+        self._questions: set[int] = set()
+        self._seen: Observation | None = None
+        """The latest answer of the detector."""
+
+    def take(self, event: HistoryEvent) -> None:
+        """Remember the answer of the detector in an event, if it has one."""
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == OBSERVE.name:
+            self._questions.add(event.event_id)
+        completed = event.activity_task_completed_event_attributes
+        if completed.scheduled_event_id in self._questions:
+            self._seen = self._read(completed.result.payloads, Observation) or self._seen
+        started = event.workflow_execution_started_event_attributes.input.payloads
+        if start := self._read(started, RemediationInput):
+            self._seen = start.observation
+
+    def of_wait(self, words: str) -> str:
+        """The words of a timer, with the hold and the reason of the latest answer in full."""
+        if self._seen is None:
+            return words
+        begin, hold = words.removesuffix(CUT), str(self._seen.hold or "")
+        if begin in self._reason:
+            return self._reason
+        return _joined(hold if begin and hold.startswith(begin) else words, self._reason)
+
+    def of_call(self, event: HistoryEvent, summary: str) -> str:
+        """The effect of an activity, and the latest reason; `summary` if its input cannot be read."""
+        scheduled = event.activity_task_scheduled_event_attributes
+        match self._read(scheduled.input.payloads, _INPUTS[scheduled.activity_type.name]):
+            case ActInput() as asked:
+                effect = asked.step.order_for(asked.incident.target)
+            case EvidenceInput() as asked:
+                effect = f"save evidence before: {asked.step.order_for(asked.incident.target)}"
+            case CleanUpInput() as asked if asked.requests:
+                effect = ", ".join(map(deleting, asked.requests))
+            case _:
+                effect = summary
+        return _joined(effect, self._reason)
+
+    @property
+    def _reason(self) -> str:
+        return self._seen.named_reason if self._seen else ""
+
+    def _read(self, payloads: Sequence[Payload], kind: type[Value]) -> Value | None:
+        if not payloads:
+            return None
+        try:
+            found: Value = self._decode.from_payload(payloads[0], kind)
+        except UNREADABLE:
+            return None
+        return found
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
 def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
     """The episodes of these events, with repetitions merged."""
     words = EpisodeWords(decode)
@@ -210,13 +265,13 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     name = signal.signal_name or update.input.name
     if name not in ORDERS:
         return None
-    sent = decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
+    sent = _decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
     # The identity is not a payload, so the converter has not removed control characters from it.
     words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
     return Episode(when=when, what=name, words=words, by_signal=bool(signal.signal_name))
 
 
-def decoded(
+def _decoded(
     kind: type[OrderMessage], payloads: Sequence[Payload], decode: PayloadConverter
 ) -> OrderMessage | None:
     """The order in these payloads, with defaults if there are none; None if it cannot be read."""
@@ -247,85 +302,3 @@ def _end(event: HistoryEvent, when: datetime) -> Episode | None:
     name = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_WORKFLOW_EXECUTION_")
     ends = ("COMPLETED", "TERMINATED", "FAILED", "CANCEL_REQUESTED", "CONTINUED_AS_NEW")
     return Episode(when=when, what=name.lower().replace("_", " "), words="") if name in ends else None
-
-
-@dataclass(frozen=True)
-class WorkflowTaskFailure:
-    """A workflow task that keeps failing, and its latest error."""
-
-    since: datetime
-    what: str
-    """The exception, on one line."""
-
-    def __str__(self) -> str:
-        return f"its code fails since {self.since:%Y-%m-%d %H:%M:%SZ}: {self.what}"
-
-
-async def read_task_failure(
-    client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
-) -> WorkflowTaskFailure | None:
-    """The current task failure of one run; None if its task does not fail.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    request = GetWorkflowExecutionHistoryReverseRequest(
-        namespace=client.namespace,
-        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
-        maximum_page_size=LATEST_EVENTS,
-    )
-    answer = await client.workflow_service.get_workflow_execution_history_reverse(
-        request, timeout=rpc_timeout
-    )
-    for failed in _in_a_row(answer.history.events):
-        await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
-        break
-    return task_failure(answer.history.events)
-
-
-async def _decrypt(failure: Failure, converter: DataConverter) -> None:
-    """Decrypt the messages of a failure in place; without the key, the message says so."""
-    try:
-        await converter.decode_failure(failure)  # changes `failure` and its causes
-    except UnreadablePayload as error:
-        failure.message = str(error)
-
-
-def is_of_a_failing_task(error: RPCError) -> bool:
-    """True if Temporal refused a query or update because the workflow task keeps failing."""
-    details = error.grpc_status.details if error.grpc_status else ()
-    return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
-
-
-def task_failure(newest_first: Sequence[HistoryEvent]) -> WorkflowTaskFailure | None:
-    """The task failure that the newest events of a run show."""
-    failed = list(_in_a_row(newest_first))
-    if not failed:
-        return None
-    latest, first = failed[0], failed[-1]
-    what = _words(latest.workflow_task_failed_event_attributes.failure)
-    return WorkflowTaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
-
-
-def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
-    for event in newest_first:
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            return
-        is_failure = event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
-        if is_failure and event.workflow_task_failed_event_attributes.cause not in _BY_THE_SERVER:
-            yield event
-
-
-def _words(failure: Failure) -> str:
-    chain = [failure]
-    while chain[-1].HasField("cause"):
-        chain.append(chain[-1].cause)
-    words = "; caused by ".join(_exception(one) for one in chain)
-    return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
-
-
-def _exception(failure: Failure) -> str:
-    kind = failure.application_failure_info.type
-    message = " ".join(plain(failure.message).split())
-    return ": ".join(part for part in (kind, message) if part)

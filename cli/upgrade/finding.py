@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, query_state
 from cli.incidents.state_queries import RPC_TIMEOUT as QUERY_TIMEOUT
-from cli.incidents.story import read_task_failure
+from cli.incidents.task_failure import read_task_failure
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_cluster_called
 from cli.shared.terminal import error_sentence, plain

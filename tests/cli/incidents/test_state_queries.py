@@ -12,8 +12,8 @@ from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWor
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.state_queries import AT_ONCE, BUSY, NO_WORKER, StateQueries
-from cli.incidents.story import WorkflowTaskFailure
 from cli.incidents.summary import IncidentSummary
+from cli.incidents.task_failure import WorkflowTaskFailure
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State

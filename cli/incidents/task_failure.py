@@ -1,0 +1,120 @@
+"""Reads why the workflow task of a run keeps failing.
+
+An exception in workflow code fails the workflow task. Temporal records the first of consecutive failed
+attempts, and another one after each new event. So a failure after the last completed task still goes on,
+until a worker with other code takes over.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
+from temporalio.converter import DataConverter
+from temporalio.service import RPCError
+
+from cli.shared.terminal import plain
+from runtime.payload_codec import UnreadablePayload
+
+LATEST_EVENTS = 100
+"""The newest events that are searched: consecutive failures take few, as most attempts are not recorded."""
+LONGEST_WORDS = 300
+"""The longest error of a failed task that is shown, in characters."""
+_BY_THE_SERVER = {
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
+}
+"""Failures that the workflow code did not cause; the server tries the task again at once."""
+
+
+@dataclass(frozen=True)
+class WorkflowTaskFailure:
+    """A workflow task that keeps failing, and its latest error."""
+
+    since: datetime
+    what: str
+    """The exception, on one line."""
+
+    def __str__(self) -> str:
+        return f"its code fails since {self.since:%Y-%m-%d %H:%M:%SZ}: {self.what}"
+
+
+async def read_task_failure(
+    client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
+) -> WorkflowTaskFailure | None:
+    """The current task failure of one run; None if its task does not fail.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        maximum_page_size=LATEST_EVENTS,
+    )
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        request, timeout=rpc_timeout
+    )
+    for failed in _in_a_row(answer.history.events):
+        await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
+        break
+    return task_failure(answer.history.events)
+
+
+async def _decrypt(failure: Failure, converter: DataConverter) -> None:
+    """Decrypt the messages of a failure in place; without the key, the message says so."""
+    try:
+        await converter.decode_failure(failure)  # changes `failure` and its causes
+    except UnreadablePayload as error:
+        failure.message = str(error)
+
+
+def is_of_a_failing_task(error: RPCError) -> bool:
+    """True if Temporal refused a query or update because the workflow task keeps failing."""
+    details = error.grpc_status.details if error.grpc_status else ()
+    return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
+
+
+def task_failure(newest_first: Sequence[HistoryEvent]) -> WorkflowTaskFailure | None:
+    """The task failure that the newest events of a run show."""
+    failed = list(_in_a_row(newest_first))
+    if not failed:
+        return None
+    latest, first = failed[0], failed[-1]
+    what = _words(latest.workflow_task_failed_event_attributes.failure)
+    return WorkflowTaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
+
+
+def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
+    for event in newest_first:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return
+        is_failure = event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+        if is_failure and event.workflow_task_failed_event_attributes.cause not in _BY_THE_SERVER:
+            yield event
+
+
+def _words(failure: Failure) -> str:
+    chain = [failure]
+    while chain[-1].HasField("cause"):
+        chain.append(chain[-1].cause)
+    words = "; caused by ".join(_exception(one) for one in chain)
+    return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
+
+
+def _exception(failure: Failure) -> str:
+    kind = failure.application_failure_info.type
+    message = " ".join(plain(failure.message).split())
+    return ": ".join(part for part in (kind, message) if part)
