@@ -1,8 +1,10 @@
 """The `paramedic` command; each subcommand has a module, docs/cli.md lists the exit codes."""
 
 import os
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +30,9 @@ from cli.upgrade.command import upgrade
 from health.runbook.orders import ORDERS
 from runtime.exit import leave
 from runtime.utf8 import in_utf8
+
+NO_FILES = ":4"
+"""The last line of an answer to kubectl: it shall not complete names of files."""
 
 app = typer.Typer(
     name="paramedic",
@@ -102,6 +107,15 @@ def _argument(text: str) -> str:
     except UnicodeError as error:
         shown = os.fsencode(text).decode(errors="backslashreplace")
         raise typer.BadParameter(f"argument '{shown}' is not UTF-8") from error
+
+
+def complete(words: Sequence[str]) -> None:
+    """Print the completions of the last word, a line each, for kubectl and `kubectl_complete-paramedic`."""
+    typed = {"COMP_WORDS": shlex.join(["paramedic", *words]), "COMP_CWORD": str(len(words))}
+    os.environ.update(typed, _PARAMEDIC_COMPLETE="complete_bash")
+    with suppress(SystemExit):
+        app(prog_name="paramedic", standalone_mode=False)
+    typer.echo(NO_FILES)
 
 
 if __name__ == "__main__":

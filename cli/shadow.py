@@ -1,20 +1,258 @@
-"""`paramedic shadow`: compares Paramedic in shadow with the present controller."""
+"""`paramedic shadow`: compares the steps of Paramedic in shadow with those of the present controller.
 
+Only the first step of each side in an incident counts: its time, and how much earlier or later it was.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from itertools import accumulate
+from statistics import median
+from typing import Annotated, Self
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.state_queries import StateQueries
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import GAP
 from cli.incidents.visibility import Filter, ended_since, open_incidents
-from cli.shadow_report import ShadowReport
+from cli.shared.ages import short
 from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import look_back, printed_as
 from cli.shared.terminal import console, plain, print_trimmed
+from health.model.shadow_record import ShadowRecord
+from objects.frozen import Frozen
+from objects.timestamps import stamp
+
+HOUR = timedelta(hours=1)
+
+
+class Acted(StrEnum):
+    """Which of the two sides acted, or would have."""
+
+    BOTH = "both"
+    ONLY_PARAMEDIC = "only Paramedic"
+    ONLY_OTHER = "only the other"
+    NEITHER = "neither"
+
+
+class Deed(Frozen):
+    """One step that a side took, or would have taken."""
+
+    what: str
+    at: datetime
+    ended_at: datetime | None = None
+    """When the request was gone; null while it exists, or if it was never created."""
+
+
+class Comparison(Frozen):
+    """One incident that was in shadow, with the steps of both sides."""
+
+    workflow_id: str
+    run_id: str
+    cluster: str
+    check: str
+    target: str
+    started_at: datetime
+    closed_at: datetime | None
+    acted: Acted
+    would_have: tuple[Deed, ...]
+    others: tuple[Deed, ...]
+    later_by_seconds: float | None
+    """How many seconds later Paramedic would have acted; negative if earlier, null unless both acted."""
+
+    @classmethod
+    def of(cls, summary: IncidentSummary, record: ShadowRecord) -> Self:
+        would_have = tuple(Deed(what=str(step), at=step.at) for step in record.steps)
+        others = tuple(
+            Deed(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
+        )
+        both = would_have and others
+        later_by = (would_have[0].at - min(other.at for other in others)).total_seconds() if both else None
+        incident = summary.incident
+        return cls(
+            workflow_id=incident.workflow_id,
+            run_id=summary.run_id,
+            cluster=incident.cluster,
+            check=str(incident.check),
+            target=str(incident.target),
+            started_at=summary.started,
+            closed_at=summary.closed,
+            acted=_ACTED[bool(would_have), bool(others)],
+            would_have=would_have,
+            others=others,
+            later_by_seconds=later_by,
+        )
+
+
+_ACTED = {
+    (True, True): Acted.BOTH,
+    (True, False): Acted.ONLY_PARAMEDIC,
+    (False, True): Acted.ONLY_OTHER,
+    (False, False): Acted.NEITHER,
+}
+
+
+class Peak(Frozen):
+    """The highest load that Paramedic would have caused, as limits do not apply in shadow."""
+
+    cluster: str
+    check: str | None
+    """Null: all checks of the cluster together, as the limits of the policy count them."""
+    in_flight: int
+    """Remediations at the same time, from the first step of an incident to its end."""
+    starts_per_hour: int
+
+    @classmethod
+    def of(cls, cluster: str, check: str | None, comparisons: Iterable[Comparison]) -> Self:
+        """The peak of incidents of one cluster, or of one check in it."""
+        began = [
+            (comparison.would_have[0].at, comparison.closed_at)
+            for comparison in comparisons
+            if comparison.would_have
+        ]
+        return cls(
+            cluster=cluster,
+            check=check,
+            in_flight=_most_at_once(began),
+            starts_per_hour=_most_at_once([(start, start + HOUR) for start, _ in began]),
+        )
+
+
+def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
+    """The largest number of spans that overlap; None as an end means that it is still to come."""
+    changes = [(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans if end is not None]
+    return max(accumulate((change for _, change in sorted(changes)), initial=0))
+
+
+def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
+    """The peaks of each cluster and of each check with at least one step."""
+    scopes: dict[tuple[str, str | None], list[Comparison]] = {}
+    for one in comparisons:
+        if one.would_have:
+            scopes.setdefault((one.cluster, None), []).append(one)
+            scopes.setdefault((one.cluster, one.check), []).append(one)
+    ordered = sorted(scopes.items(), key=lambda scope: (scope[0][0], scope[0][1] or ""))
+    return tuple(Peak.of(cluster, check, found) for (cluster, check), found in ordered)
+
+
+class Sums(Frozen):
+    """The totals and the time differences over all incidents."""
+
+    incidents: int
+    both: int
+    only_paramedic: int
+    only_other: int
+    neither: int
+    median_later_by_seconds: float | None
+    earliest_by_seconds: float | None
+    latest_by_seconds: float | None
+
+    @classmethod
+    def of(cls, comparisons: Sequence[Comparison]) -> Self:
+        counted = Counter(comparison.acted for comparison in comparisons)
+        later = [
+            comparison.later_by_seconds
+            for comparison in comparisons
+            if comparison.later_by_seconds is not None
+        ]
+        return cls(
+            incidents=len(comparisons),
+            both=counted[Acted.BOTH],
+            only_paramedic=counted[Acted.ONLY_PARAMEDIC],
+            only_other=counted[Acted.ONLY_OTHER],
+            neither=counted[Acted.NEITHER],
+            median_later_by_seconds=median(later) if later else None,
+            earliest_by_seconds=min(later, default=None),
+            latest_by_seconds=max(later, default=None),
+        )
+
+    def __str__(self) -> str:
+        if not self.incidents:
+            return "no incidents in shadow"
+        numbers = (
+            (self.both, Acted.BOTH),
+            (self.only_paramedic, Acted.ONLY_PARAMEDIC),
+            (self.only_other, Acted.ONLY_OTHER),
+            (self.neither, Acted.NEITHER),
+        )
+        parts = ", ".join(f"{number} {acted}" for number, acted in numbers if number)
+        times = (self.median_later_by_seconds, self.earliest_by_seconds, self.latest_by_seconds)
+        middle, earliest, latest = ("" if time is None else _difference(time) for time in times)
+        spread = f"; Paramedic {middle} in the middle, from {earliest} to {latest}" if middle else ""
+        return f"{self.incidents} in shadow: {parts}{spread}"
+
+
+class ShadowReport(Frozen):
+    """The comparison of all incidents since a time; the fields are the JSON of `paramedic shadow`."""
+
+    since: datetime
+    sums: Sums
+    peaks: tuple[Peak, ...]
+    incidents: tuple[Comparison, ...]
+    unknown: int
+    """Incidents that may or may not have been in shadow."""
+
+    @classmethod
+    def of(cls, summaries: Iterable[IncidentSummary], since: datetime) -> Self:
+        """Compare the incidents that were in shadow, in the order of their starts."""
+        known = sorted(summaries, key=lambda summary: (summary.started, summary.incident.workflow_id))
+        found = tuple(Comparison.of(one, one.shadow) for one in known if one.shadow is not None)
+        unknown = sum(bool(one.problem) for one in known)
+        report = cls(since=since, sums=Sums.of(found), peaks=peaks(found), incidents=(), unknown=unknown)
+        return report.model_copy(update={"incidents": found})  # more than the 10,000 items that are read
+
+    @property
+    def headline(self) -> str:
+        unknown = f"; unknown for {self.unknown}" if self.unknown else ""
+        return f"{self.sums}{self._limits}{unknown}"
+
+    @property
+    def _limits(self) -> str:
+        """The peaks in words, to be compared with limits; "" if no step would have been taken."""
+        of_clusters = [peak for peak in self.peaks if peak.check is None]
+        if not of_clusters:
+            return ""
+        under_way = max(cluster.in_flight for cluster in of_clusters)
+        begun = max(cluster.starts_per_hour for cluster in of_clusters)
+        words = f"at most {under_way} under way at once and {begun} started within an hour in a cluster"
+        held = (
+            "lower limits would have held some" if max(under_way, begun) > 1 else "none would have held any"
+        )
+        return f"; limits do not apply in shadow: {words}, so {held}"
+
+    @property
+    def table(self) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        for name in ("STARTED", "TARGET", "CHECK", "WOULD HAVE", "THE OTHER", "PARAMEDIC"):
+            table.add_column(name, overflow="fold")
+        for one in self.incidents:
+            later = one.later_by_seconds
+            cells = (
+                stamp(one.started_at),
+                one.target,
+                one.check,
+                _deeds(one.would_have),
+                _deeds(one.others),
+                "-" if later is None else _difference(later),
+            )
+            table.add_row(*map(Text, cells))
+        return table
+
+
+def _deeds(deeds: Iterable[Deed]) -> str:
+    return ", ".join(f"{deed.what} at {stamp(deed.at)}" for deed in deeds) or "-"
+
+
+def _difference(seconds: float) -> str:
+    length = short(timedelta(seconds=abs(seconds)))
+    return f"{length} {'later' if seconds >= 0 else 'earlier'}"
 
 
 class ReportOutput(StrEnum):
@@ -38,10 +276,10 @@ def shadow(
     wanted = Filter(check=check or "", cluster=cluster or "")
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
     if output is ReportOutput.JSON:
-        typer.echo(report.view.model_dump_json(indent=2))
-    elif report.comparisons:
+        typer.echo(report.model_dump_json(indent=2))
+    elif report.incidents:
         print_trimmed(report.table, console(is_cut=False))
-    of = "" if report.comparisons else wanted.words
+    of = "" if report.incidents else wanted.words
     sentences = [*([f"{report.headline}{of}"] if output is ReportOutput.TABLE else []), unknown]
     if said := "; ".join(filter(None, sentences)):
         typer.echo(plain(said), err=True)

@@ -29,7 +29,7 @@ def command() -> NoReturn:
 def kubectl_completion() -> None:
     see_packages()
     with loading():
-        from cli.kubectl_plugin import complete  # noqa: PLC0415  not on sys.path before
+        from cli.main import complete  # noqa: PLC0415  not on sys.path before
 
     complete(sys.argv[1:])
 

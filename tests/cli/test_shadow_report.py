@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cli.incidents.summary import IncidentSummary
-from cli.shadow_report import Acted, Comparison, ShadowReport, Sums, peaks
+from cli.shadow import Acted, Comparison, ShadowReport, Sums, peaks
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
@@ -78,7 +78,7 @@ def test_report_leaves_out_incidents_outside_shadow_and_counts_unknown_ones() ->
     unknown = replace(summary(None, "node-9"), problem="no worker answers")
     report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)
 
-    assert [row.target for row in report.view.incidents] == ["Node/node-1"]
+    assert [row.target for row in report.incidents] == ["Node/node-1"]
     assert report.headline == (
         "1 in shadow: 1 only Paramedic; limits do not apply in shadow: at most 1 under way at once and "
         "1 started within an hour in a cluster, so none would have held any; unknown for 1"
@@ -111,7 +111,9 @@ def test_report_says_how_much_limits_would_have_been_about(
     ]
     assert max(cluster.in_flight for cluster in of_clusters) == in_flight
     assert max(cluster.starts_per_hour for cluster in of_clusters) == starts_per_hour
-    headline = ShadowReport(NOW, tuple(comparisons), 0).headline
+    headline = ShadowReport(
+        since=NOW, sums=Sums.of(comparisons), peaks=peaks(comparisons), incidents=(), unknown=0
+    ).headline
     words = f"at most {in_flight} under way at once and {starts_per_hour} started within an hour in a cluster"
     held = (
         "none would have held any" if max(in_flight, starts_per_hour) == 1 else "lower limits would have held"
