@@ -28,6 +28,8 @@ SERIES = re.compile(rf"{NAME.pattern}|(?:temporal|process)_[a-z_]+")
 OF_A_HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
 VALUES = {"outcome": "Remediated", "phase": "Exhausted", "result": "Held", "trigger": "automated"}
 """The values of labels that a query asks for; all other labels are `x`."""
+INSTANCES = {"paramedic_leader": ("detector",)}
+"""The processes that have a series; by default both."""
 
 
 def queries() -> Iterator[str]:
@@ -65,13 +67,15 @@ def is_histogram(name: str) -> bool:
 
 def sample(name: str, labels: set[str]) -> list[dict[str, str]]:
     """Input series of promtool: a value that grows each minute, with each label of the family."""
-    pairs = {label: VALUES.get(label, "x") for label in labels} | {"instance": "i"}
+    pairs = {label: VALUES.get(label, "x") for label in labels}
     if is_histogram(name):
         endings = [("_bucket", {"le": "10"}), ("_bucket", {"le": "+Inf"}), ("_sum", {}), ("_count", {})]
     else:
         endings = [("", {})]
     return [
-        {"series": f"{name}{ending}{_braces(pairs | more)}", "values": "1+1x120"} for ending, more in endings
+        {"series": f"{name}{ending}{_braces(pairs | more | {'instance': instance})}", "values": "1+1x120"}
+        for ending, more in endings
+        for instance in INSTANCES.get(name, ("detector", "worker"))
     ]
 
 
@@ -132,6 +136,44 @@ def _place(panel: dict[str, Any]) -> tuple[int, int, int, int]:
 
 def _overlap(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def of_type(type_: str) -> list[dict[str, Any]]:
+    return [panel for panel in PANELS if panel["type"] == type_]
+
+
+def test_value_without_data_is_not_green() -> None:
+    """Without a mapping, Grafana shows an absent value in the colour of the lowest threshold."""
+    for panel in of_type("stat"):
+        matches = {
+            mapping["options"].get("match"): mapping["options"].get("result", {}).get("color")
+            for mapping in panel["fieldConfig"]["defaults"]["mappings"]
+        }
+        assert matches.get("null") == "orange", panel["title"]
+        assert not any("vector(0)" in target["expr"] for target in panel["targets"]), panel["title"]
+
+
+def test_rare_events_are_counted_in_steps_of_minutes() -> None:
+    """In shorter steps the windows overlap: one event is drawn several times, or as a line of no length."""
+    rare = re.compile(r"increase\(|histogram_quantile\(.*paramedic_")
+    for panel in of_type("timeseries"):
+        if any(rare.search(target["expr"]) for target in panel["targets"]):
+            assert panel.get("interval") == "5m", panel["title"]
+            assert panel["fieldConfig"]["defaults"]["custom"]["drawStyle"] in {"bars", "points"}
+
+
+def test_query_over_the_time_range_is_evaluated_once() -> None:
+    for panel in PANELS:
+        for target in panel["targets"]:
+            assert not ("$__range" in target["expr"] and target["range"]), panel["title"]
+
+
+def test_columns_that_a_table_formats_exist() -> None:
+    for panel in of_type("table"):
+        names = panel["transformations"][-1]["options"]["renameByName"].values()
+        formatted = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
+        sorted_by = {column["displayName"] for column in panel["options"]["sortBy"]}
+        assert formatted | sorted_by <= {*names}, panel["title"]
 
 
 def test_alert_that_a_panel_names_exists() -> None:
