@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from detector.answers.storms import Storms
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, required_approval_of, target_facts

@@ -4,26 +4,10 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from pydantic import TypeAdapter
-
-from detector.feeds.lease_notes import NoteKind
-from health.cluster.cluster_identity import (
-    ANNOTATION,
-    NOT_KNOWN,
-    UNREADABLE,
-    KnownCluster,
-    changed_hold,
-)
+from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster, changed_hold
 from health.model.observation import Hold
 
 _log = logging.getLogger(__name__)
-KNOWN_CLUSTERS = NoteKind(
-    part="known clusters",
-    annotation=ANNOTATION,
-    notes=TypeAdapter(dict[str, KnownCluster]),
-    nothing=NOT_KNOWN,
-    unreadable=UNREADABLE,
-)
 
 
 class Confirmations(NamedTuple):

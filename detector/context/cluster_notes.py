@@ -1,14 +1,43 @@
-"""ClusterNotes: what this process notes about clusters for the next one, and what an earlier one noted."""
+"""ClusterNotes: what this process notes about clusters for the next one, and what an earlier one noted.
+
+The objects of the management cluster show its upgrades. But only the detector that lost a connection knows of
+the loss, and a suspected outage leaves no trace once it is over. So the detector notes both on the leader
+Lease (rule 37), beside the identity of each workload cluster.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from detector.context.cluster_identities import ClusterIdentities
 from detector.context.lost_nodes_watch import LostNodesWatch
 from detector.context.outage_watch import OutageWatch
 from detector.feeds.feeds import Feeds
-from detector.feeds.node_watch import BlindTime
-from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
+from detector.feeds.lease_notes import NoteKind
+from detector.feeds.node_watch import LOST, BlindTime
+from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, UNREADABLE, KnownCluster
+from health.policy.outage_guard import is_group_key
+
+BLIND_TIMES = NoteKind(
+    part="blind times",
+    annotation="paramedic.dev/blind-times",
+    notes=TypeAdapter(dict[str, BlindTime]),
+    nothing=BlindTime(),
+    unreadable=LOST,
+    is_kept=lambda key: not is_group_key(key),
+)
+"""Lost connections by cluster, and suspected outages by `NodeGroup.key`.
+
+A note without an end ends when the detector that starts has read the cluster (ADR 21).
+"""
+KNOWN_CLUSTERS = NoteKind(
+    part="known clusters",
+    annotation=ANNOTATION,
+    notes=TypeAdapter(dict[str, KnownCluster]),
+    nothing=NOT_KNOWN,
+    unreadable=UNREADABLE,
+)
 
 
 @dataclass(frozen=True)

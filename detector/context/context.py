@@ -1,20 +1,223 @@
-"""Context: the judgement of the cluster as a whole, above the feeds and below the answers."""
+"""Context: the judgement of the cluster as a whole, above the feeds and below the answers.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+`ContextAssembly` is the only place that makes a `ClusterContext` of a real cluster: of what the feeds read
+and the watches of Nodes suspect.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from detector.context.clock_watch import ClockWatch
-from detector.context.cluster_identities import ClusterIdentities
+from detector.context.cluster_identities import ClusterIdentities, Confirmations
 from detector.context.cluster_notes import ClusterNotes, EarlierNotes
-from detector.context.context_assembly import ContextAssembly
 from detector.context.lost_nodes_watch import LostNodesWatch
-from detector.context.node_changes import NodeChanges
 from detector.context.outage_watch import OutageWatch
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feeds import Feeds
 from detector.state.cluster_state import ClusterState
+from detector.watched_kind import TargetJoin
+from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import Upgrade, UpgradePhase
+from health.model.invalid_check import InvalidCheckError
+from health.model.node import Node
+from health.model.observation import Hold
+from health.model.target import TargetName
+from health.policy.maintenance_windows import open_windows
+from health.policy.policy import CurrentPolicy
 from kube.server_clock import ServerClock
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
+
+UNJUDGED = ClusterContext(
+    upgrade=Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
+)
+"""Holds every check: facts that are not known must not be acted on (rule 3)."""
+
+
+@dataclass(frozen=True)
+class _Connections:
+    """The state of the connections to the clusters with Nodes, by cluster."""
+
+    reconnected: Mapping[str, datetime] = field(default_factory=dict)
+    back: Mapping[str, datetime] = field(default_factory=dict)
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextAssembly:
+    """Makes the cluster context of one detector, and puts it into the cluster state."""
+
+    cluster_state: ClusterState
+    feeds: Feeds
+    outages: OutageWatch
+    lost_nodes: LostNodesWatch
+    identities: ClusterIdentities
+    pause_progress: Callable[[], PauseProgress | None]
+    """How far checks are paused for upgrades; None: pausing is off."""
+    now: Callable[[], datetime]
+
+    def refresh(self) -> None:
+        """Make the cluster context anew, and give it to the cluster state."""
+        context = UNJUDGED
+        with self.cluster_state.guard.item("cluster context", "cluster"):
+            context = self._assembled()
+        self.cluster_state.take_context(context)
+
+    def _assembled(self) -> ClusterContext:
+        read = self._read()
+        distrusted = self._distrusted(read)
+        connections = self._with_own(self._of_workloads(distrusted), distrusted)
+        return replace(
+            read,
+            distrusted=distrusted,
+            vanished=self.lost_nodes.vanished(),
+            reconnected=connections.reconnected,
+            back=connections.back,
+            unreachable=connections.unreachable,
+            clock_skews=connections.clock_skews,
+            outages=self.outages.look(read.policy, self.now()),
+            open_windows=open_windows(read.policy.policy.maintenance_windows, self.now()),
+        )
+
+    def _read(self) -> ClusterContext:
+        """The context as the feeds of the management cluster show it."""
+        upgrade, cluster_upgrades = self.feeds.context.upgrades()
+        return ClusterContext(
+            upgrade=upgrade,
+            cluster_upgrades=cluster_upgrades,
+            stop=self.feeds.context.stop(),
+            of_kinds=self.feeds.context.of_kinds(),
+            upgrade_pause=self.pause_progress(),
+            policy=self.feeds.policy.look(),
+        )
+
+    def _distrusted(self, read: ClusterContext) -> dict[str, Hold]:
+        """By cluster, why the list of its Nodes is not believed; watches the clusters that checks name."""
+        distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, self._confirmed_losses(read))
+        if self.feeds.workloads is None:
+            return distrusted
+        self.feeds.workloads.name(self._wanted_clusters(read), self.feeds.tasks)
+        return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
+
+    def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:
+        """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""
+        confirmations: dict[str, Confirmations] = {}
+        for check_state in self.cluster_state.checks.values():
+            if isinstance(check_state.check, InvalidCheckError):
+                continue
+            check, cluster = check_state.check, check_state.node_cluster_in(read)
+            uids = {*confirmations.get(cluster, Confirmations()).uids, check.choices.confirmed_cluster} - {""}
+            confirmations[cluster] = Confirmations(check.owner_of_node_cluster(read), uids)
+        return confirmations
+
+    def _confirmed_losses(self, read: ClusterContext) -> dict[str, datetime]:
+        """The latest time up to which losses of Nodes are confirmed, by cluster.
+
+        A time in the future confirms nothing: it would confirm losses that have not happened yet.
+        """
+        losses: dict[str, datetime] = {}
+        for check_state in self.cluster_state.checks.values():
+            if isinstance(check_state.check, InvalidCheckError):
+                continue
+            confirmed, cluster = (
+                check_state.check.choices.confirmed_node_loss,
+                check_state.node_cluster_in(read),
+            )
+            if confirmed is not None and confirmed <= self.now():
+                losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
+        return losses
+
+    def _wanted_clusters(self, read: ClusterContext) -> dict[str, SecretField]:
+        """The clusters whose Nodes checks judge, and the Secret field of each kubeconfig."""
+        wanted = {}
+        for check_state in self.cluster_state.checks.values():
+            cluster, kubeconfig = check_state.node_cluster_in(read), check_state.kind.kubeconfig
+            if cluster != MANAGEMENT_CLUSTER and kubeconfig is not None:
+                wanted[cluster] = kubeconfig(cluster)
+        return wanted
+
+    def _of_workloads(self, distrusted: Mapping[str, Hold]) -> _Connections:
+        if self.feeds.workloads is None:
+            return _Connections()
+        limit = self.feeds.policy.current().staleness_limit
+        return _Connections(
+            reconnected=self.feeds.workloads.look(limit, distrusted.keys()),
+            back=self.feeds.workloads.connected_anew(),
+            unreachable=self.feeds.workloads.unreachable(limit),
+            clock_skews=self.feeds.workloads.clock_skews(),
+        )
+
+    def _with_own(self, connections: _Connections, distrusted: Mapping[str, Hold]) -> _Connections:
+        """The connections with the one to our own cluster, whose loss counts with the outage guard alone."""
+        policy, own_nodes = self.feeds.policy.current(), self.feeds.own_nodes.watch
+        own_nodes.look(policy.staleness_limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
+        until = own_nodes.blind_time.until
+        if until is None:
+            return connections
+        if policy.outage_guard is None:
+            return replace(connections, back={**connections.back, MANAGEMENT_CLUSTER: until})
+        return replace(connections, reconnected={**connections.reconnected, MANAGEMENT_CLUSTER: until})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeChanges:
+    """Handles the changes of the Nodes of all clusters (`NodeHandler`)."""
+
+    cluster_state: ClusterState
+    outages: OutageWatch
+    lost_nodes: LostNodesWatch
+    joins: Sequence[TargetJoin]
+    policy: CurrentPolicy
+    refresh: Callable[[], None]
+    """Makes the cluster context anew."""
+
+    def node_changed(self, name: TargetName, node: Node | None) -> None:
+        with self.cluster_state.guard.item("nodes", name.name):
+            guard = self.policy().outage_guard
+            have_vanished = self.lost_nodes.node_changed(name, guard, is_there=node is not None)
+            is_lost = self.lost_nodes.is_lost(name)
+            are_silent = self.outages.node_changed(name, node, guard, is_lost=is_lost)
+            if have_vanished or are_silent:
+                self.refresh()  # before handlers hear that the target failed
+            self.cluster_state.target_changed(name, node)
+            for join in self.joins:
+                join.node_changed(name, node)
+
+    def decoding_changed(self, name: TargetName, problem: str) -> None:
+        with self.cluster_state.guard.item("nodes", name.name):
+            self.cluster_state.targets.put_undecodable(name, problem)
+            guard = self.policy().outage_guard
+            if self.lost_nodes.decoding_changed(name, guard, is_undecodable=bool(problem)):
+                self.refresh()
+            for join in self.joins:
+                join.node_decoding_changed(name)
+
+    def expected_changed(self, name: TargetName, is_expected: bool) -> None:  # noqa: FBT001  as Handler
+        """Judge a Node that a Machine expects from now on, or no longer."""
+        guard = self.policy().outage_guard
+        have_vanished = self.lost_nodes.expected_changed(name, guard, is_expected=is_expected)
+        is_lost = self.lost_nodes.is_lost(name)
+        if self.outages.lost_changed(name, guard, is_lost=is_lost) or have_vanished:
+            self.refresh()
+
+    def cluster_read(self, cluster: str) -> None:
+        with self.cluster_state.guard.item("clusters", cluster):
+            # Before the joins: the handlers of Machines ask whether missing Nodes are believed to be gone.
+            self.refresh()
+            for join in self.joins:
+                join.cluster_read(cluster)
+
+    def cluster_forgotten(self, cluster: str) -> None:
+        with self.cluster_state.guard.item("clusters", cluster):
+            self.outages.forget(cluster)
+            for join in self.joins:
+                join.cluster_forgotten(cluster)
+
+    async def update_targets(self, cluster: str) -> None:
+        for join in self.joins:
+            await join.update_targets(cluster)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ while another Node of its cluster is silent, so a controller that deletes silent
 Changed groups are judged once a second. A group is judged at once only if a Node falls silent after as many
 changes as were lacking for an outage at the last judgement: else every one of thousands of silent Nodes would
 be judged with all others after the guard has given way. A cluster is not judged before its Nodes were read
-completely. The state and the end of outages are noted for the next process (`BlindTimes`).
+completely. The state and the end of outages are noted for the next process (`BLIND_TIMES`).
 """
 
 import logging

@@ -5,16 +5,15 @@ Problems with other kinds or clusters do not affect the check.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 
-from detector.context.check_freshness import CheckFreshness
 from detector.feeds.feeds import Feeds
 from detector.feeds.source import Source
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_context import workload_cluster_hold
-from health.gate.check_holds import Unseen
+from health.gate.check_holds import ALL_SEEN, Unseen, stale_cache
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold
 from health.model.references import CheckReference
@@ -22,6 +21,41 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckFreshness:
+    """The age of the cluster state for one check, and other reasons not to use it."""
+
+    age: timedelta | None
+    """Age of the oldest source; None while one was never read completely."""
+    limit: timedelta
+    unread_requests: str = ""
+    """Why the requests of the check are not fresh enough to act; "" if they are."""
+    unread_templates: str = ""
+    """Why its templates are not fresh enough to act."""
+    unread_context: str = ""
+    """Why the cluster context is not fresh enough to act."""
+    unreachable: Hold | None = None
+    """Why the Nodes of its targets in a workload cluster are unreachable or distrusted."""
+    clock: Hold | None = None
+    """Why deadlines by the timestamps of those Nodes cannot be judged."""
+    is_handled: bool = True
+    """False if this detector handles no checks of this kind."""
+
+    def unseen(self, clock: Hold | None) -> Unseen:
+        """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
+        return Unseen(
+            stale_cache(self.age, self.limit) or clock or self.clock,
+            self.unread_context,
+            self.unread_templates,
+            self.unread_requests,
+        )
+
+    def is_certain(self, clock: Hold | None) -> bool:
+        """True if its targets can be judged now; `clock` is why deadlines cannot be judged."""
+        is_fresh = stale_cache(self.age, self.limit) is None and self.unreachable is None
+        return is_fresh and (clock or self.clock) is None
 
 
 @dataclass(frozen=True)
@@ -145,3 +179,58 @@ def _oldest(sources: Iterable[Source]) -> timedelta | None:
     ages = [source.age() if source.synced else None for source in sources]
     known = [age for age in ages if age is not None]
     return max(known) if len(known) == len(ages) else None
+
+
+LOOK_AGAIN_SECONDS = 5.0
+
+
+class UnseenChecks:
+    """Finds checks with stale sources while this detector is the leader: their status reports it (rule 55).
+
+    A cache grows old without an event, so all checks are looked at every five seconds. A check counts as
+    unseen from the second look on, so that a flicker, or the moment after a start, causes no write. The
+    message of the first look stays while the reasons are the same: it contains an age, and the status is
+    written on transitions only.
+    """
+
+    def __init__(self, cluster_state: ClusterState, unseen: Callable[[CheckReference], Unseen]) -> None:
+        self._cluster_state = cluster_state
+        self._unseen_now = unseen
+        self._looked: dict[CheckReference, Unseen] = {}
+        """The result of the latest look."""
+        self._unseen: dict[CheckReference, Unseen] = {}
+
+    def of(self, check: CheckReference) -> Unseen:
+        """The stale sources that the status of the check reports."""
+        return self._unseen.get(check, ALL_SEEN)
+
+    async def lead(self, changed: Callable[[CheckReference, None], None]) -> None:
+        """Look until cancelled; `changed` is called for each check whose status has to change."""
+        self._looked.clear()
+        self._unseen.clear()
+        while True:
+            for check in self.look():
+                changed(check, None)
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    def look(self) -> list[CheckReference]:
+        """Look once at all checks; returns those whose status has to change."""
+        for gone in (self._looked.keys() | self._unseen.keys()) - self._cluster_state.checks.keys():
+            self._looked.pop(gone, None)
+            self._unseen.pop(gone, None)
+        return [check for check in tuple(self._cluster_state.checks) if self._look_at(check)]
+
+    def _look_at(self, check: CheckReference) -> bool:
+        with self._cluster_state.guard.item("status", check):
+            reported, before, now = self.of(check), self._looked.get(check, ALL_SEEN), self._unseen_now(check)
+            self._looked[check] = now
+            if _reasons(now) == _reasons(reported) or (now != ALL_SEEN and _reasons(now) != _reasons(before)):
+                return False
+            self._unseen[check] = now
+            return True
+        return False
+
+
+def _reasons(unseen: Unseen) -> tuple[object, ...]:
+    values = (getattr(unseen, field.name) for field in fields(unseen))
+    return tuple(getattr(value, "reason", bool(value)) for value in values)

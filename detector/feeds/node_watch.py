@@ -3,7 +3,7 @@
 Conditions of a time without connection were not judged when they were current. So when the connection to
 another cluster is back, the timers of its Nodes, and of no others, restart from there, as after an upgrade.
 The management cluster has this rule only with the outage guard, as kubelets could not reach it either;
-otherwise it needs none, since no check is read without it. `BlindTimes` keeps what a new process must know.
+otherwise it needs none, since no check is read without it. `BLIND_TIMES` keeps what a new process must know.
 
 The connection to a cluster may change with its credentials. When all Nodes were read through the new one, the
 Nodes that vanished meanwhile are notified as gone. A cluster that changes its Nodes too often has a problem,

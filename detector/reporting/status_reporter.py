@@ -18,7 +18,7 @@ from typing import Any
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
-from detector.reporting.order_event import approval_event, order_event
+from detector.reporting.order_events import approval_event, order_event
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord

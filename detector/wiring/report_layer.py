@@ -1,5 +1,6 @@
 """The fifth layer: status, Events and metrics."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +9,19 @@ from functools import partial
 
 from prometheus_client.registry import Collector
 
+from detector.context.sources_of_checks import UnseenChecks
 from detector.metrics.failing_workflows import FailingWorkflows
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
+from detector.reporting.order_events import UnreadableOrders
 from detector.reporting.own_status import OwnStatus
-from detector.reporting.reporters import Reporters
+from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies
-from detector.reporting.unseen_checks import UnseenChecks
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
+from detector.reporting.target_reporter import TargetReporter
+from detector.reporting.trouble_reporter import TroubleReporter
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.wiring.answer_layer import AnswerLayer
 from detector.wiring.dispatch_layer import DispatchLayer
@@ -29,6 +33,23 @@ from runtime import task_failures
 COUNT_TIMEOUT = timedelta(seconds=5)
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 """Rate of the Events of all checks together: in a storm, requests have priority."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reporters:
+    """The reporters of one detector, which run while it is the leader."""
+
+    of_checks: StatusReporters
+    of_targets: TargetReporter
+    of_policy: PolicyReporter
+    of_trouble: TroubleReporter
+    of_orders: UnreadableOrders
+
+    async def lead(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.of_checks.lead())
+            for reporter in (self.of_targets, self.of_policy, self.of_trouble, self.of_orders):
+                tasks.create_task(reporter.lead())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +103,35 @@ def _reporters(
     own_status: OwnStatus,
     unseen_checks: UnseenChecks,
 ) -> Reporters:
-    of_checks, management = watched.context.of_checks, state.connections.management
+    cluster_state, now = state.cluster_state, state.now
+    management, of_checks = state.connections.management, watched.context.of_checks
     dependencies = ReporterDependencies(
         client=management.client,
-        cluster_state=state.cluster_state,
+        cluster_state=cluster_state,
         sources=of_checks,
         storms=answers.storms,
-        snapshot_builder=SnapshotBuilder(state.cluster_state, answers.attempts.before, unseen_checks.of),
+        snapshot_builder=SnapshotBuilder(cluster_state, answers.attempts.before, unseen_checks.of),
         rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
         instance=state.settings.identity,
-        now=state.now,
+        now=now,
         led_until=state.leadership.led_until,
     )
-    return Reporters(dependencies, management, of_checks.sees_targets, own_status, state.settings.namespace)
+    reporters = StatusReporters(dependencies)
+    return Reporters(
+        of_checks=reporters,
+        of_targets=TargetReporter(management, cluster_state, of_checks.sees_targets, now),
+        of_policy=PolicyReporter(
+            management.client,
+            state.settings.identity,
+            state.settings.namespace,
+            lambda: cluster_state.cluster_context.policy,
+            now,
+        ),
+        of_trouble=TroubleReporter(
+            cluster_state, own_status.reported, own_status.checks_without_slots, reporters.emit, now
+        ),
+        of_orders=UnreadableOrders(cluster_state, reporters.emit),
+    )
 
 
 def _collectors(

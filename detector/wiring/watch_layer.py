@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from detector.context.cluster_identities import KNOWN_CLUSTERS
-from detector.context.cluster_notes import EarlierNotes
+from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, EarlierNotes
 from detector.context.context import Context, context_of
-from detector.feeds.blind_times import BLIND_TIMES, BlindTimes
 from detector.feeds.feed_builder import FeedBuilder, WatchScope
 from detector.feeds.feeds import Feeds
 from detector.feeds.lease_notes import LeaseNotes, NoteLease
+from detector.feeds.node_watch import BlindTime
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.upgrade.pause_state import PauseState
 from detector.wiring.state_layer import StateLayer
@@ -26,7 +25,7 @@ class WatchLayer:
     feeds: Feeds
     context: Context
     pause_state: PauseState
-    blind_times: BlindTimes
+    blind_times: LeaseNotes[BlindTime]
     known_clusters: LeaseNotes[KnownCluster]
 
 
@@ -63,7 +62,9 @@ def watch_layer(state: StateLayer) -> WatchLayer:
     )
 
 
-def watch_scope(settings: Settings, connections: Connections, blind_times: BlindTimes) -> WatchScope:
+def watch_scope(
+    settings: Settings, connections: Connections, blind_times: LeaseNotes[BlindTime]
+) -> WatchScope:
     """The parts of the cluster that the settings name."""
     others = connections.workload_clusters
     skew = connections.management.server_clock.skew

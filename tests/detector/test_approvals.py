@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detector.reporting.order_event import approval_event
+from detector.reporting.order_events import approval_event
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.template_validity import Place, Template, TemplateKind
 from health.gate.back_off import NO_BACK_OFF

@@ -6,7 +6,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.attempts.attempts import NOT_READ, Attempts
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.gate.back_off import EndedAttempt
 from health.model.observation import HoldReason, Observation
 from health.model.references import TargetReference

@@ -8,8 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
 from detector.context.clock_watch import ClockWatch
+from detector.context.sources_of_checks import CheckFreshness
 from detector.metrics.live_metrics import ClockMetrics
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.state.check_state import CheckRecord
 from health.check.same_boot import SAME_BOOT
 from health.gate.back_off import RemediationBackOff

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.admission_queue import TURN
 from detector.limits.remediation_limits import RemediationLimits
 from detector.limits.reservations import LIVES

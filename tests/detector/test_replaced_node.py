@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.model.moves import Move, Phase, RemoveRequests, phase_of
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState

@@ -10,7 +10,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.check_state import CheckRecord

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.state.facts import acquired_at
 from health.model.observation import Hold, HoldReason
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord

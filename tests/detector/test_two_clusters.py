@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from detector.answers.observation_builder import ObservationBuilder
+from detector.context.cluster_notes import BLIND_TIMES
 from detector.feeds import lease_notes, workload_clusters
-from detector.feeds.blind_times import ANNOTATION, BLIND_TIMES
 from detector.feeds.lease_notes import LeaseNotes, NoteLease
 from detector.feeds.node_watch import LOST
 from detector.feeds.workload_clusters import WorkloadAccess
@@ -226,7 +226,7 @@ class LeaderLease:
 
     @property
     def noted(self) -> str:
-        return self.annotations.get(ANNOTATION, "")
+        return self.annotations.get(BLIND_TIMES.annotation, "")
 
     async def _answer(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"metadata": {"name": "leader", "annotations": self.annotations}})
@@ -312,7 +312,7 @@ async def test_notes_of_clusters_that_are_not_named_yet_are_kept(
 ) -> None:
     noted = '"fleet/east":{"is_lost":true}'
     groups = '"/":{"is_lost":true},"/a":{"is_lost":true},"fleet/east/":{"is_lost":true},"fleet/east/a":{}'
-    leader_lease.annotations[ANNOTATION] = f"{{{noted},{groups}}}"
+    leader_lease.annotations[BLIND_TIMES.annotation] = f"{{{noted},{groups}}}"
     await clusters.blind_times.read()
     leading = asyncio.create_task(clusters.blind_times.lead(lambda: {"fleet/west": LOST}))
     await eventually(lambda: leader_lease.noted == f'{{{noted},"fleet/west":{{"is_lost":true}}}}')
@@ -409,7 +409,7 @@ async def test_clocks_restart_when_a_noted_loss_has_ended_while_no_detector_ran(
     serve(management, NODES.path(), node("uid-here", FAILED))
     serve(east, NODES.path(), node("uid-there", FAILED))
     if text is not None:
-        leader_lease.annotations[ANNOTATION] = text
+        leader_lease.annotations[BLIND_TIMES.annotation] = text
     clusters = connect()
     async with clusters.open():
         clusters.link_machine()

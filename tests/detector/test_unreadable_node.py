@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.target import node_name
 from tests.support.state.small_cluster import SmallCluster, incident_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from detector.reporting.unreadable_orders import UnreadableOrders
+from detector.reporting.order_events import UnreadableOrders
 from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
 from objects.event import Event

@@ -2,8 +2,8 @@
 
 import pytest
 
+from detector.context.sources_of_checks import UnseenChecks
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.unseen_checks import UnseenChecks
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.check_holds import ALL_SEEN, Unseen
 from health.kinds.nodehealthcheck.status import status_patch

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import ClusterContext

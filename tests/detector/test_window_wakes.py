@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import IncidentReference, TargetReference

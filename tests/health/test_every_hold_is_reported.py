@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.check.check_snapshot import CheckSnapshot
 from health.check.storm import Storm
 from health.cluster.clock_skew import workload_clock_hold

@@ -16,7 +16,7 @@ from bench.figure import LONGEST_STOP_MILLISECONDS, Figure, longest_stop
 from bench.workers import CHECK, DURATION, KIND, check_object, unknown_node
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import RemediationLimits
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from health.check.pause import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.check_freshness import CheckFreshness
+from detector.context.sources_of_checks import CheckFreshness
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import TemplateKind, TemplateKinds

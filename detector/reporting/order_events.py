@@ -1,8 +1,7 @@
-"""UnreadableOrders: emits an Event about each annotation `paramedic.dev/remediate` that orders nothing.
+"""The Events about orders to an incident, its questions to people, and annotations that order nothing.
 
-The value cannot be read, or the annotation is on a check. Such an annotation would otherwise be ignored
-without a trace. The seed of an Event has the object and the value, so a new leader emits no second one. A
-target that no check selects is not looked at, and nothing is emitted for a check in shadow.
+An order has one Event, and one for a later refusal. A question has one, and one when it expires. They are
+on the target.
 """
 
 import asyncio
@@ -13,14 +12,44 @@ from detector.reporting.trouble_reporter import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
+from health.model.approval import Approval
+from health.model.order import OrderRecord
 from health.model.order_annotations import digest_of
-from health.model.references import CheckReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
 from health.model.target import Target
 from objects.event import Event, InvolvedObject, Severity
+from objects.timestamps import stamp
 
 LOOK_AGAIN_SECONDS = 10.0
 _FIELD = f"metadata.annotations[{REMEDIATE}]"
+
+
+def order_event(incident: IncidentReference, order: OrderRecord) -> Event:
+    """The Event of this order; its seed is the same in every question that has the order."""
+    until = f", until {stamp(order.until)}" if order.until else ""
+    refused = f"; refused: {order.refused}" if order.refused else ""
+    of_order = (incident.workflow_id, order.order, order.step, order.given.isoformat())
+    return Event(
+        seed="\n".join((*of_order, "refused" if order.refused else "given")),
+        severity=Severity.WARNING if order.refused else Severity.NORMAL,
+        reason="OrderRefused" if order.refused else "OrderReceived",
+        message=f"{incident.check}: {order.words}{until}{refused}",
+        subject=CHECK_KINDS[incident.check.group_kind].involved(incident.target),
+    )
+
+
+def approval_event(incident: IncidentReference, approval: Approval) -> Event:
+    """The Event that asks for this approval, or says that the question expired."""
+    reason = "ApprovalExpired" if approval.is_expired else "ApprovalRequired"
+    question = (incident.workflow_id, approval.name, approval.asked_at.isoformat())
+    return Event(
+        seed="\n".join((*question, reason)),
+        severity=Severity.WARNING,
+        reason=reason,
+        message=f"{incident.check}: {approval.words}",
+        subject=CHECK_KINDS[incident.check.group_kind].involved(incident.target),
+    )
 
 
 class _Found(NamedTuple):
@@ -31,7 +60,12 @@ class _Found(NamedTuple):
 
 
 class UnreadableOrders:
-    """Reports such annotations while this detector is the leader."""
+    """Emits an Event about each annotation `paramedic.dev/remediate` that orders nothing.
+
+    The value cannot be read, or the annotation is on a check. Such an annotation would otherwise be ignored
+    without a trace. The seed of an Event has the object and the value, so a new leader emits no second one.
+    A target that no check selects is not looked at, and nothing is emitted for a check in shadow.
+    """
 
     def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
         self._cluster_state = cluster_state
