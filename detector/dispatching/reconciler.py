@@ -23,8 +23,7 @@ from typing import Generic, Protocol
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import Key, OpenWorkflow, OpenWorkflows, Seen
-from detector.dispatching.wake_pace import WakePace
-from detector.dispatching.work_queue import Comparisons, WorkQueue
+from detector.dispatching.work_queue import Comparisons, WakePace, WorkQueue
 from kube.time_slice import TimeSlice
 from objects.backoff import EQUAL_JITTER, Backoff
 from runtime.guard import Guard

@@ -1,9 +1,5 @@
 """ChangeBudget: limits the changes of Nodes that the detector follows in one workload cluster (ADR 49).
 
-Each change adds one to a level, and the level falls by the budget of each second. A cluster that exceeds the
-budget stays over it until the level has fallen by the budget of 30 s: after 30 s without a change, later with
-fewer changes than the budget allows, and never with more.
-
 A change is a different record of a Node (health/model/node.py): other conditions, labels, taints, or another
 boot. Heartbeats and Leases do not count, so a healthy cluster of 5,000 kubelets (17 reports a second, or 500
 while each has something to report every 10 s) uses nothing. A Node that fails changes three times (its
@@ -13,12 +9,17 @@ Nodes in a cluster of 5,000 uses a fifth of its 30,300. After that each Node may
 is 88 times a second for 5,000 Nodes. An upgrade that reboots 100 Nodes every five minutes, with 20 changes
 each, makes 7 changes a second.
 
-The number of Nodes is the largest since the level was last zero: a removed Node changes three times
-(cordoned, not Ready, deleted), and must not take its share of the budget along.
+`CoalescedNodes` holds back the changed Nodes of a cluster that is over its budget.
 """
 
+import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
+from kube.server_clock import monotonic_clock
+from kube.time_slice import TimeSlice
+
+LOOK_SECONDS = 0.5
 AT_ONCE, AT_ONCE_FOR_A_NODE = 300, 6
 PER_SECOND, PER_SECOND_FOR_A_NODE = 5.0, 1 / 60
 MOST_NODES = 5_000
@@ -44,7 +45,15 @@ def budget_for(nodes: int) -> Budget:
 
 
 class ChangeBudget:
-    """How much of its budget one cluster has used; times are seconds of a monotonic clock."""
+    """How much of its budget one cluster has used; times are seconds of a monotonic clock.
+
+    Each change adds one to a level, and the level falls by the budget of each second. A cluster that exceeds
+    the budget stays over it until the level has fallen by the budget of 30 s: after 30 s without a change,
+    later with fewer changes than the budget allows, and never with more.
+
+    The number of Nodes is the largest since the level was last zero: a removed Node changes three times
+    (cordoned, not Ready, deleted), and must not take its share of the budget along.
+    """
 
     def __init__(self) -> None:
         self._level = 0.0
@@ -89,3 +98,62 @@ class ChangeBudget:
             f"they changed {self._changes:,} times in {seconds:,} s, and the budget for {budget.nodes:,} "
             f"Nodes is {budget.at_once:,} changes at once and {budget.per_second:.0f} a second"
         )
+
+
+class CoalescedNodes:
+    """The Nodes of one cluster whose changes wait.
+
+    A Node waits once, however often it changes. When the cluster is within its budget again, the latest state
+    of each Node is passed on, in slices of time. The cluster has a problem until all of them are passed on.
+    """
+
+    def __init__(
+        self,
+        count: Callable[[], int],
+        pass_on: Callable[[str, bool], None],
+        clock: Callable[[], float] = monotonic_clock,
+    ) -> None:
+        """`count` returns the number of Nodes.
+
+        `pass_on` passes the latest state of a Node by its name; the flag says whether it was gone meanwhile.
+        """
+        self._count = count
+        self._pass_on = pass_on
+        self._clock = clock
+        self._budget = ChangeBudget()
+        self._waiting: dict[str, bool] = {}
+        self._is_followed = False
+        self.problem = ""
+        """Why Nodes wait; "" while none waits."""
+
+    def take(self, name: str, *, is_gone: bool = False) -> bool:
+        """Count a change of a Node; returns whether it waits, so that the caller does not pass it on.
+
+        Before `follow` runs, during the first list, no Node waits and no change counts.
+        """
+        if not self._is_followed:
+            return False
+        self._budget.count(self._count(), self._clock())
+        self.problem = self.problem or self._budget.excess
+        if self.problem:
+            self._waiting[name] = self._waiting.get(name, False) or is_gone
+        return bool(self.problem)
+
+    async def follow(self) -> None:
+        """Pass on waiting Nodes whenever the cluster is within its budget again, until cancelled."""
+        self._is_followed = True
+        try:
+            while True:
+                self._budget.look(self._count(), self._clock())
+                await self._pass_on_within_budget()
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._is_followed = False
+
+    async def _pass_on_within_budget(self) -> None:
+        time_slice = TimeSlice()
+        while self._waiting and not self._budget.excess:
+            name = next(iter(self._waiting))
+            self._pass_on(name, self._waiting.pop(name))
+            await time_slice.yield_if_over()
+        self.problem = self.problem if self._waiting else ""

@@ -5,27 +5,45 @@ from the moment that a check names them (`named_kinds`).
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.kind_watch import Kind
 from detector.feeds.named_kinds import NamedKinds
-from detector.feeds.node_watch import BlindTime
-from detector.feeds.own_nodes import OwnNodes
+from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.source import NOT_YET, Source, all_tried, by_name
-from detector.feeds.workload_clusters import WorkloadClusters
-from detector.watched_kind import TargetJoin
+from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.registry import WATCHED_KINDS
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
+from detector.watched_kind import TargetJoin, WatchedTargets
 from health.check.template_validity import Template
+from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.kinds.check_kind import CheckKind
+from health.kinds.registry import HANDLED_BY_DEFAULT
+from health.model.kind_names import kind_name
+from health.model.references import CheckReference
+from health.model.target import TargetName
+from kube.connection import ClusterConnection
+from kube.lease import LeaseRecord
+from kube.listing import Paging
+from kube.record import Change, Key, RecordT
+from kube.reflector import Reflector
+from kube.reflector_settings import CurrentSettings, ReflectorSettings
+from kube.resource import LEASES
 from objects.clusters import MANAGEMENT_CLUSTER
-from objects.group_kind import GroupKind
+from objects.group_kind import GroupKind, ServedKind
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
+SMALL_PAGES = Paging(limit=50)
+"""For Nodes of workload clusters: many lists run at once, and each page is in memory as received."""
 
 
 @dataclass(frozen=True)
@@ -127,3 +145,139 @@ class Feeds:
         for part, source in self.context.sources.items():
             unread = "" if source.synced else NOT_YET
             problems.report(part, (source.problem or unread) if source.is_served else "")
+
+
+@dataclass(frozen=True)
+class WatchScope:
+    """The parts of a cluster that are watched."""
+
+    lease_namespace: str
+    upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
+    kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
+    workload_clusters: WorkloadAccess | None = None
+    """How to reach workload clusters that have Nodes of targets; None: there are none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedBuilder:
+    """The parts that all feeds need, and the functions that make the feeds."""
+
+    connection: ClusterConnection
+    cluster_state: ClusterState
+    policy: PolicyFeed
+    kinds: RemediationKinds
+    handlers: FeedHandlers
+
+    def build(self, scope: WatchScope) -> Feeds:
+        """Make the feeds of this scope; they watch nothing before they run."""
+        tasks = asyncio.TaskGroup()
+        named = NamedKinds(self.cluster_state, self.kinds)
+        named.add_handlers()
+        own_nodes = self._own_nodes()
+        joins = self._joins(scope.kinds)
+        return Feeds(
+            policy=self.policy,
+            context=self._context(scope),
+            own_nodes=own_nodes,
+            workloads=self._workloads(scope.workload_clusters),
+            watched=WatchedKinds(
+                common=(own_nodes.source, self._leases(scope.lease_namespace)),
+                checks={kind.group_kind: self._checks(kind, named, tasks) for kind in scope.kinds},
+                targets={
+                    kind.group_kind: self._targets(kind, watched, join)
+                    for kind, (watched, join) in joins.items()
+                },
+            ),
+            joins=[join for _, join in joins.values()],
+            kinds=self.kinds,
+            named=named,
+            handlers=self.handlers,
+            tasks=tasks,
+        )
+
+    def _context(self, scope: WatchScope) -> ClusterContextWatch:
+        return ClusterContextWatch(
+            self.connection,
+            scope.lease_namespace,
+            scope.upgrade_signals,
+            [kind.group_kind for kind in scope.kinds],
+            self.handlers.context_changed,
+            reflectors=self.policy.reflectors,
+            others=[] if self.policy.watch is None else [self.policy.watch.source],
+        )
+
+    def _own_nodes(self) -> OwnNodes:
+        watch = self._node_watch(self.connection.cluster, self.policy.reflectors)
+        return OwnNodes(watch, self.connection, self.handlers.context_changed)
+
+    def _workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
+        if access is None:
+            return None
+        watch = partial(self._node_watch, reflectors=self._in_small_pages)
+        handlers = ClusterHandlers(
+            read=self.handlers.cluster_read,
+            forgotten=self.handlers.cluster_forgotten,
+            update_targets=self.handlers.update_targets,
+            tried=self.handlers.context_changed,
+        )
+        return WorkloadClusters(access, watch, handlers, self.cluster_state.guard)
+
+    def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
+        handlers, now = self.handlers, self.connection.server_clock.now
+        return NodeWatch(cluster, handlers.node_changed, handlers.decoding_changed, reflectors, now)
+
+    def _in_small_pages(self) -> ReflectorSettings:
+        return replace(self.policy.reflectors(), paging=SMALL_PAGES)
+
+    def _leases(self, namespace: str) -> Source:
+        return Reflector(
+            self.connection.transport,
+            LEASES,
+            LeaseRecord,
+            namespace=namespace,
+            notify=self._guarded("leases", self._lease),
+            settings=self.policy.reflectors,
+        )
+
+    def _lease(self, change: Change[LeaseRecord]) -> None:
+        self.cluster_state.lease_changed(change.key.name, change.new)
+
+    def _checks(self, kind: CheckKind, named: NamedKinds, tasks: asyncio.TaskGroup) -> Source:
+        def check_changed(change: Change[CheckRecord]) -> None:
+            key = change.key
+            check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
+            self.cluster_state.check_changed(kind, check, change.new)
+            named.watch(tasks)
+
+        return Reflector(
+            self.connection.transport,
+            kind,
+            CheckRecord,
+            notify=self._guarded(kind.plural, check_changed),
+            settings=self.policy.reflectors,
+        )
+
+    def _joins(self, kinds: Sequence[CheckKind]) -> dict[ServedKind, tuple[WatchedTargets, TargetJoin]]:
+        watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in kinds}
+        return {
+            kind: (targets, targets.join(self.cluster_state)) for kind, targets in watched.items() if targets
+        }
+
+    def _targets(self, kind: ServedKind, watched: WatchedTargets, join: TargetJoin) -> Source:
+        return Reflector(
+            self.connection.transport,
+            kind,
+            watched.record,
+            notify=self._guarded(kind.plural, lambda change: join.target_changed(change.key, change.new)),
+            on_undecodable=partial(self._undecodable, kind_name(kind.group_kind)),
+            settings=self.policy.reflectors,
+        )
+
+    def _undecodable(self, kind: str, key: Key, problem: str) -> None:
+        self.cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)
+
+    def _guarded(
+        self, part: str, handle: Callable[[Change[RecordT]], None]
+    ) -> Callable[[Change[RecordT]], None]:
+        """`handle` with a guard around each object: an exception would end the reflector, and the process."""
+        return self.cluster_state.guard.handler(part, lambda change: change.key, handle)

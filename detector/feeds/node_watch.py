@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from detector.feeds.coalesced_nodes import CoalescedNodes
-from detector.feeds.source import THEY_NOT_YET
+from detector.feeds.change_budget import CoalescedNodes
+from detector.feeds.source import THEY_NOT_YET, Source
 from health.model.node import Node
 from health.model.target import TargetName, node_name
 from kube.connection import ClusterConnection
@@ -239,3 +239,21 @@ def _shows(source: Reflector[Node], name: str) -> bool:
     """True if a Node of this name exists, decodable or not."""
     key = Key("", name)
     return key in source.store or key in source.undecodable
+
+
+class OwnNodes:
+    """The watch of the Nodes of the management cluster, and whether handlers know each Node."""
+
+    def __init__(self, watch: NodeWatch, connection: ClusterConnection, changed: Callable[[], None]) -> None:
+        """`changed` is called when handlers were notified of each existing Node."""
+        self.watch = watch
+        self.source: Source = watch.connect(connection)
+        self._changed = changed
+        self.were_notified = False
+        """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
+
+    async def wait_notified(self) -> None:
+        """Return when handlers were notified of each existing Node."""
+        await self.watch.wait_read()
+        self.were_notified = True
+        self._changed()

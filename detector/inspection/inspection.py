@@ -21,7 +21,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from detector.wiring.answer_layer import AnswerLayer, answer_layer
 from detector.wiring.handlers import add_answer_handlers
-from detector.wiring.state_layer import StateLayer, fixed_policy, state_layer
+from detector.wiring.state_layer import StateLayer, state_layer
 from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
 from health.kinds.check_kind import CheckKind
 from health.model.node import Node
@@ -106,7 +106,7 @@ async def inspecting(
         UnreadClusterError: the cluster was not read completely in time.
 
     """
-    found = _layers(settings, connections, None if policy is None else fixed_policy(policy))
+    found = _layers(settings, connections, None if policy is None else PolicyFeed(defaults=lambda: policy))
     watching = [
         asyncio.create_task(found.cluster_state.resync.run()),
         asyncio.create_task(watch(found.watched, connections)),

@@ -7,13 +7,11 @@ is of one moment. Handlers are called with the check, and the target, whose answ
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from detector.state.adoption import adopted
 from detector.state.annotated_objects import AnnotatedObjects
 from detector.state.check_state import CheckRecord, CheckState
-from detector.state.event_handlers import EventHandlers
+from detector.state.event_handlers import EventHandlers, ResyncQueue
 from detector.state.linked_nodes import LinkedNodes
-from detector.state.request_index import SeenRequest, seen
-from detector.state.resync import ResyncQueue
+from detector.state.request_index import SeenRequest, adopted, seen
 from detector.state.state_view import StateView
 from detector.state.target_store import concerned, place_of
 from health.check.template_validity import TemplateKind, TemplateKinds

@@ -6,18 +6,91 @@ immutable: 10 ms for 5,000 targets.
 """
 
 from collections.abc import Sequence
+from copy import copy
+from typing import Generic, Self, TypeVar
 
 from detector.state.check_state import CheckState
-from detector.state.incident_reports import ActFindings, ReportedProgress
 from detector.state.request_index import RequestIndex
 from detector.state.target_store import TargetStore, place_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
+from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
+from health.model.observation import Hold
 from health.model.references import CheckReference
 from kube.lease import LeaseRecord
+
+ReportT = TypeVar("ReportT")
+
+
+class IncidentReports(Generic[ReportT]):
+    """The latest reports of incidents with their questions, by check and name of the target.
+
+    The cluster does not show them. They are kept for unhealthy targets only, each by its uid. A new leader
+    has none until the incidents have asked, which they do at once.
+    """
+
+    def __init__(self, nothing: ReportT) -> None:
+        """`nothing` stands for a report that did not come."""
+        self._nothing = nothing
+        self._reported: dict[tuple[CheckReference, str], tuple[str, ReportT]] = {}
+
+    def frozen(self) -> Self:
+        copied = copy(self)
+        copied._reported = dict(self._reported)  # noqa: SLF001  of this class
+        return copied
+
+    def note(self, check: CheckReference, target: str, uid: str, report: ReportT) -> bool:
+        """Keep the report of the incident of this uid; returns whether it changed."""
+        before = self._reported.get((check, target))
+        self._reported[check, target] = uid, report
+        return before != (uid, report)
+
+    def of(self, check: CheckReference, target: str, uid: str) -> ReportT:
+        """The report of the incident of this uid."""
+        return self._reported[check, target][1] if self.is_heard(check, target, uid) else self._nothing
+
+    def is_heard(self, check: CheckReference, target: str, uid: str) -> bool:
+        """True if the incident of this uid has reported."""
+        return (check, target) in self._reported and self._reported[check, target][0] == uid
+
+    def keep_only(self, check: CheckReference, target: str, uid: str) -> None:
+        """Drop the report unless it is of this uid, the unhealthy object; "" drops it always."""
+        if not self.is_heard(check, target, uid):
+            self._reported.pop((check, target), None)
+
+    def forget(self, check: CheckReference) -> None:
+        for key in [key for key in self._reported if key[0] == check]:
+            del self._reported[key]
+
+    def clear(self) -> None:
+        """Forget everything: leadership begins, and the known reports may be old."""
+        self._reported.clear()
+
+
+class ReportedProgress(IncidentReports[Progress]):
+    """The progress of approvals; before it is known, a step that needs an approval is held."""
+
+    def note(self, check: CheckReference, target: str, uid: str, report: Progress) -> bool:
+        if report == self._nothing:
+            return self._reported.pop((check, target), None) is not None
+        return super().note(check, target, uid, report)
+
+
+class ActFindings(IncidentReports[Hold | None]):
+    """The holds of the latest acts that only the act could see; None for an act without one.
+
+    No watch shows the disruption budget of etcd, a Lease taken a moment ago, or the API server's answer to a
+    request.
+    """
+
+    def overcome(self, check: CheckReference, target: str) -> None:
+        """Drop the hold: a request of the check for the target appeared, so its act took the step."""
+        if (check, target) in self._reported:
+            uid, _ = self._reported[check, target]
+            self._reported[check, target] = uid, None
 
 
 class StateView:
@@ -30,8 +103,8 @@ class StateView:
         self.checks: dict[CheckReference, CheckState] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
-        self.act_findings = ActFindings()
-        self.progress = ReportedProgress()
+        self.act_findings = ActFindings(None)
+        self.progress = ReportedProgress(Progress())
         self.cluster_context = ClusterContext()
         """The surroundings in which all checks are judged."""
         self.template_kinds = template_kinds

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.policy_feed import PolicyFeed
-from detector.feeds.policy_watch import PolicyWatch
+from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.leader_term import LeaderTerm
 from detector.state.cluster_state import ClusterState
-from health.policy.policy import CurrentPolicy, Policy
+from health.policy.policy import CurrentPolicy
 from kube.leadership import Leadership
-from kube.reflector_settings import PATIENT, ReflectorSettings
 from runtime.connections import Connections
 from runtime.guard import Guard
 from runtime.settings import Settings
@@ -69,16 +67,6 @@ def _policy(
         settings.namespace,
         defaults,
         handlers.context_changed,
-        reflectors_for=_reflectors_for,
         is_required=settings.requires_policy,
     )
-    return PolicyFeed(defaults=defaults, watch=watch, reflectors_for=_reflectors_for)
-
-
-def fixed_policy(policy: Policy) -> PolicyFeed:
-    """The feed of a policy that does not change, without a ConfigMap."""
-    return PolicyFeed(defaults=lambda: policy, watch=None, reflectors_for=_reflectors_for)
-
-
-def _reflectors_for(policy: Policy) -> ReflectorSettings:
-    return PATIENT.proving_life_within(policy.staleness_limit)
+    return PolicyFeed(defaults=defaults, watch=watch)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from detector.feeds import change_budget, coalesced_nodes
+from detector.feeds import change_budget
 from detector.feeds.change_budget import budget_for
 from detector.feeds.node_watch import NodeWatch
 from health.model.node import Node
@@ -109,7 +109,7 @@ async def cluster(directory: Path, *names: str) -> AsyncIterator[Cluster]:
 @pytest.fixture(autouse=True)
 def calm_comes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_budget, "CALM_SECONDS", 0.3)
-    monkeypatch.setattr(coalesced_nodes, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(change_budget, "LOOK_SECONDS", 0.05)
 
 
 async def test_nodes_of_a_cluster_that_flaps_are_not_reported_beyond_its_budget(tmp_path: Path) -> None:

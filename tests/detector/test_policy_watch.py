@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.feeds.policy_watch import PolicyWatch
+from detector.feeds.policy_feed import PolicyWatch
 from detector.reporting.policy_reporter import PolicyReporter
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import Policy

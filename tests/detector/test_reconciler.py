@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import CALLS_AT_ONCE, Reconciler, ReconcilerDependencies
-from detector.dispatching.wake_pace import BETWEEN_WAKES_SECONDS
+from detector.dispatching.work_queue import BETWEEN_WAKES_SECONDS
 from kube import time_slice
 from runtime.guard import Guard
 from runtime.problems import Problems

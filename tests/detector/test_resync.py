@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.state.resync import MOST_AT_ONCE
+from detector.state.event_handlers import MOST_AT_ONCE
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
 from health.model.node import CONFIRMED_HEALTHY

@@ -13,7 +13,7 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector, Layers, build
 from detector.state.cluster_state import ClusterState
-from detector.state.resync import MOST_AT_ONCE
+from detector.state.event_handlers import MOST_AT_ONCE
 from health.cluster.upgrade import UpgradeSignal
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.node import Node

@@ -45,7 +45,6 @@ ASSIGNED_ELSEWHERE = {
     "detector/context/outage_watch.py": _RECORD,
     "detector/nodehealthcheck/node_series.py": _RECORD,
     "detector/state/in_flight.py": _RECORD,
-    "detector/state/incident_reports.py": _COPY,
     "detector/state/state_view.py": _COPY,
     "detector/state/target_store.py": _COPY,
     "health/kinds/machines/check.py": "names the object of an error before it is raised",

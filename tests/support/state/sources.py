@@ -7,8 +7,8 @@ from datetime import timedelta
 from detector.context.cluster_notes import ClusterNotes, EarlierNotes
 from detector.context.context import context_of
 from detector.context.sources_of_checks import SourcesOfChecks
-from detector.feeds.feed_builder import FeedBuilder, WatchScope
 from detector.feeds.feed_handlers import FeedHandlers
+from detector.feeds.feeds import FeedBuilder, WatchScope
 from detector.feeds.node_watch import BlindTime
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
@@ -49,7 +49,7 @@ class Sources:
         policy: CurrentPolicy,
     ) -> None:
         handlers = FeedHandlers()
-        policy_feed = PolicyFeed(defaults=policy, watch=None, reflectors_for=lambda _: watched.reflectors())
+        policy_feed = PolicyFeed(defaults=policy, reflectors_for=lambda _: watched.reflectors())
         builder = FeedBuilder(
             connection=connection,
             cluster_state=cluster_state,
