@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.handover import Handover, HandoverTimes
-from detector.own_polls import OwnPolls
+from detector.handover import Handover, HandoverTimes, OwnPolls
 from detector.registry import WATCHED_KINDS
 from detector.wiring.answer_layer import AnswerLayer, answer_layer
 from detector.wiring.dispatch_layer import DispatchLayer, dispatch_layer

@@ -3,6 +3,7 @@
 The election extends it. Other parts read it, and need not know the election.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
@@ -40,3 +41,33 @@ class Leadership:
     def note_previous(self, led_until: datetime | None) -> None:
         """Note the last renewal of the previous leader."""
         self._led_until = led_until
+
+
+class LeaderTerm:
+    """The present or the last term of one process, from the callbacks of the election."""
+
+    def __init__(self, leadership: Leadership, now: Callable[[], datetime]) -> None:
+        self._leadership = leadership
+        self._now = now
+        self._began = now()
+        self._leads = asyncio.Event()
+        self._is_over = asyncio.Event()
+
+    def begin(self) -> None:
+        self._began = self._now()
+        self._is_over.clear()
+        self._leads.set()
+
+    def end(self) -> None:
+        self._leads.clear()
+        self._is_over.set()
+
+    def since(self) -> datetime | None:
+        """When this process became the leader; None for a standby."""
+        return self._began if self._leadership.is_leader() else None
+
+    async def wait_begun(self) -> None:
+        await self._leads.wait()
+
+    async def wait_over(self) -> None:
+        await self._is_over.wait()

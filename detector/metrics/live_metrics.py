@@ -7,17 +7,84 @@ so that the sum over all detectors is right. A standby exports that it is one, a
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.dispatching.dispatch import OpenIncident
-from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
 from detector.state.cluster_state import ClusterState
 from health.check.ordered import is_by_order, trigger_of
+from health.model.observation import ENDED, HoldReason, Observation, TargetState
+from health.policy.stuck_slots import StuckSlots
+from health.runbook.escalation import Plan
+from health.runbook.recovery import with_proof_of_requests
+from objects.frozen import label
 
 Ages = Mapping[str, timedelta | None]
+
+
+class ObservedPhase(StrEnum):
+    """The phase of an open incident, by its last answer and the time.
+
+    The detector knows it without a call: it keeps each answer, and whether it is still up to date. The rows
+    are those of the runbook (`health.runbook.decide`), as far as they depend on that. Orders of people,
+    results of acts, and tried steps whose requests are gone are not visible here, so an incident that is left
+    alone is `Admitted` or `Held`.
+    """
+
+    WAITING = "Waiting"
+    HELD = "Held"
+    ADMITTED = "Admitted"
+    """It may take its first or next step, and has not yet."""
+    REQUESTED = "Requested"
+    """A request exists, and its timeout is not over."""
+    UNDER_WAY = "UnderWay"
+    """The target is being deleted, or is marked for another controller."""
+    EXHAUSTED = "Exhausted"
+    """Every step failed: nothing more is done before a person resumes it."""
+    CLEANING_UP = "CleaningUp"
+    UNKNOWN = "Unknown"
+    """It could not be started yet, or another detector answered it."""
+
+
+def observed_phase(observation: Observation | None, now: datetime) -> ObservedPhase | None:
+    """The phase at `now` of an incident with this last answer; None if nothing is left to do."""
+    if observation is None:
+        return ObservedPhase.UNKNOWN
+    observation = with_proof_of_requests(observation)
+    if observation.state in ENDED:
+        return ObservedPhase.CLEANING_UP if observation.requests else None
+    if observation.under_way:
+        return ObservedPhase.UNDER_WAY
+    of_requests = _by_requests(observation, now) if observation.requests else None
+    if of_requests is not None:
+        return of_requests
+    if observation.state is TargetState.WAITING:
+        return ObservedPhase.WAITING
+    return ObservedPhase.ADMITTED if observation.hold is None else ObservedPhase.HELD
+
+
+def _by_requests(observation: Observation, now: datetime) -> ObservedPhase | None:
+    """The phase by its requests; None if all of them are over, and the next step is due."""
+    if observation.state is TargetState.UNKNOWN:
+        return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
+    course = Plan(observation.steps).course(observation.requests, now)
+    if course.is_exhausted:
+        return ObservedPhase.EXHAUSTED
+    return None if course.running is None else ObservedPhase.REQUESTED
+
+
+def observed_hold(observation: Observation | None, now: datetime) -> str | None:
+    """The label of the hold at `now` of an incident with this last answer; None without a hold."""
+    if (
+        observation is None
+        or observation.hold is None
+        or observed_phase(observation, now) is not ObservedPhase.HELD
+    ):
+        return None
+    return label(observation.hold.reason, HoldReason)
 
 
 class LiveMetrics(Collector):
@@ -141,4 +208,22 @@ class ClockMetrics(Collector):
         skew = self._skew()
         if skew is not None:
             family.add_metric((), skew.total_seconds())
+        yield family
+
+
+class LimitMetrics(Collector):
+    """The gauge of stuck slots, for one detector."""
+
+    def __init__(
+        self, stuck_slots: Callable[[], tuple[StuckSlots, ...] | None], is_leader: Callable[[], bool]
+    ) -> None:
+        self._stuck_slots = stuck_slots
+        self._is_leader = is_leader
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return one sample for each limit with stuck slots."""
+        text = "Remediations under way for over an hour that keep a limit full while targets wait."
+        family = GaugeMetricFamily("paramedic_stuck_slots", text, labels=("limit",))
+        for stuck in (self._stuck_slots() or ()) if self._is_leader() else ():
+            family.add_metric((stuck.limit,), len(stuck.holders))
         yield family

@@ -10,11 +10,13 @@ and any question, is answered.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -155,3 +157,25 @@ class UpgradePauses:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS):
                     await self._state.changed.wait()
+
+
+class UpgradeMetrics(Collector):
+    """The gauges of upgrades, for one detector."""
+
+    def __init__(self, upgrades: UpgradePauses, now: Callable[[], datetime]) -> None:
+        self._upgrades = upgrades
+        self._now = now
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return both gauges by the current observation."""
+        if not self._upgrades.speaks:
+            return
+        seen = self._upgrades.observe()
+        text = "Duration of the current upgrade of the cluster; no series without one."
+        lasts = GaugeMetricFamily("paramedic_upgrade_seconds", text, labels=())
+        if seen.is_under_way and seen.since is not None:
+            lasts.add_metric((), max(0.0, (self._now() - seen.since).total_seconds()))
+        yield lasts
+        text = "Checks that the upgrade pause has paused and that are still paused."
+        paused = sum(check.is_paused and check.is_marked for check in seen.checks)
+        yield GaugeMetricFamily("paramedic_upgrade_paused_checks", text, value=paused)

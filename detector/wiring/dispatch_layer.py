@@ -9,8 +9,7 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.limits.ended_remediations import EndedRemediations
-from detector.orders.annotated_orders import AnnotatedOrders
-from detector.orders.order_workflows import OrderWorkflows
+from detector.orders.annotated_orders import AnnotatedOrders, OrderWorkflows
 from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.upgrade.upgrade_workflow import UpgradeKey

@@ -11,8 +11,7 @@ from prometheus_client.registry import Collector
 
 from detector.context.sources_of_checks import UnseenChecks
 from detector.metrics.failing_workflows import FailingWorkflows
-from detector.metrics.limit_metrics import LimitMetrics
-from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
+from detector.metrics.live_metrics import ClockMetrics, LimitMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.order_events import UnreadableOrders
@@ -22,7 +21,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
 from detector.reporting.trouble_reporter import TroubleReporter
-from detector.upgrade.upgrade_metrics import UpgradeMetrics
+from detector.upgrade.upgrade_pauses import UpgradeMetrics
 from detector.wiring.answer_layer import AnswerLayer
 from detector.wiring.dispatch_layer import DispatchLayer
 from detector.wiring.state_layer import StateLayer

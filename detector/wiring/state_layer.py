@@ -7,10 +7,9 @@ from datetime import datetime
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
-from detector.leader_term import LeaderTerm
 from detector.state.cluster_state import ClusterState
 from health.policy.policy import CurrentPolicy
-from kube.leadership import Leadership
+from kube.leadership import Leadership, LeaderTerm
 from runtime.connections import Connections
 from runtime.guard import Guard
 from runtime.settings import Settings

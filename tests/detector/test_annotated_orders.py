@@ -4,8 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from detector.orders.annotated_orders import recipients_of
-from detector.orders.order_workflows import OrderWorkflows
+from detector.orders.annotated_orders import OrderWorkflows, recipients_of
 from health.cluster.cluster_context import ClusterContext
 from health.model.order_annotations import AnnotatedObject, AnnotatedOrderKey, digest_of
 from health.model.references import IncidentReference

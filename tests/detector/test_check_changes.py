@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.upgrade.check_changes import PAGE, TAKES_NO_PAGES, CheckChanges
+from detector.upgrade.pause_state import PAGE, TAKES_NO_PAGES, CheckChanges
 from health.cluster.pause_progress import MOST_CHECKS, PauseStage
 from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.openshift.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
+from detector.openshift.kind import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
 from detector.state.check_state import CheckRecord
 from health.kinds.machines.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from detector.answers.storms import Storms
-from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
+from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.check_hold import HoldReport
 from health.check.check_snapshot import CheckSnapshot

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
+from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
 from health.model.moves import Phase, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.support.values import proving

@@ -8,7 +8,7 @@ from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from detector.own_polls import OwnPolls
+from detector.handover import OwnPolls
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from tests.support.cluster.temporal_servers import client_of

@@ -16,7 +16,7 @@ from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.admission_queue import TURN
 from detector.limits.remediation_limits import RemediationLimits
 from detector.limits.reservations import LIVES
-from detector.metrics.limit_metrics import LimitMetrics
+from detector.metrics.live_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, EndedAttempt, RemediationBackOff
 from health.model.admission import Intent

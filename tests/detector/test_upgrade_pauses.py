@@ -17,8 +17,7 @@ from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.pause_state import PauseState
-from detector.upgrade.upgrade_metrics import UpgradeMetrics
-from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
 from detector.upgrade.upgrade_workflow import UpgradeKey
 from health.check.pause import PAUSED
 from health.cluster.pause_progress import PauseProgress

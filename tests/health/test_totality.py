@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from detector.metrics.observed_phase import observed_hold, observed_phase
+from detector.metrics.live_metrics import observed_hold, observed_phase
 from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderRecord

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from detector.metrics.observed_phase import ObservedPhase
+from detector.metrics.live_metrics import ObservedPhase
 from health.check.ordered import Trigger
 from health.model.observation import HoldReason
 from tests.pages.metric_tables import NAME, PAGE, documented

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from detector.upgrade.check_changes import CheckChanges
+from detector.upgrade.pause_state import CheckChanges
 from health.upgrade.memory import CheckPauseState
 from tests.support.story.upgrading import Handle, Upgrading, upgrading_cluster
 from workflows.upgrade_contracts import MOST_IN_RESULT

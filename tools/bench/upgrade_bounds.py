@@ -14,8 +14,8 @@ from typing import TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
 from bench.figure import Figure, longest_stop
-from detector.upgrade.check_changes import CheckChanges
 from detector.upgrade.pausable_checks import KindOfPausableChecks, PausableRecord
+from detector.upgrade.pause_state import CheckChanges
 from health.cluster.upgrade import UpgradePhase
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference

@@ -12,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor
 
-from detector.upgrade.check_changes import CheckChanges
+from detector.upgrade.pause_state import CheckChanges
 from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
