@@ -10,25 +10,63 @@ from collections.abc import Mapping
 
 from temporalio import activity
 
+from activities.attempt import InputRefused
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
 from activities.kind_activities import ActionDependencies, StepAction
 from activities.known_requests import KnownRequests, LossEvents
-from activities.lease_guard import LeaseGuard
 from activities.live_requests import LiveRequests
 from activities.own_requests import OwnRequests
 from activities.registry import KIND_ACTIVITIES, STEP_GUARDS
 from activities.request_step import RequestStep
-from activities.revalidation import Revalidation, stale
-from activities.same_boot_evidence import SameBootEvidence
+from activities.revalidation import Revalidation, not_true, stale
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
-from activities.target_lease import TargetLeases
+from activities.target_lease import LeaseGuard, TargetLeases
+from health.check.same_boot import SAME_BOOT
 from health.model.observation import HoldReason, failed
-from health.model.references import Action
+from health.model.references import Action, RequestReference
+from health.model.remediation_request import BOOT_ID
 from kube.errors import KubernetesError
 from objects.durations import in_words
 from objects.group_kind import GroupKind
 from workflows.contracts import ACT, ActInput, ActResult
+
+
+class SameBootEvidence:
+    """Refuses a step against a healthy target unless the cluster shows its remediation.
+
+    If a check requires proof of recovery (ADR 38), an incident may act on a healthy target that has not
+    booted since the first step. Only the incident knows which step that was, and other clients may write its
+    input (rule 52). So the cluster must confirm it: by a request of the incident from this boot, or, after a
+    mark or the deletion of the requests, by a Lease of the target that the check holds.
+    """
+
+    def __init__(self, requests: OwnRequests, leases: TargetLeases) -> None:
+        self._requests = requests
+        self._leases = leases
+
+    async def confirm(self, act: ActInput) -> None:
+        """Return, unless the step acts only because the target did not boot.
+
+        Raises:
+            StepHeld: nothing shows that the target is being remediated.
+            KubernetesError: the API server could not be asked.
+
+        """
+        if act.fact.condition != SAME_BOOT or await self._leases.is_held(act.incident):
+            return
+        for request in act.requests:
+            if await self._boot_before(request, act) == act.fact.status:
+                return
+        raise not_true(f"nothing shows that {act.incident.target} was remediated in this boot")
+
+    async def _boot_before(self, request: RequestReference, act: ActInput) -> str | None:
+        try:
+            found = await self._requests.find(request, act.incident)
+        except InputRefused:
+            return None
+        annotations = found["metadata"].get("annotations") if found else None
+        return (annotations or {}).get(BOOT_ID)
 
 
 class Steps:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from activities.step_result import StepHeld
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_identity import KnownCluster, changed_hold
+from health.cluster.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, changed_hold, read_note
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -19,7 +19,7 @@ from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
-from kube.resource import KUBE_SYSTEM, NAMESPACES, NODES, Object
+from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.shared_reads import SharedReads
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind
@@ -144,3 +144,25 @@ class LiveObjects:
         kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig
         secret = None if kubeconfig is None else kubeconfig(target.node_cluster)
         return await self._clusters.of(target.node_cluster, secret)
+
+
+class KnownClustersOnLease:
+    """Reads the workload clusters known to the detector, in the annotation of the leader Lease (ADR 41)."""
+
+    def __init__(self, shared: SharedReads, namespace: str, lease: str) -> None:
+        self._shared = shared
+        self._namespace = namespace
+        self._lease = lease
+
+    async def __call__(self, cluster: str) -> KnownCluster:
+        """The record of `cluster`.
+
+        Raises:
+            KubernetesError: as the client does.
+
+        """
+        lease = await none_if_absent(self._shared.get(LEASES, self._lease, self._namespace))
+        if lease is None:
+            return NOT_KNOWN
+        noted = read_note(lease["metadata"].get("annotations") or {})
+        return UNREADABLE if noted is None else noted.get(cluster, NOT_KNOWN)

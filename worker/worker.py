@@ -20,18 +20,14 @@ from activities.act import Act, steps
 from activities.annotated_orders import AnswerOrder, GiveOrder, LiveAnnotations, ReadOrder
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.files import EvidenceDirectory
-from activities.evidence.filing import EvidenceFiles
 from activities.evidence.save import SaveEvidenceActivity
+from activities.evidence.stores import EvidenceConfigMaps, EvidenceDirectory, EvidenceFiles
 from activities.fact_age import Clock
-from activities.known_clusters import KnownClustersOnLease
-from activities.live_objects import LiveObjects
+from activities.live_objects import KnownClustersOnLease, LiveObjects
 from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, Renew
 from activities.notifications.notify import Notify
-from activities.notifications.receiver_files import ReceiverFiles
-from activities.notifications.webhook import WITHIN, WebhookSender
+from activities.notifications.webhook import WITHIN, ReceiverFiles, WebhookSender
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation

@@ -7,7 +7,8 @@ come from the policy as the API server has it now. The activity waits in place f
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
@@ -15,10 +16,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.notifications.delivery_failure import DeliveryFailure, DeliveryProblem
-from activities.notifications.receiver_files import ReceiverFiles
-from activities.notifications.receiver_lane import ReceiverLane
-from activities.notifications.webhook import Post, WebhookSender
+from activities.notifications.webhook import Post, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
+from health.notification.allowance import RequestAllowance
 from health.notification.document import document
 from health.notification.slack import slack
 from health.notification.summary import Summary
@@ -33,6 +33,110 @@ from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput
 
 _log = logging.getLogger(__name__)
 HEARTBEAT_EVERY = timedelta(seconds=5)
+
+
+Send = Callable[[Receiver, Notification | Summary], Awaitable[None]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    receiver: Receiver
+    notification: Notification
+    delivered: "asyncio.Future[Delivery]"
+
+
+class ReceiverLane:
+    """The notifications that wait for one receiver in this worker, and the one request to it at a time.
+
+    Each notification is a request of its own while the allowance lasts. The last request of an allowance
+    tells all that wait, as a summary. If a request fails, all that wait fail with it: Temporal brings each
+    back, with back-off, so a receiver that hangs costs one timeout and not one for each notification.
+    """
+
+    def __init__(self, send: Send, clock: Callable[[], float]) -> None:
+        """`clock` returns seconds and never goes back."""
+        self._send = send
+        self._clock = clock
+        self._waiting: list[_Waiting] = []
+        self._allowance: RequestAllowance | None = None
+        self._sender: asyncio.Task[None] | None = None
+
+    async def deliver(self, receiver: Receiver, notification: Notification) -> Delivery:
+        """Wait until a request has told it.
+
+        Raises:
+            DeliveryFailure: a request failed, with this notification or before it.
+
+        """
+        one = _Waiting(receiver, notification, asyncio.get_running_loop().create_future())
+        self._waiting.append(one)
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send_all())
+        try:
+            return await one.delivered
+        finally:
+            if one in self._waiting:  # the worker stops, or the time of the attempt is over
+                self._waiting.remove(one)
+
+    async def _send_all(self) -> None:
+        while self._waiting:
+            await self._until_allowed()
+            batch = self._next_batch()
+            if not batch:
+                continue
+            try:
+                await self._send_one(batch)
+            except DeliveryFailure as failure:
+                self._fail(batch, failure)
+            except Exception as error:  # noqa: BLE001  its text may quote the address
+                problem = f"unexpected {type(error).__name__}"
+                self._fail(batch, DeliveryFailure(DeliveryProblem.INTERNAL_ERROR, problem))
+
+    async def _until_allowed(self) -> None:
+        while self._waiting:
+            wait = self._refilled().wait(self._most)
+            if not wait:
+                return
+            await asyncio.sleep(wait.total_seconds())
+
+    @property
+    def _most(self) -> int:
+        """The limit of the policy as it was read last."""
+        return self._waiting[-1].receiver.max_per_minute
+
+    def _refilled(self) -> RequestAllowance:
+        now = timedelta(seconds=self._clock())
+        before = self._allowance or RequestAllowance.full(self._most, now)
+        self._allowance = before.refilled(self._most, now)
+        return self._allowance
+
+    def _next_batch(self) -> Sequence[_Waiting]:
+        if not self._waiting:
+            return ()
+        allowance = self._refilled()
+        number = allowance.in_next_request(len(self._waiting))
+        self._allowance = allowance.spent()
+        batch, self._waiting = self._waiting[:number], self._waiting[number:]
+        return batch
+
+    async def _send_one(self, batch: Sequence[_Waiting]) -> None:
+        """One request, for one notification or as a summary."""
+        receiver = batch[-1].receiver
+        if len(batch) == 1:
+            await self._send(receiver, batch[0].notification)
+        else:
+            await self._send(receiver, Summary([one.notification for one in batch]))
+        delivery = Delivery.SENT if len(batch) == 1 else Delivery.SUMMARIZED
+        for one in batch:
+            if not one.delivered.done():
+                one.delivered.set_result(delivery)
+
+    def _fail(self, batch: Sequence[_Waiting], failure: DeliveryFailure) -> None:
+        """Fail those of the request, and all that wait behind them."""
+        for one in (*batch, *self._waiting):
+            if not one.delivered.done():
+                one.delivered.set_exception(failure)
+        self._waiting.clear()
 
 
 class Notify:

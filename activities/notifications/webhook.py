@@ -4,6 +4,7 @@ No redirect is followed: a receiver could otherwise make us call any address tha
 not read beyond the status and Retry-After.
 """
 
+import asyncio
 import errno
 import json
 import ssl
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -22,6 +24,8 @@ from activities.notifications.delivery_failure import DeliveryFailure, DeliveryP
 WITHIN = timedelta(seconds=10)
 """For the whole request, from the resolution of its host to the status of the answer."""
 LONGEST_RETRY_AFTER = timedelta(minutes=15)
+MOST_CHARACTERS = 8192
+"""Of a file with an address or token."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _SUCCESS, _REDIRECT, _TOO_MANY, _SERVER_ERROR = 200, 300, 429, 500
 
@@ -45,6 +49,41 @@ class Post:
             IDEMPOTENCY_KEY: self.id,
         }
         return headers if self.token is None else {**headers, hdrs.AUTHORIZATION: f"Bearer {self.token}"}
+
+
+class ReceiverFiles:
+    """The files in one directory that is mounted from a Secret, each with one address or token.
+
+    A file is read for each request, so an edit of the Secret needs no restart.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def read(self, name: str) -> str:
+        """The single line in the file.
+
+        Raises:
+            DeliveryFailure: there is no such file, or it has not one line of printable ASCII.
+
+        """
+        try:
+            text = await asyncio.to_thread(self._text, name)
+        except (OSError, ValueError) as error:
+            reason = type(error).__name__ if isinstance(error, ValueError) else error.strerror
+            raise self._failure(name, f"cannot be read: {reason}") from None
+        if not text.isascii() or not text.isprintable() or not text or " " in text:
+            raise self._failure(name, "must have one line of ASCII without spaces")
+        if len(text) > MOST_CHARACTERS:
+            raise self._failure(name, f"has more than {MOST_CHARACTERS} characters")
+        return text
+
+    def _text(self, name: str) -> str:
+        with (self._directory / name).open(encoding="utf-8") as file:
+            return file.read(MOST_CHARACTERS + 2).strip()
+
+    def _failure(self, name: str, why: str) -> DeliveryFailure:
+        return DeliveryFailure(DeliveryProblem.FILE_UNREADABLE, f"the file {name} in {self._directory} {why}")
 
 
 class WebhookSender:

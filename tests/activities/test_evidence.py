@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from activities.evidence.files import EvidenceDirectory
-from activities.evidence.filing import EvidenceFiles, Filing, label
+from activities.evidence.stores import EvidenceDirectory, EvidenceFiles, Filing, label
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.evidence.document import EvidenceDocument

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from activities.evidence.files import THREADS, EvidenceDirectory
-from activities.evidence.filing import Filing, label
+from activities.evidence.stores import THREADS, EvidenceDirectory, Filing, label
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
 from health.model.evidence import PREFIX

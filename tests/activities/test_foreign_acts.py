@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from activities.evidence.files import EvidenceDirectory
-from activities.evidence.filing import EvidenceFiles, Filing
+from activities.evidence.stores import EvidenceDirectory, EvidenceFiles, Filing
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.check.same_boot import SAME_BOOT
 from health.evidence.document import EvidenceDocument

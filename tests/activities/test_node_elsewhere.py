@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from activities.known_clusters import KnownClustersOnLease
-from activities.live_objects import LiveObjects, Readers, TargetReader
+from activities.live_objects import KnownClustersOnLease, LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import StepHeld
 from devcluster.simulation.resources import MACHINES

@@ -15,8 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.notifications.notify import Notify
-from activities.notifications.receiver_files import ReceiverFiles
-from activities.notifications.webhook import LONGEST_RETRY_AFTER, WebhookSender
+from activities.notifications.webhook import LONGEST_RETRY_AFTER, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
 from health.notification.document import document
 from kube.client import Client

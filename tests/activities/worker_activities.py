@@ -10,9 +10,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.act import Act, steps
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.filing import EvidenceFiles
 from activities.evidence.save import SaveEvidenceActivity
+from activities.evidence.stores import EvidenceConfigMaps, EvidenceFiles
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
