@@ -21,7 +21,7 @@ from health.runbook.delays import RequestDelay
 from health.runbook.escalation import Plan
 from health.runbook.incident import due_after_loss
 from health.runbook.state import Memory
-from workflows import call_summaries
+from workflows import summaries
 from workflows.contracts import (
     ACT,
     SAVE_EVIDENCE,
@@ -167,7 +167,7 @@ def evidence_before(
 
 async def act(calls: FinishedCalls, request: ActInput) -> ActResult:
     """The result of an act; an act that broke off is a hold."""
-    summary = call_summaries.step(request.step, request.incident.target)
+    summary = summaries.step(request.step, request.incident.target)
     try:
         return await calls.call(ACT, request, ActResult, summary=summary)
     except ActivityError as error:
@@ -177,7 +177,7 @@ async def act(calls: FinishedCalls, request: ActInput) -> ActResult:
 async def save_evidence(calls: FinishedCalls, request: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
     """The result of saving evidence, or the hold of the step after it."""
     try:
-        summary = call_summaries.evidence(request)
+        summary = summaries.evidence(request)
         result = await calls.call(SAVE_EVIDENCE, request, EvidenceResult, summary=summary)
     except ActivityError as error:
         return _not_saved(request, now, in_words(error))

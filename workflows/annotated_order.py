@@ -55,8 +55,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from workflows.contracts import detector_queue
     from workflows.kit.calls import Contract, FinishedCalls, in_words
+    from workflows.kit.messages import Wakes
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
-    from workflows.kit.wakes import Wakes
 
 Result = TypeVar("Result")
 GIVEN_FOR = timedelta(minutes=10)

@@ -8,11 +8,14 @@ receiver has the message or the time is over.
 from datetime import timedelta
 from enum import StrEnum
 
-from temporalio.common import RetryPolicy
+from temporalio.common import RetryPolicy, SearchAttributePair, TypedSearchAttributes
 
 from health.model.notification import Notification
+from health.model.references import IncidentReference
+from health.runbook.notifying import Due
 from objects.frozen import Frozen, OpenEnum
-from workflows.kit.calls import Contract
+from workflows.kit.calls import Companion, Contract
+from workflows.messages import CLUSTER
 
 NOTIFICATION = "Notification"
 """The type of the workflow."""
@@ -67,3 +70,16 @@ def notification_queue(cluster: str) -> str:
 
 def notification_workflow_id(cluster: str, receiver: str, notification: Notification) -> str:
     return f"notification/{cluster}/{receiver}/{notification.id}"
+
+
+def delivery_of(due: Due, incident: IncidentReference) -> Companion:
+    """The workflow that delivers a notification of an incident that is due."""
+    cluster = incident.cluster
+    request = NotificationInput(cluster=cluster, receiver=due.receiver, notification=due.notification)
+    return Companion(
+        workflow=NOTIFICATION,
+        argument=request,
+        workflow_id=notification_workflow_id(cluster, due.receiver, due.notification),
+        summary=request.summary,
+        search_attributes=TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)]),
+    )

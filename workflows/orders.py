@@ -1,7 +1,7 @@
 """Handlers of the orders of people: an update and a signal for each row of the table; and the refusal of one.
 
 An update answers, and may refuse; a signal does neither. Both only record the order when it arrives
-(`workflows.kit.standing_orders`).
+(`workflows.kit.messages`).
 """
 
 from collections.abc import Callable

@@ -15,10 +15,10 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
     from objects.brief import Brief
-    from workflows import call_summaries
+    from workflows import summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
-    from workflows.kit.standing_orders import StandingOrders
-    from workflows.kit.summaries import in_summary
+    from workflows.kit.calls import in_summary
+    from workflows.kit.messages import StandingOrders
     from workflows.status import IncidentStatus
 
 SHORTEST_WAIT = timedelta(seconds=5)
@@ -39,7 +39,7 @@ async def answer(
     """
     workflow.set_current_details(f"{status}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
     question = _question(incident, memory)
-    summary = call_summaries.question(question, status.phase, status.why)
+    summary = summaries.question(question, status.phase, status.why)
     asking = _ask(question, until_renewal(memory), summary)
     try:
         await workflow.wait_condition(lambda: asking.done() or orders.has_new)

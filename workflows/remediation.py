@@ -47,9 +47,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
     from workflows.kit.calls import FinishedCalls
+    from workflows.kit.messages import StandingOrders, Wakes
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
-    from workflows.kit.standing_orders import StandingOrders
-    from workflows.kit.wakes import Wakes
     from workflows.messages import (
         ATTEMPT,
         ATTEMPT_ENDED,
@@ -60,7 +59,7 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
-    from workflows.notifying import delivery_of
+    from workflows.notification_contracts import delivery_of
     from workflows.orders import accept
     from workflows.question import (
         NOT_ASKED,
@@ -72,7 +71,7 @@ with workflow.unsafe.imports_passed_through():
         until_renewal,
     )
     from workflows.status import IncidentStatus, result_of
-    from workflows.wait_summary import WaitSummary
+    from workflows.summaries import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 TOO_LATE = "the answers of the detector came too late to act on"

@@ -30,7 +30,7 @@ from health.runbook.maintenance import (
 )
 from health.runbook.state import Memory
 from objects.brief import Brief
-from workflows import call_summaries
+from workflows import summaries
 from workflows.contracts import (
     ANNOTATE,
     CLEAN_UP,
@@ -87,7 +87,7 @@ def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
         contract=ANNOTATE,
         asked=request,
         tried=tried,
-        summary=call_summaries.annotation(patches),
+        summary=summaries.annotation(patches),
         unknown=AnnotateResult(),
         remember=remember,
     )
@@ -114,7 +114,7 @@ def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult
         contract=RENEW,
         asked=request,
         tried=tried,
-        summary=call_summaries.renewal(request),
+        summary=summaries.renewal(request),
         unknown=RenewResult(),
         remember=_renewed,
     )
@@ -184,7 +184,7 @@ def _cleaning(
         contract=CLEAN_UP,
         asked=request,
         tried=tried,
-        summary=call_summaries.clean_up(request),
+        summary=summaries.clean_up(request),
         unknown=CleanUpResult(has_lease=True),
         remember=remember,
     )

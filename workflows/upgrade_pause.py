@@ -25,11 +25,9 @@ with workflow.unsafe.imports_passed_through():
     from health.upgrade.packed_memory import UnreadableMemory, packed, unpacked
     from objects.brief import Brief
     from workflows.contracts import detector_queue
-    from workflows.kit.calls import FinishedCalls, in_words
+    from workflows.kit.calls import FinishedCalls, in_summary, in_words
+    from workflows.kit.messages import StandingOrders, Wakes
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
-    from workflows.kit.standing_orders import StandingOrders
-    from workflows.kit.summaries import in_summary
-    from workflows.kit.wakes import Wakes
     from workflows.upgrade_contracts import (
         MOST_IN_RESULT,
         OBSERVE_UPGRADE,

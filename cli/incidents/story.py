@@ -33,7 +33,7 @@ from objects.timestamps import stamp
 from runtime.payload_codec import UnreadablePayload
 from workflows.contracts import ACT, CLEAN_UP, OBSERVE, SAVE_EVIDENCE, ActInput, CleanUpInput, EvidenceInput
 from workflows.messages import RemediationInput
-from workflows.wait_summary import WaitSummary
+from workflows.summaries import WaitSummary
 
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 MOST_RUNS = 100

@@ -9,7 +9,7 @@ from health.model.moves import Phase, Until, Wait
 from health.runbook.decision import NextEvent
 from objects.brief import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
-from workflows.wait_summary import WaitSummary
+from workflows.summaries import WaitSummary
 
 
 def summary(phase: Phase, brief: Brief, *until: Until) -> str:

@@ -26,12 +26,10 @@ the workflow ends:
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
 
-- `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls` never cut a call short.
-- `companions`: workflows that go on when this one ends.
-- `standing_orders`: orders of people, as updates and as signals, for a time or without limit.
-- `wakes`: the signal of the detector.
+- `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls` never cut a call short. A
+  `Companion` is a workflow that goes on when this one ends.
+- `messages`: `StandingOrders` of people, as updates and as signals, and `Wakes`, the signal of the detector.
 - `runs`: continue-as-new.
-- `summaries`: texts in the Temporal UI.
 
 `tests/workflows/pool_pause.py` is a small workflow built only from these.
 """

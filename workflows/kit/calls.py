@@ -1,4 +1,4 @@
-"""Calls of activities by their contracts, which set timeouts and retries.
+"""Calls of activities by their contracts, which set timeouts and retries, and starts of other workflows.
 
 Only the question of an incident is called elsewhere: an order may cut it short, and its total time ends with
 the renewal of the target's Lease.
@@ -8,19 +8,20 @@ repeats it (ADR 15).
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.common import RetryPolicy, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from objects.brief import Brief
     from objects.frozen import Frozen
-    from workflows.kit.summaries import in_summary
+    from objects.short_text import cut_to_bytes
 
 Result = TypeVar("Result")
 
@@ -28,6 +29,8 @@ Result = TypeVar("Result")
 FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
 ONCE = RetryPolicy(maximum_attempts=1)
+SUMMARY_BYTES = 350
+"""The size of the JSON of a summary; the server allows 400 including its envelope."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,12 @@ class Contract:
     def attempt(self) -> timedelta:
         """The time of an attempt by its own clock; it ends before Temporal times it out."""
         return self.start_to_close * 0.9
+
+
+def in_summary(words: str | Brief) -> str:
+    """One line within the limits of the UI (`LONGEST_LINE` characters) and of the server."""
+    brief = words if isinstance(words, Brief) else Brief(words)
+    return cut_to_bytes(brief.within(), SUMMARY_BYTES)
 
 
 async def call(
@@ -78,6 +87,16 @@ async def call(
     return done
 
 
+async def _finished(call: Awaitable[Result], obey_cancel: Callable[[], None]) -> Result:
+    """Await the call to its end; a cancel meanwhile is obeyed, and does not cut the call short."""
+    calling = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(calling)
+    except asyncio.CancelledError:
+        obey_cancel()
+        return await calling
+
+
 class FinishedCalls:
     """Calls of one workflow that are awaited to their end even if the workflow is cancelled.
 
@@ -99,14 +118,8 @@ class FinishedCalls:
         task_queue: str | None = None,
     ) -> Result:
         """Like the function `call`, but awaited to its end."""
-        calling = asyncio.ensure_future(
-            call(contract, argument, result, summary=summary, task_queue=task_queue)
-        )
-        try:
-            return await asyncio.shield(calling)
-        except asyncio.CancelledError:
-            self._obey_cancel()
-            return await calling
+        calling = call(contract, argument, result, summary=summary, task_queue=task_queue)
+        return await _finished(calling, self._obey_cancel)
 
 
 def in_words(error: ActivityError) -> str:
@@ -115,3 +128,32 @@ def in_words(error: ActivityError) -> str:
     if isinstance(cause, ApplicationError) and cause.type is None and cause.cause:
         return str(cause.cause)  # an error of the SDK, which could not decode the arguments
     return str(cause or error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Companion:
+    """A workflow that this one starts and does not wait for, so nothing that it does delays this one."""
+
+    workflow: str
+    argument: Frozen
+    workflow_id: str
+    """Starts nothing if a workflow of this id exists, open or closed."""
+    summary: str | Brief
+    search_attributes: TypedSearchAttributes
+
+    async def start(self, obey_cancel: Callable[[], None]) -> None:
+        """Return when it has started, also after a cancel: Temporal would not start it after our end."""
+        await _finished(self._start(), obey_cancel)
+
+    async def _start(self) -> None:
+        with contextlib.suppress(WorkflowAlreadyStartedError):
+            await workflow.start_child_workflow(
+                self.workflow,
+                self.argument,
+                id=self.workflow_id,
+                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                search_attributes=self.search_attributes,
+                static_summary=in_summary(self.summary),
+            )

@@ -9,7 +9,7 @@ from health.model.references import Action, RequestReference, Step, TemplateRefe
 from objects.brief import LONGEST_LINE, Brief
 from tests.support.values.builders import INCIDENT, NOW
 from tests.support.values.memories import order
-from workflows import call_summaries
+from workflows import summaries
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput, RenewInput
 
 LONG = "n" * 253
@@ -25,7 +25,7 @@ def template(name: str) -> TemplateReference:
 
 
 def clean_up(*names: str) -> Brief:
-    return call_summaries.clean_up(CleanUpInput(incident=INCIDENT, requests=tuple(map(request, names))))
+    return summaries.clean_up(CleanUpInput(incident=INCIDENT, requests=tuple(map(request, names))))
 
 
 def annotation(*names: str) -> Brief:
@@ -33,11 +33,11 @@ def annotation(*names: str) -> Brief:
         AnnotationPatch(request=request(name), annotations={"remediation.medik8s.io/timed-out": "x"})
         for name in names
     )
-    return call_summaries.annotation(tuple(patches))
+    return summaries.annotation(tuple(patches))
 
 
 def renewal(*, is_of_control_plane: bool) -> Brief:
-    return call_summaries.renewal(
+    return summaries.renewal(
         RenewInput(incident=INCIDENT, duration_seconds=1, is_of_control_plane=is_of_control_plane)
     )
 
@@ -45,9 +45,9 @@ def renewal(*, is_of_control_plane: bool) -> Brief:
 @pytest.mark.parametrize(
     ("brief", "expected"),
     [
-        (call_summaries.step(Step(template=template("fast")), INCIDENT.target), "create Reboot from ns/fast"),
-        (call_summaries.step(Step(action=Action.DELETE), INCIDENT.target), "delete Node/node-1"),
-        (call_summaries.step(Step(action=Action.MARK), INCIDENT.target), "mark Node/node-1"),
+        (summaries.step(Step(template=template("fast")), INCIDENT.target), "create Reboot from ns/fast"),
+        (summaries.step(Step(action=Action.DELETE), INCIDENT.target), "delete Node/node-1"),
+        (summaries.step(Step(action=Action.MARK), INCIDENT.target), "mark Node/node-1"),
         (clean_up(), "release the Lease"),
         (clean_up("a"), "delete Reboot/ns/a"),
         (clean_up("a", "b", "c"), "delete Reboot/ns/a and 2 more"),
@@ -71,12 +71,12 @@ def test_evidence_names_the_step_that_follows() -> None:
         fact={"condition": "Ready", "status": "False", "since": NOW},
         generation=1,
     )
-    assert call_summaries.evidence(asked).within() == "before: create Reboot from ns/fast"
+    assert summaries.evidence(asked).within() == "before: create Reboot from ns/fast"
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_every_phase_has_its_question_and_the_hold_follows(phase: Phase) -> None:
-    asked = call_summaries.question(ObserveInput(incident=INCIDENT), phase, HELD).within()
+    asked = summaries.question(ObserveInput(incident=INCIDENT), phase, HELD).within()
     question, _, hold = asked.partition("? ")
     assert question
     assert "Threshold: 3 of 6 are unhealthy".startswith(hold.removesuffix("…"))
@@ -85,7 +85,7 @@ def test_every_phase_has_its_question_and_the_hold_follows(phase: Phase) -> None
 
 def test_question_that_reports_an_order_names_it() -> None:
     asked = ObserveInput(incident=INCIDENT, orders=(order("hold", "disk swap"), order("skip", "")))
-    assert call_summaries.question(asked, Phase.REMEDIATING, HELD).within() == (
+    assert summaries.question(asked, Phase.REMEDIATING, HELD).within() == (
         "is it healthy now? reports hold, skip"
     )
 
@@ -94,7 +94,7 @@ def test_question_that_reports_an_order_names_it() -> None:
     ("brief", "begin", "end"),
     [
         (
-            call_summaries.step(Step(template=template(LONG)), INCIDENT.target),
+            summaries.step(Step(template=template(LONG)), INCIDENT.target),
             "create Reboot from ns/n",
             "n…",
         ),

@@ -1,6 +1,6 @@
-"""StandingOrders: orders of people to a workflow, as updates and as signals.
+"""The messages to a workflow: orders of people, as updates and as signals, and wakes of the detector.
 
-A handler only records an order when it arrives; the main loop obeys it at its next step.
+A handler only records a message when it arrives; the main loop obeys or answers it at its next step.
 """
 
 from collections.abc import Callable
@@ -35,3 +35,26 @@ class StandingOrders(Generic[Order]):
     def obey(self) -> None:
         """Begin a step of the main loop with the orders recorded so far."""
         self._obeyed = self._given
+
+
+class Wakes:
+    """The signals without facts to one run, which make the workflow observe again.
+
+    Wakes that arrive while the main loop is busy are answered by one observation.
+    """
+
+    def __init__(self) -> None:
+        self._received = self._answered = 0
+
+    def receive(self) -> None:
+        """Record a wake; the signal handler does nothing else."""
+        self._received += 1
+
+    @property
+    def has_new(self) -> bool:
+        """True if a wake arrived since the last answer; the main loop must not rest then."""
+        return self._received > self._answered
+
+    def answer(self) -> None:
+        """Start an observation; a wake that arrives from now on requires another one."""
+        self._answered = self._received
