@@ -16,11 +16,11 @@ from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
 from kube.absence import none_if_absent
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.shared_reads import SharedReads
+from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind
 

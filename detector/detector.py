@@ -24,7 +24,7 @@ from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
-from runtime.status_loop import look_forever
+from runtime.status_writer import look_forever
 from workflows.contracts import detector_queue
 
 REPORT_EVERY_SECONDS = 1.0

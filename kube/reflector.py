@@ -47,8 +47,7 @@ from kube.freshness import Freshness
 from kube.listing import ObjectList, list_all, selectors
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
-from kube.reflector_backoff import ReflectorBackoff
-from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
+from kube.reflector_settings import CurrentSettings, ReflectorBackoff, ReflectorSettings, patient
 from kube.reflector_status import ReflectorState, ReflectorStatus
 from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock

@@ -1,4 +1,4 @@
-"""The timing of a reflector."""
+"""The timing of a reflector: its settings, and the waits after failures."""
 
 import random
 from collections.abc import Callable
@@ -6,15 +6,73 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Self
 
+from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_after
 from kube.listing import Paging
-from kube.reflector_backoff import Waits
 from kube.watching import Watching
+from objects.backoff import FULL_JITTER, Backoff
 
 TO_PROVE = timedelta(seconds=12)
 """How long before the limit a proof is requested: the watch ends four seconds later, a second watch for a
 missing proof lasts as long, and the rest is for a list."""
 SHORTEST_LIMIT = timedelta(seconds=10)
 """With a lower limit bookmarks are too rare: a kind without changes would be stale again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """The limits of the waits of a reflector."""
+
+    first: timedelta = timedelta(seconds=2)
+    """The limit of the first wait; it doubles with each further failure."""
+    longest: timedelta = timedelta(seconds=30)
+    """The largest limit of a wait."""
+    forbidden: timedelta = timedelta(seconds=30)
+    """The wait after repeated 403s: an administrator has to grant a role first."""
+    starting: int = 3
+    """The number of 403s in a row that may come from a starting server."""
+    absent: timedelta = timedelta(seconds=15)
+    """The longest wait between two checks whether a kind is served."""
+
+
+class ReflectorBackoff:
+    """Counts failures in a row, and returns the wait after each, which is never shorter than Retry-After.
+
+    Waits are random between zero and a growing limit ("full jitter"), so that many clients that lost their
+    watches at once do not return at once. A first limit of 2 s keeps the mean at one request a second while
+    every request fails.
+
+    A 410 after an outage means that the server is back: its clients have returned spread over the limit that
+    the outage led to, and a second long wait would only leave them without data. The same holds for 403: a
+    server that has just started knows no roles for a moment. So the first 410 or 403 begins the waits anew,
+    and no later one does until a watch lasted: a server that alternates its errors is asked less and less
+    often, too.
+    """
+
+    def __init__(self, waits: Callable[[], Waits]) -> None:
+        self._waits = waits
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the failures, after a while without any."""
+        self._failures = 0
+        self._forbidden = 0
+        """The number of 403s in a row."""
+        self._is_back = False
+        """True after a 410 or 403."""
+
+    def after(self, error: KubernetesError) -> timedelta:
+        """The wait after this failure, with the server's Retry-After."""
+        if isinstance(error, Expired | Forbidden) and not self._is_back:
+            self._failures, self._is_back = 0, True
+        self._forbidden = self._forbidden + 1 if isinstance(error, Forbidden) else 0
+        waits = self._waits()
+        longest = waits.absent if isinstance(error, NotFound) else waits.longest
+        self._failures += 1
+        backoff = Backoff(waits.first, longest, jitter=FULL_JITTER)
+        drawn = backoff.wait(self._failures, random.random())  # noqa: S311  no secret
+        if self._forbidden > waits.starting:
+            return waits.forbidden
+        return retry_after(error) + drawn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ import tempfile
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +31,7 @@ from kube.resource import SECRETS
 from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig, unusable
-from objects.clusters import SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 
 _NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
 
@@ -261,3 +262,24 @@ def _decoded(value: object, secret: SecretField) -> bytes:
     except ValueError:
         why = "it is no base64"
     raise unusable(str(secret), why)
+
+
+@dataclass(frozen=True)
+class ClusterConnections:
+    """The connections of one process to the cluster of the checks, and to those of the targets' Nodes."""
+
+    management: ClusterConnection
+    workload_clusters: WorkloadConnections
+
+    async def of(self, cluster: str, kubeconfig: SecretField | None) -> ClusterConnection:
+        """The connection to this cluster, by the present content of its Secret.
+
+        Raises:
+            KubernetesError: as `WorkloadConnections.connect`; NotConfigured also if no Secret is known.
+
+        """
+        if cluster == MANAGEMENT_CLUSTER:
+            return self.management
+        if kubeconfig is None:
+            raise NotConfigured(f"no Secret with a kubeconfig of the cluster {cluster} is known")
+        return await self.workload_clusters.connect(cluster, kubeconfig)

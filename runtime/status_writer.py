@@ -3,14 +3,16 @@
 Only the names of emitted Events are remembered: each write is decided by the stored object.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from kube.client import Client
-from kube.errors import AlreadyExists, KindUnknown, NotFound
+from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound, retry_after
 from kube.events import Events, event_name
 from kube.resource import Object
 from objects.event import InvolvedObject
+from runtime.guard import Guard
 from runtime.paramedic_status import (
     NAME,
     PARAMEDIC_STATUSES,
@@ -20,6 +22,13 @@ from runtime.paramedic_status import (
     amended,
     events,
 )
+from runtime.problems import Problems
+from runtime.retrying import one_sentence
+
+LOOK_EVERY_SECONDS = 10.0
+LOOK_WITHIN_SECONDS = 25.0
+"""Longer than a call to Temporal, which may take 10 s."""
+NAMED = "ParamedicStatus"
 
 
 class StatusWriter:
@@ -97,3 +106,30 @@ class StatusWriter:
                 await self._events.write(event, about, now)
                 self._emitted |= {name}
         self._emitted &= due.keys()
+
+
+async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
+    """Call `look` until cancelled, with a pause after each call; an error is logged once, and retried."""
+    problems, guard = Problems("not said in Kubernetes whether we can work"), Guard()
+    while True:
+        wait = LOOK_EVERY_SECONDS
+        with guard.item("status", NAMED):
+            wait += await _looked(look, problems)
+        await asyncio.sleep(wait)
+
+
+async def _looked(look: Callable[[], Awaitable[None]], problems: Problems) -> float:
+    """Look once. Returns the Retry-After of the API server, in seconds."""
+    try:
+        async with asyncio.timeout(LOOK_WITHIN_SECONDS):
+            await look()
+    except Conflict:
+        return 0.0  # another process wrote it; the next look reads that
+    except TimeoutError:
+        problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
+        return 0.0
+    except KubernetesError as error:
+        problems.report(NAMED, one_sentence(error))
+        return retry_after(error).total_seconds()
+    problems.report(NAMED, "")
+    return 0.0

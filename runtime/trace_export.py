@@ -1,31 +1,46 @@
 """Sends spans to an OpenTelemetry collector, from a thread of its own and in batches.
 
 At most 2,048 spans wait (`OTEL_BSP_MAX_QUEUE_SIZE`); the oldest are dropped while the collector is away. Only
-this module and `runtime.trace_interceptor` import OpenTelemetry, and `runtime.tracing` imports them only if
-traces are asked for.
+this module imports OpenTelemetry, and `runtime.tracing` imports it only if traces are asked for.
 """
 
 import asyncio
 import importlib.metadata
+import json
 import logging
 import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
+from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Tracer, get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from temporalio.api.common.v1 import Payload
+from temporalio.client import OutboundInterceptor, SignalWorkflowInput
+from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
+from temporalio.converter import PayloadConverter
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+)
 
+from health.model.observation import Hold
 from runtime.log_lines import incident_keys
 from runtime.settings import Settings, SettingsError
-from runtime.trace_interceptor import TraceInterceptor
 
 LONGEST_VALUE = 1000
 """In characters, unless OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise: errors quote objects of others."""
+LONGEST_HEADER = 1024
+"""In bytes. The one of a trace has 80, and up to 512 of its vendor."""
 LAST_BATCH_SECONDS = 2.0
 """The longest time that a process waits at its end for the last spans."""
 _WORKFLOW_ID = "temporalWorkflowID"
@@ -52,7 +67,7 @@ _log = logging.getLogger(__name__)
 @asynccontextmanager
 async def exported_traces(
     settings: Settings, service: str, collector: str
-) -> AsyncIterator[TraceInterceptor]:
+) -> AsyncIterator["TraceInterceptor"]:
     """An interceptor whose spans are sent for the time of the block; OpenTelemetry's variables say where.
 
     Raises:
@@ -177,3 +192,99 @@ def _problems() -> Iterator[_FirstProblem]:
     finally:
         logger.propagate = True
         logger.removeHandler(problems)
+
+
+class TraceInterceptor(TracingInterceptor):
+    """Makes the spans of client, workflows and activities of one process, so that each incident is one trace.
+
+    The trace begins with the start of the workflow. A header passes it on to activities and to later runs. A
+    workflow that was started without traces has none, because each of its activities would be a trace of its
+    own.
+
+    Headers come from Temporal, where others can write, and an exception would stop the workflow. So a header
+    that is not one of a trace is ignored.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__(tracer)
+        self.text_map_propagator = TraceContextTextMapPropagator()
+        self.payload_converter = HeaderConverter()
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002  the SDK names it
+        return _Client(super().intercept_client(next), untraced=next)
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  as above
+        traced = super().intercept_activity(_HoldOfSpan(next))
+        return _Activity(traced, self.header_key, untraced=next)
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002  as above
+    ) -> type[TracingWorkflowInboundInterceptor]:
+        super().workflow_interceptor_class(input)  # registers what the class calls outside of the sandbox
+        return _Workflow
+
+
+class HeaderConverter(PayloadConverter):
+    """Converts the header of a trace, and any other header to an empty one."""
+
+    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
+        return PayloadConverter.default.to_payloads(values)
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        del type_hints  # the SDK gives none
+        return [_fields(payload) for payload in payloads]
+
+
+def _fields(header: Payload) -> dict[str, str]:
+    if len(header.data) > LONGEST_HEADER:
+        return {}
+    try:
+        fields = json.loads(header.data)
+    except (ValueError, RecursionError):
+        return {}
+    is_usable = isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values())
+    return fields if is_usable else {}
+
+
+class _Client(OutboundInterceptor):
+    def __init__(self, traced: OutboundInterceptor, *, untraced: OutboundInterceptor) -> None:
+        super().__init__(traced)
+        self._untraced = untraced
+
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002  as above
+        """Send it without a header outside of a trace: the incident has a span of its own for each wake."""
+        is_in_a_trace = get_current_span().get_span_context().is_valid
+        await (self.next if is_in_a_trace else self._untraced).signal_workflow(input)
+
+
+class _Activity(ActivityInboundInterceptor):
+    def __init__(
+        self, traced: ActivityInboundInterceptor, header_key: str, *, untraced: ActivityInboundInterceptor
+    ) -> None:
+        super().__init__(traced)
+        self._header_key = header_key
+        self._untraced = untraced
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
+        is_in_a_trace = self._header_key in input.headers
+        return await (self.next if is_in_a_trace else self._untraced).execute_activity(input)
+
+
+class _HoldOfSpan(ActivityInboundInterceptor):
+    """Says in the span of a question or an act why nothing is done."""
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
+        result = await super().execute_activity(input)
+        hold = getattr(result, "hold", None)
+        if isinstance(hold, Hold):
+            reason = {"paramedic.hold": hold.reason, "paramedic.hold_message": hold.message}
+            get_current_span().set_attributes(reason)
+        return result
+
+
+class _Workflow(TracingWorkflowInboundInterceptor):
+    def __init__(self, next: WorkflowInboundInterceptor) -> None:  # noqa: A002  as above
+        super().__init__(next)
+        self.text_map_propagator = TraceContextTextMapPropagator()
+        self.payload_converter = HeaderConverter()

@@ -3,12 +3,14 @@
 import asyncio
 import importlib.metadata
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import (
     PollerBehaviorSimpleMaximum,
     UnsandboxedWorkflowRunner,
@@ -37,21 +39,19 @@ from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from health.model.evidence import EvidenceStore
 from kube.client import Client
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
 from kube.shared_reads import SharedReads
+from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
 from runtime.leader_watch import LeaderWatch
 from runtime.process_names import LEADER_LEASE, WORKER
 from runtime.retrying import retry_forever
-from runtime.settings import Settings
-from runtime.status_loop import look_forever
-from runtime.status_writer import StatusWriter
-from runtime.worker_version import worker_version
+from runtime.settings import Settings, SettingsError
+from runtime.status_writer import StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.annotated_order import AnnotatedOrder
@@ -76,6 +76,13 @@ MOST_NOTIFICATIONS = 1000
 """Each waits for its turn in a few kilobytes; those beyond wait in Temporal, and are in a later summary."""
 NOTIFICATION_POLLERS = 2
 LOOK_AT_KUBERNETES_SECONDS = 10.0
+DEPLOYMENT_VARIABLE = "TEMPORAL_DEPLOYMENT_NAME"
+BUILD_VARIABLE = "TEMPORAL_WORKER_BUILD_ID"
+UNVERSIONED = "paramedic"
+"""The deployment name that Temporal requires with a build that is only reported."""
+LONGEST_NAME = 200
+_NAME = re.compile(rf"(?!__)[^\s.:]{{1,{LONGEST_NAME}}}")
+_BUILD = re.compile(rf"[^\s:]{{1,{LONGEST_NAME}}}")
 
 
 async def run(settings: Settings) -> None:
@@ -88,6 +95,40 @@ async def run(settings: Settings) -> None:
         notifying = partial(_notification_worker, settings, connections, counting)
         tasks.create_task(connections.temporal.work(notifying, "worker of notifications"))
         await connections.temporal.work(partial(_worker, settings, connections, version, counting))
+
+
+def worker_version(environment: Mapping[str, str]) -> WorkerDeploymentConfig:
+    """The Worker Versioning of a worker, by two variables of its environment.
+
+    The names are those that the Temporal Worker Controller sets. Without a deployment name the worker is
+    unversioned, but still reports its build, so that `paramedic doctor` sees two builds on one queue.
+
+    Workflows are pinned: an incident ends on the build that began it, so neither a roll-out nor a roll-back
+    gives a history to code that did not write it (ADR 46). The behaviour is the worker's default and not that
+    of the workflow's definition: a definition with one makes each task of an unversioned worker time out.
+
+    Raises:
+        SettingsError: a name is invalid, or a deployment has no build id.
+
+    """
+    deployment, build = environment.get(DEPLOYMENT_VARIABLE, ""), environment.get(BUILD_VARIABLE, "")
+    if deployment and not build:
+        raise SettingsError(f"{BUILD_VARIABLE}: must be set beside {DEPLOYMENT_VARIABLE}")
+    if deployment and not _NAME.fullmatch(deployment):
+        raise _refused(DEPLOYMENT_VARIABLE, deployment, "must not begin with __, nor contain . : or blanks")
+    if build and not _BUILD.fullmatch(build):
+        raise _refused(BUILD_VARIABLE, build, "must not contain : or blanks")
+    if not deployment:
+        reported = WorkerDeploymentVersion(UNVERSIONED, build or importlib.metadata.version("paramedic"))
+        return WorkerDeploymentConfig(reported, use_worker_versioning=False)
+    version = WorkerDeploymentVersion(deployment, build)
+    return WorkerDeploymentConfig(
+        version, use_worker_versioning=True, default_versioning_behavior=VersioningBehavior.PINNED
+    )
+
+
+def _refused(variable: str, value: str, why: str) -> SettingsError:
+    return SettingsError(f"{variable}: {why}, and have at most {LONGEST_NAME} characters (found {value!r})")
 
 
 def _notification_worker(

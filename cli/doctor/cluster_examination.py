@@ -51,7 +51,6 @@ from health.policy.policy_document import POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT
 from health.policy.shadow import is_in_shadow
 from kube.absence import none_if_absent
-from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.listing import Paging, list_all
@@ -64,6 +63,7 @@ from kube.resource import (
     SERVICE_ACCOUNTS,
     Object,
 )
+from kube.workload_connections import ClusterConnections
 from objects.timestamps import stamp
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER

@@ -12,12 +12,11 @@ from cli.doctor.of_own_status import installation_findings
 from cli.doctor.temporal_examination import temporal_findings
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument

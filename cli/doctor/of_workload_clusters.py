@@ -16,10 +16,10 @@ from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Right, RightsGroup
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
 from kube.resource import NODES
+from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.rights import (
     needs_for_evidence_in_workload_clusters,

@@ -10,11 +10,10 @@ from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.registry import readers
 from activities.revalidation import Confirmed
 from health.model.references import Step
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.metadata import OwnerReference
 from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.support.values.builders import EMPTY_CONTEXT, INCIDENT, check, fact, node, template

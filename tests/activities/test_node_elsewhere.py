@@ -20,7 +20,6 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
 from health.policy.policy_document import POLICY
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
 from kube.resource import (
@@ -35,7 +34,7 @@ from kube.resource import (
 )
 from kube.shared_reads import SharedReads
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import SecretField
 from objects.timestamps import stamp
 from tests.support.api.api_server import ApiServer, refused, said

@@ -19,11 +19,10 @@ from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.runbook.maintenance import TaskFailure
 from kube.client import Client
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from tests.support.api.api_server import Answer, ApiServer, refused
 from tests.support.values.builders import incident_reference
 from workflows.contracts import AnnotateInput, CleanUpInput, RenewInput

@@ -23,11 +23,10 @@ from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from health.model.evidence import EvidenceStore
 from kube.client import Client
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
     ActInput,

@@ -33,8 +33,7 @@ from health.policy.outage_guard import OutageGuard
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
-from kube.reflector_backoff import Waits
-from kube.reflector_settings import ReflectorSettings
+from kube.reflector_settings import ReflectorSettings, Waits
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching

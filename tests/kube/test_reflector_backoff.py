@@ -4,7 +4,7 @@ from statistics import mean
 import pytest
 
 from kube.errors import Expired, Forbidden, KubernetesError, NotFound, TooManyRequests, Unreachable
-from kube.reflector_backoff import ReflectorBackoff, Waits
+from kube.reflector_settings import ReflectorBackoff, Waits
 
 FAULT = Unreachable("no")
 

@@ -9,7 +9,7 @@ import pytest
 from kube.discovery import KindName
 from kube.record import Key
 from kube.reflector import ReflectorState
-from kube.reflector_backoff import Waits
+from kube.reflector_settings import Waits
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.kube.objects import PATH, event, failed, listed, widget

@@ -13,12 +13,11 @@ import pytest
 from aiohttp import web
 
 from kube.client import Client
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, ServerFault, Unauthorized, Unreachable
 from kube.resource import NODES
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
 from tests.support.api.api_server import ApiServer, hanging, lines, refused, said
 from tests.support.api.eventually import eventually

@@ -11,8 +11,7 @@ from kube.discovery import KindName
 from kube.listing import Paging
 from kube.record import Change, Key
 from kube.reflector import Reflector, ReflectorSettings
-from kube.reflector_backoff import Waits
-from kube.reflector_settings import CurrentSettings
+from kube.reflector_settings import CurrentSettings, Waits
 from kube.resource import Resource
 from kube.transport import Transport
 from kube.watching import Watching

@@ -14,7 +14,7 @@ from temporalio.converter import PayloadConverter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from runtime.settings import Settings, SettingsError
-from runtime.trace_interceptor import LONGEST_HEADER, HeaderConverter, TraceInterceptor
+from runtime.trace_export import LONGEST_HEADER, HeaderConverter, TraceInterceptor
 from runtime.tracing import collector, endpoint_variable, traced
 from tests.support.api.eventually import eventually
 from tests.support.api.otlp_receiver import OtlpReceiver, otlp_receiver

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from tests.structure.test_construction import PACKAGES, ROOT
 
-TRACES = {"runtime/trace_export.py", "runtime/trace_interceptor.py"}
+TRACES = {"runtime/trace_export.py"}
 OPTIONAL = (
     "opentelemetry",
     "temporalio.contrib.opentelemetry",
     "runtime.trace_export",
-    "runtime.trace_interceptor",
 )
 
 

@@ -11,7 +11,7 @@ from health.model.references import CheckReference
 from health.model.request_record import RequestRecord
 from tests.support.values.metric_samples import Series, named, scrape, series
 from tests.support.values.remediation_orders import ORDER
-from worker.incident_times import MOST_NAMES, IncidentTimes
+from worker.worker_metrics import MOST_NAMES, IncidentTimes
 
 FAILED = datetime(2026, 1, 1, tzinfo=UTC)
 WHOLE, OF_STEP = "paramedic_failure_to_recovery_seconds", "paramedic_step_to_recovery_seconds"

@@ -17,11 +17,11 @@ from cli.doctor.temporal_examination import temporal_findings
 from devcluster import programs
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from runtime.worker_version import BUILD_VARIABLE, DEPLOYMENT_VARIABLE, worker_version
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.page_commands import page_commands
 from tests.support.story.fleet import Fleet, fleet_of
 from tests.support.values.observations import expired, healthy, held
+from worker.worker import BUILD_VARIABLE, DEPLOYMENT_VARIABLE, worker_version
 
 pytestmark = pytest.mark.timeout(120)
 

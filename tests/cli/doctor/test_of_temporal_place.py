@@ -13,11 +13,10 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.kinds.openshift.machine import MACHINES as MACHINE
 from kube.client import Client
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, NODES, Object, Resource, resource_of
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import about, findings, listed
 from tests.cli.doctor.status_writes import MACHINE_CHECKS

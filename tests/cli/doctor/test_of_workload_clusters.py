@@ -14,11 +14,10 @@ from cli.doctor.finding import Finding
 from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.right import Process, RightsGroup
-from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
+from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import SecretField
 from tests.support.api.api_server import Answer, ApiServer, hanging, refused, said
 from tests.support.api.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of

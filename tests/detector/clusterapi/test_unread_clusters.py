@@ -23,8 +23,7 @@ from health.model.observation import TargetState
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
-from kube.reflector_backoff import Waits
-from kube.reflector_settings import ReflectorSettings
+from kube.reflector_settings import ReflectorSettings, Waits
 from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems

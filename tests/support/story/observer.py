@@ -11,8 +11,7 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
-from kube.reflector_backoff import Waits
-from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
+from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings, Waits
 from kube.transport import Transport
 from runtime.problems import Problems
 from runtime.settings import Settings

@@ -12,8 +12,7 @@ from devcluster.control_plane import ControlPlane
 from health.model.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.reflector import Reflector
-from kube.reflector_backoff import Waits
-from kube.reflector_settings import ReflectorSettings
+from kube.reflector_settings import ReflectorSettings, Waits
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from tests.support.cluster.processes import OurProcess

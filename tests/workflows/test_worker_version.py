@@ -6,7 +6,7 @@ import pytest
 from temporalio.common import VersioningBehavior
 
 from runtime.settings import SettingsError
-from runtime.worker_version import LONGEST, worker_version
+from worker.worker import LONGEST_NAME, worker_version
 
 NAME, BUILD = "TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID"
 
@@ -40,7 +40,7 @@ def test_deployment_and_build_pin_workflows(name: str) -> None:
         ({NAME: "a:b", BUILD: "1"}, "(found 'a:b')"),
         ({NAME: "__a", BUILD: "1"}, NAME),
         ({NAME: "a b", BUILD: "1"}, NAME),
-        ({NAME: "a" * (LONGEST + 1), BUILD: "1"}, f"at most {LONGEST} characters"),
+        ({NAME: "a" * (LONGEST_NAME + 1), BUILD: "1"}, f"at most {LONGEST_NAME} characters"),
         ({BUILD: "a:b"}, f"{BUILD}: must not contain : or blanks"),
         ({NAME: "a", BUILD: " "}, BUILD),
     ],
