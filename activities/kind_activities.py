@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from activities.live_objects import ContextReader, LiveObjects, TargetReader, no_context
+from activities.own_requests import OwnRequests
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import StepResult
 from activities.target_lease import LeaseGuard
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt
+from health.model.target import Target
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import Object
@@ -68,3 +70,20 @@ class KindActivities:
     remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
     """Removes a person's confirmation that the target is healthy; None: its targets have none."""
     deletions: DeletionCounter | None = None
+
+
+class StepGuard(Protocol):
+    """One rule, asked after the revalidation and before the Lease is acquired; it changes nothing."""
+
+    async def refuse(self, act: ActInput, target: Target) -> None:
+        """Return if the request may be made.
+
+        Raises:
+            StepHeld: it must not be made now.
+            KubernetesError: the API server could not be asked.
+
+        """
+
+
+NewStepGuard = Callable[[ClusterConnection, OwnRequests], StepGuard]
+"""Makes the guard of the management cluster."""

@@ -5,11 +5,10 @@ A new kind is a folder of its own and a name here. A new guard is a file of its 
 
 from activities.clusterapi.kind import CLUSTER_API_ACTIVITIES
 from activities.etcd import Etcd
-from activities.kind_activities import KindActivities
+from activities.kind_activities import KindActivities, NewStepGuard
 from activities.live_objects import Readers
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.openshift.kind import MACHINE_ACTIVITIES
-from activities.step_guard import NewStepGuard
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK

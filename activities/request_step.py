@@ -8,11 +8,10 @@ request that the incident deletes within seconds.
 import asyncio
 from collections.abc import Sequence
 
-from activities.kind_activities import ActionDependencies, TemplateUse
+from activities.kind_activities import ActionDependencies, StepGuard, TemplateUse
 from activities.known_requests import is_own
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed, refuse_unapproved
-from activities.step_guard import StepGuard
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
 from health.kinds.request_kinds import why_no_request
 from health.model.invalid_check import InvalidCheckError

@@ -13,9 +13,8 @@ from temporalio.worker import Worker
 
 from detector.handover import Handover, HandoverTimes, OwnPolls
 from detector.registry import WATCHED_KINDS
-from detector.wiring.answer_layer import AnswerLayer, answer_layer
+from detector.wiring.answer_layer import AnswerLayer, add_answer_handlers, answer_layer
 from detector.wiring.dispatch_layer import DispatchLayer, dispatch_layer
-from detector.wiring.handlers import add_handlers
 from detector.wiring.report_layer import ReportLayer, report_layer
 from detector.wiring.state_layer import StateLayer, state_layer
 from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
@@ -59,10 +58,31 @@ def build(settings: Settings, connections: Connections, defaults: CurrentPolicy)
     answers = answer_layer(state, watched.context)
     dispatching = dispatch_layer(state, watched, answers)
     reporting = report_layer(state, watched, answers, dispatching)
-    add_handlers(state, watched, answers, dispatching, reporting)
+    layers = Layers(
+        state=state, watched=watched, answers=answers, dispatching=dispatching, reporting=reporting
+    )
+    _add_handlers(layers)
     for collector in reporting.collectors:
         connections.metrics.register(collector)
-    return Layers(state=state, watched=watched, answers=answers, dispatching=dispatching, reporting=reporting)
+    return layers
+
+
+def _add_handlers(layers: Layers) -> None:
+    """Add the handlers of changes in order: those of answers first, as all others depend on them."""
+    state, watched, dispatching = layers.state, layers.watched, layers.dispatching
+    reporters = layers.reporting.reporters
+    add_answer_handlers(state, watched, layers.answers)
+    handlers = state.cluster_state.event_handlers
+    handlers.add_change_handler(dispatching.dispatch.changed)
+    handlers.add_change_handler(reporters.of_checks.changed)
+    handlers.add_change_handler(reporters.of_targets.changed)
+    handlers.add_request_handler(reporters.of_checks.request_changed)
+    handlers.add_request_handler(layers.reporting.ledger.request_changed)
+    handlers.add_order_handler(reporters.of_checks.ordered)
+    handlers.add_annotation_handler(dispatching.annotated_orders.changed)
+    handlers.add_context_handler(dispatching.annotated_orders.context_changed)
+    handlers.add_context_handler(watched.pause_state.changed.set)
+    handlers.add_context_handler(reporters.of_policy.changed)
 
 
 class Detector:

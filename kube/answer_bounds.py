@@ -9,6 +9,12 @@ MOST_VALUES bounds.
 `python -m bench bounds` measures the worst answers within these bounds.
 """
 
+from pydantic_core import to_json
+
+from kube.errors import Malformed
+from kube.record import Key, Record, key_of
+from kube.resource import Object
+
 KIB, MIB = 1024, 1024 * 1024
 
 MOST_OF_AN_OBJECT = 1536 * KIB + 64 * KIB
@@ -25,10 +31,10 @@ MOST_DECODED_VALUES = 200_000
 MOST_OF_A_LIST = 512 * MIB
 """In bytes as received, page after page: 10,000 of the largest Nodes. Only the records of a page are kept."""
 MOST_KEPT = 128 * MIB
-"""In bytes of memory, as kube/memory_bound.py estimates it, for the records of one list or store: a Node
+"""In bytes of memory, as `memory_of` estimates it, for the records of one list or store: a Node
 counts 2 to 6 KB, whatever its size in the answer, so 20,000 Nodes fit. The Deployment allows 512 Mi."""
 MOST_LISTED = 256 * MIB
-"""In bytes of memory, as kube/memory_bound.py estimates it, for the whole objects of one `Client.list`: a
+"""In bytes of memory, as `memory_of` estimates it, for the whole objects of one `Client.list`: a
 Machine counts 15 KB."""
 MOST_OF_SOME = 32 * MIB
 """The same, where a part of the list is enough (`Client.list_some`): several activities read at a time."""
@@ -42,6 +48,10 @@ LONGEST_NAME = 253
 LONGEST_NAMESPACE = 63
 LONGEST_VERSION = 128
 """In characters: an API server allows no longer names, and a resourceVersion is a number of 64 bits."""
+_OF_A_TEXT = 32
+"""Bytes that Python needs beside the letters of a text, measured with labels and owners."""
+_OF_A_VALUE = 100
+"""Bytes that Python needs for a value in lists and mappings, beside its letters."""
 
 
 def values_in(answer: bytes) -> int:
@@ -53,3 +63,52 @@ def values_in(answer: bytes) -> int:
 def has_more_values(answer: bytes, most: int) -> bool:
     """True if `answer` has more JSON values than `most`."""
     return len(answer) > most and values_in(answer) > most
+
+
+def memory_of(record: Record) -> int:
+    """The memory of `record` in bytes, about: its JSON, and a part for each text and field in it."""
+    encoded = to_json(record, serialize_unknown=True)
+    return len(encoded) + _OF_A_TEXT * (encoded.count(b'"') // 2)
+
+
+def memory_of_object(item: Object) -> int:
+    """The memory of a whole object in bytes, about."""
+    encoded = to_json(item)
+    return len(encoded) + _OF_A_VALUE * values_in(encoded)
+
+
+def check_bound(what: str, number: int, most: int, things: str) -> None:
+    """Raise Malformed if `what` ("The list of /api/v1/nodes") has more than `most` of `things`."""
+    if number > most:
+        raise Malformed(f"{what} has over {most} {things}.")
+
+
+class StoreMemory:
+    """The memory of each record of one store; `source` names the store in errors.
+
+    The other end chooses names, labels and the number of objects, so a count of objects bounds no memory.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._what = f"The cache of {source}"
+        self._of: dict[Key, int] = {}
+        self._sum = 0
+
+    def put(self, record: Record) -> None:
+        """Count a record in place of the one of its name.
+
+        Raises Malformed: the store would be too large; the record is not counted.
+        """
+        key, memory = key_of(record), memory_of(record)
+        before = self._of.get(key)
+        number, total = len(self._of) + (before is None), self._sum - (before or 0) + memory
+        check_bound(self._what, number, MOST_OBJECTS, "objects")
+        check_bound(self._what, total, MOST_KEPT, "bytes of records")
+        self._of[key], self._sum = memory, total
+
+    def remove(self, key: Key) -> None:
+        self._sum -= self._of.pop(key, 0)
+
+    def replace(self, memory: dict[Key, int]) -> None:
+        """Make these the only records; `list_all` has checked the bounds."""
+        self._of, self._sum = memory, sum(memory.values())

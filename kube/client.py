@@ -12,10 +12,10 @@ from typing import Any
 from pydantic_core import from_json
 
 from kube import answer_bounds
+from kube.answer_bounds import check_bound, memory_of_object
 from kube.decoding_thread import decoded
 from kube.errors import Expired, Malformed
 from kube.listing import FROM_CACHE, PageReader, Paging, selectors
-from kube.memory_bound import check_bound, memory_of_object
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Generic
 
 from kube import answer_bounds
+from kube.answer_bounds import check_bound, memory_of
 from kube.decoding import Decoder, Undecodable
 from kube.decoding_thread import decoded
 from kube.errors import TooLarge
-from kube.memory_bound import check_bound, memory_of
 from kube.record import Key, RecordT, key_of
 from kube.transport import Query, Transport
 

@@ -18,9 +18,9 @@ from typing import Generic
 from pydantic import BaseModel
 
 from kube import answer_bounds
+from kube.answer_bounds import StoreMemory, check_bound
 from kube.decoding import Seen, Undecodable
 from kube.listing import ObjectList
-from kube.memory_bound import StoreMemory, check_bound
 from kube.rate_limiter import RateLimiter
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 from kube.server_clock import monotonic_clock

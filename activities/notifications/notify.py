@@ -15,8 +15,13 @@ from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.notifications.delivery_failure import DeliveryFailure, DeliveryProblem
-from activities.notifications.webhook import Post, ReceiverFiles, WebhookSender
+from activities.notifications.webhook import (
+    DeliveryFailure,
+    DeliveryProblem,
+    Post,
+    ReceiverFiles,
+    WebhookSender,
+)
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
 from health.notification.document import document

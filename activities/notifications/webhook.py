@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,6 @@ from urllib.parse import SplitResult, urlsplit
 import aiohttp
 from aiohttp import hdrs
 
-from activities.notifications.delivery_failure import DeliveryFailure, DeliveryProblem
-
 WITHIN = timedelta(seconds=10)
 """For the whole request, from the resolution of its host to the status of the answer."""
 LONGEST_RETRY_AFTER = timedelta(minutes=15)
@@ -28,6 +27,36 @@ MOST_CHARACTERS = 8192
 """Of a file with an address or token."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _SUCCESS, _REDIRECT, _TOO_MANY, _SERVER_ERROR = 200, 300, 429, 500
+
+
+class DeliveryProblem(StrEnum):
+    """The kinds of failures, as the metric names them."""
+
+    POLICY_UNREAD = "PolicyUnread"
+    FILE_UNREADABLE = "FileUnreadable"
+    ADDRESS_REFUSED = "AddressRefused"
+    NO_CONNECTION = "NoConnection"
+    NO_ANSWER = "NoAnswer"
+    REJECTED = "Rejected"
+    """An answer from 300 to 499; redirects are not followed."""
+    RATE_LIMITED = "RateLimited"
+    SERVER_ERROR = "ServerError"
+    INTERNAL_ERROR = "InternalError"
+    """An error of ours."""
+
+
+class DeliveryFailure(Exception):
+    """Why a notification was not delivered; a later attempt may succeed.
+
+    Errors of libraries quote URLs, and URLs are secrets. So no such error is chained, and none of its text is
+    kept: Temporal stores the failure of an activity with its causes.
+    """
+
+    def __init__(self, problem: DeliveryProblem, sentence: str, retry_after: timedelta | None = None) -> None:
+        """`retry_after`: how long the receiver wants no request; None: it does not say."""
+        super().__init__(sentence)
+        self.problem = problem
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, kw_only=True)

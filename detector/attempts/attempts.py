@@ -6,22 +6,31 @@ Otherwise two targets that fail in turn would end each other's back-off.
 
 A remediation ends when the last request of its check for the target is gone. The watch shows that a moment
 before the incident that deleted it ends, also to a standby. Earlier ends are read from the incidents
-(`attempt_reading`), which note the same number and, within a second, the same time, so an end may be noted
+(`AttemptReading`), which note the same number and, within a second, the same time, so an end may be noted
 twice. An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails
 within the limit, and is then held for another reason for as long, starts at the first attempt again.
 """
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from temporalio.service import RPCError
+
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from health.gate.back_off import EndedAttempt, RemediationBackOff
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
+from runtime.payload_codec import UnreadablePayload
+from runtime.problems import Problems
+from runtime.retrying import retry_forever
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND
@@ -29,6 +38,11 @@ LATE = 2 * SECOND
 CLOCK_SKEW = timedelta(minutes=1)
 """How far the clock of another process may be ahead of ours."""
 NOT_READ = "earlier remediations were not read yet"
+LONGEST_WAIT = timedelta(seconds=1)
+"""Starts and answers wait no longer; without the reading, everything that back-off could hold is held."""
+_NOT_READ = (RPCError, UnreadablePayload)
+LOOK_AGAIN_SECONDS = 1.0
+"""How often to look for a limit that grew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,3 +162,55 @@ def _end(attempt: EndedAttempt) -> datetime:
 
 def _number(attempt: EndedAttempt) -> int:
     return attempt.number
+
+
+class AttemptReading:
+    """Reads from Temporal the remediations that ended before this detector became the leader.
+
+    It reads them once, and once more when visibility, which is eventually consistent, must list all of them.
+    Later ends are seen in the watch. Nothing new is admitted before the first answer. Without a limit nothing
+    is read; when the limit grows, everything is read again, as older ends matter too. An incident that is
+    encrypted with a missing key is waited for like an unreachable Temporal, until it ended too long ago to
+    matter.
+    """
+
+    def __init__(
+        self, calls: IncidentCalls, attempts: Attempts, cluster_state: ClusterState, problems: Problems
+    ) -> None:
+        self._calls = calls
+        self._attempts = attempts
+        self._cluster_state = cluster_state
+        self._problems = problems
+        self._tried = asyncio.Event()
+
+    async def lead(self) -> None:
+        """Read when the limit grows, until cancelled."""
+        known = timedelta()
+        while True:
+            if (limit := self._attempts.limit) > known:
+                await self._read_all()
+                known = limit
+            self._tried.set()
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _read_all(self) -> None:
+        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+        await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+
+    async def wait_tried(self) -> None:
+        """Return after the first answer or error of Temporal, or after `LONGEST_WAIT`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT.total_seconds()):
+                await self._tried.wait()
+
+    async def _read(self) -> None:
+        try:
+            found = await self._calls.ended_attempts(self._attempts.horizon)
+        finally:
+            self._tried.set()
+        for target, attempt in sorted(found, key=lambda one: one[1].ended):
+            self._attempts.note(target, attempt)
+        if self._attempts.unread:
+            self._attempts.complete()
+            self._cluster_state.notify_all()

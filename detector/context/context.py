@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from detector.context.clock_watch import ClockWatch
-from detector.context.cluster_identities import ClusterIdentities, Confirmations
-from detector.context.cluster_notes import ClusterNotes, EarlierNotes
+from detector.context.cluster_notes import ClusterIdentities, ClusterNotes, Confirmations, EarlierNotes
 from detector.context.lost_nodes_watch import LostNodesWatch
 from detector.context.outage_watch import OutageWatch
 from detector.context.sources_of_checks import SourcesOfChecks

@@ -12,15 +12,14 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from detector.attempts.attempt_reading import AttemptReading
+from detector.attempts.attempts import AttemptReading
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.feeds.policy_feed import PolicyFeed
 from detector.limits.ended_remediations import EndedRemediations
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
-from detector.wiring.answer_layer import AnswerLayer, answer_layer
-from detector.wiring.handlers import add_answer_handlers
+from detector.wiring.answer_layer import AnswerLayer, add_answer_handlers, answer_layer
 from detector.wiring.state_layer import StateLayer, state_layer
 from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
 from health.kinds.check_kind import CheckKind

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from detector.state.annotated_objects import AnnotatedObjects
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers, ResyncQueue
-from detector.state.linked_nodes import LinkedNodes
 from detector.state.request_index import SeenRequest, adopted, seen
 from detector.state.state_view import StateView
-from detector.state.target_store import concerned, place_of
+from detector.state.target_store import LinkedNodes, concerned, place_of
 from health.check.template_validity import TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow

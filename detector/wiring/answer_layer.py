@@ -11,6 +11,7 @@ from detector.context.context import Context
 from detector.dispatching.incident_workflows import Observe
 from detector.limits.remediation_limits import RemediationLimits
 from detector.wiring.state_layer import StateLayer
+from detector.wiring.watch_layer import WatchLayer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +52,15 @@ def answer_layer(state: StateLayer, context: Context) -> AnswerLayer:
         observer=observer,
         observe=never_failing(observer.observe, cluster_state),
     )
+
+
+def add_answer_handlers(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> None:
+    """Add the handlers that keep answers right: storms first, as the others depend on them."""
+    watched.context.add_handlers(state.cluster_state, watched.feeds)
+    handlers = state.cluster_state.event_handlers
+    handlers.add_change_handler(answers.storms.changed)
+    handlers.add_change_handler(answers.deletions.changed)
+    handlers.add_change_handler(answers.marked_targets.changed)
+    handlers.add_change_handler(answers.limits.changed)
+    handlers.add_request_handler(answers.attempts.request_changed)
+    handlers.add_request_handler(answers.limits.request_changed)

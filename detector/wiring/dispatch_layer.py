@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from detector.answers.answering import Answering
-from detector.attempts.attempt_reading import AttemptReading
+from detector.attempts.attempts import AttemptReading
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies

@@ -3,8 +3,8 @@
 import pytest
 
 from activities import act
+from activities.kind_activities import NewStepGuard
 from activities.own_requests import OwnRequests
-from activities.step_guard import NewStepGuard
 from activities.step_result import StepHeld
 from health.model.observation import HoldReason
 from health.model.target import Target

@@ -13,8 +13,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from detector.attempts.attempt_reading import AttemptReading
-from detector.attempts.attempts import NOT_READ, Attempts
+from detector.attempts.attempts import NOT_READ, AttemptReading, Attempts
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until

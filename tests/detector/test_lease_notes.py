@@ -8,8 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from detector.context.cluster_identities import ClusterIdentities, Confirmations
-from detector.context.cluster_notes import KNOWN_CLUSTERS
+from detector.context.cluster_notes import KNOWN_CLUSTERS, ClusterIdentities, Confirmations
 from detector.feeds import lease_notes
 from detector.feeds.lease_notes import LeaseNotes, NoteLease
 from devcluster.control_plane import ControlPlane

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.metrics.live_metrics import LiveMetrics
-from detector.nodehealthcheck.node_series import OngoingRemediations
+from detector.nodehealthcheck.kind import OngoingRemediations
 from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.policy.policy import Policy

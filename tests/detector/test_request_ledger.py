@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
-from detector.nodehealthcheck.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
+from detector.nodehealthcheck.kind import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import NOW

@@ -3,9 +3,9 @@
 import pytest
 
 from kube import answer_bounds
+from kube.answer_bounds import memory_of
 from kube.decoding import Seen, Undecodable
 from kube.errors import Malformed
-from kube.memory_bound import memory_of
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
 from kube.transport import Transport
