@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from devcluster.manifests import ROOT
 from release.attestation import Signer
 from release.errors import ReleaseError
 from release.release import write
@@ -58,6 +60,44 @@ def test_openssl_verifies_the_checksums_of_a_signed_release(signed: Path) -> Non
     signature = (signed / "SHA256SUMS.sig").read_text()
     assert verifies(signed.parent, checksums, signature)
     assert not verifies(signed.parent, checksums + b" ", signature)
+
+
+def page_command(beginning: str) -> str:
+    """The command of the page about releases that begins so; it is in a code block or in a sentence."""
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    (found,) = set(re.findall(rf"(?:^|`)({re.escape(beginning)}[^`\n]*)", page, re.MULTILINE))
+    return str(found)
+
+
+def run_in(folder: Path, command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603, S607  of our page
+
+
+@pytest.fixture
+def published(signed: Path, tmp_path: Path) -> Path:
+    """The files of the signed release beside the public key, as a user has them."""
+    shutil.copytree(signed, tmp_path / "dist")
+    shutil.copy(signed.parent / "public.pem", tmp_path / "dist")
+    return tmp_path / "dist"
+
+
+@pytest.mark.parametrize("beginning", ["base64 --decode SHA256SUMS.sig", "sha256sum --check"])
+def test_command_of_the_page_verifies_a_release_and_notices_a_changed_checksum(
+    published: Path, beginning: str
+) -> None:
+    command, checksums = page_command(beginning), published / "SHA256SUMS"
+    assert run_in(published, command).returncode == 0
+    first, rest = checksums.read_text().split(maxsplit=1)
+    checksums.write_text(f"{first[::-1]}  {rest}")
+    assert run_in(published, command).returncode != 0
+
+
+def test_key_of_the_command_of_the_page_signs_a_release(tmp_path: Path) -> None:
+    made = run_in(tmp_path, page_command("openssl ecparam"))
+    (tmp_path / "key.pem").write_text(made.stdout)
+    signature = Signer(tmp_path / "key.pem").signature(b"checksums")
+    assert run_in(tmp_path, "openssl ec -in key.pem -pubout -out public.pem").returncode == 0
+    assert verifies(tmp_path, b"checksums", signature)
 
 
 def test_provenance_has_the_digest_of_every_other_file_and_the_commit(signed: Path) -> None:
