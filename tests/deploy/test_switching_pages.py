@@ -5,6 +5,8 @@ The API server and Temporal are real and of this file alone. No kubelet runs, so
 
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,16 @@ import yaml
 from cli.retire.cluster import CUSTOM_RESOURCES, DEPLOYMENTS
 from devcluster import programs
 from devcluster.control_plane import ControlPlane
+from devcluster.demo.upgrade_fixtures import cluster_version, definition
 from devcluster.go_programs import HELM
 from devcluster.manifests import ROOT
+from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from kube.client import Client
-from kube.errors import NotFound
+from kube.errors import KubernetesError, NotFound
 from kube.resource import CONFIG_MAPS, Object, Resource
 from kube.transport import Transport
-from tests.deploy.applying import CONFIGURATIONS, api_server
+from tests.deploy.applying import CONFIGURATIONS, ApiServer, api_server
 from tests.deploy.page_commands import blocks_of, reasons, run, tried
 from tests.support.cluster.own_servers import own_servers
 
@@ -28,7 +32,10 @@ pytestmark = pytest.mark.cluster
 
 OPERATOR = "openshift-workload-availability"
 MANAGER = "node-healthcheck-controller-manager"
+MACHINE_API, CONTROLLERS = "openshift-machine-api", "machine-api-controllers"
+CHECK_CONTROLLER = "machine-healthcheck-controller"
 OURS = "paramedic-system"
+PATIENCE = timedelta(seconds=60)
 PAGES = ("switching.md", "machinehealthcheck-openshift.md", "cluster-api-switch.md")
 
 
@@ -76,6 +83,10 @@ class Cluster:
     async def replicas(self, namespace: str, name: str) -> int:
         return int((await self.client.get(DEPLOYMENTS, name, namespace))["spec"]["replicas"])
 
+    async def containers(self, namespace: str, name: str) -> list[str]:
+        spec = (await self.client.get(DEPLOYMENTS, name, namespace))["spec"]["template"]["spec"]
+        return [container["name"] for container in spec["containers"]]
+
     async def is_in_shadow(self) -> bool:
         stored = await self.client.get(CONFIG_MAPS, "paramedic-policy", OURS)
         return bool(yaml.safe_load(stored["data"]["policy.yaml"])["shadow"])
@@ -95,32 +106,52 @@ async def cluster(servers: tuple[ControlPlane, TemporalServer], tmp_path: Path) 
     commands.mkdir()
     for program in (programs.kubectl(), HELM.binary(), Path(sys.executable).with_name("paramedic")):
         (commands / Path(program).name).symlink_to(program)
+    (commands / "oc").symlink_to(programs.kubectl())  # `oc scale` and `oc patch` are those of kubectl
     kubeconfig = servers[0].kubeconfig
     async with api_server(kubeconfig) as asked:
         for reference in references():
             assert await asked.apply(reference) == ""
+        await until(
+            partial(_takes, asked, cluster_version()), within=PATIENCE, otherwise="no ClusterVersions"
+        )
     async with await Transport.connect(str(kubeconfig)) as transport:
         yield Cluster(servers, Client(transport), tmp_path)
 
 
+async def _takes(asked: ApiServer, reference: Object) -> bool:
+    """Apply an object; returns False while the API server does not serve its kind."""
+    try:
+        return await asked.apply(reference) == ""
+    except KubernetesError:
+        return False
+
+
+def deployment(namespace: str, name: str, *containers: str) -> Object:
+    labels = {"app": name}
+    pod = {"containers": [{"name": container, "image": "example.com/manager"} for container in containers]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
 def references() -> list[Object]:
-    """The objects that the pages presuppose: the NodeHealthCheck operator, and the CRDs of both APIs."""
+    """The objects that the pages presuppose: the reference controllers, and the CRDs of the APIs."""
     crd = yaml.safe_load(
         (ROOT / "deploy" / "base" / "crds" / "remediation.medik8s.io_nodehealthchecks.yaml").read_text()
     )
     crd["spec"]["versions"][0]["additionalPrinterColumns"] = []
-    labels = {"app": MANAGER}
-    container = {"name": "manager", "image": "example.com/manager"}
-    deployment: Object = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": MANAGER, "namespace": OPERATOR},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
+    deployments = [
+        deployment(OPERATOR, MANAGER, "manager"),
+        deployment(MACHINE_API, "machine-api-operator", "machine-api-operator"),
+        deployment(MACHINE_API, CONTROLLERS, "machine-controller", CHECK_CONTROLLER),
+    ]
     webhook: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -128,13 +159,13 @@ def references() -> list[Object]:
     }
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        for name in (OPERATOR, "openshift-etcd", "openshift-machine-api")
+        for name in (OPERATOR, "openshift-etcd", MACHINE_API)
     ]
     machines = [
         yaml.safe_load(file.read_text())
         for file in (ROOT / "tools" / "devcluster" / "crds").rglob("*machinehealthchecks*.yaml")
     ]
-    return [*namespaces, crd, deployment, webhook, *machines]
+    return [*namespaces, crd, *deployments, webhook, *machines, definition()]
 
 
 async def test_way_from_the_operator_and_back_does_what_its_page_says(cluster: Cluster) -> None:
@@ -165,6 +196,9 @@ async def test_way_from_a_machine_health_check_controller_and_back_does_what_its
     assert await cluster.is_in_shadow()
     await cluster.run(shadow.splitlines()[0] + "\n", *switch)
     assert not await cluster.is_in_shadow()
+    if name.endswith("openshift.md"):
+        assert await cluster.containers(MACHINE_API, CONTROLLERS) == ["machine-controller"]
+        assert await cluster.replicas(MACHINE_API, "machine-api-operator") == 0
     await cluster.run(shadow.splitlines()[0] + "\n", back)
     if await cluster.exists(DEPLOYMENTS, "paramedic-worker", OURS):
         assert await cluster.replicas(OURS, "paramedic-worker") == 0
