@@ -24,8 +24,7 @@ from activities.notifications.webhook import (
 )
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
-from health.notification.document import document
-from health.notification.slack import slack
+from health.notification.messages import document, slack
 from health.notification.summary import Summary
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy

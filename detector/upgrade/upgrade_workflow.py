@@ -11,8 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from health.upgrade.observation import UpgradeObservation
-from health.upgrade.wake_up import has_appeared, is_wanted, needs_wake_up
+from health.upgrade.observation import UpgradeObservation, has_appeared, is_wanted, needs_wake_up
 from runtime import search_attributes
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import UPGRADE_PAUSE, WAKE_UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id

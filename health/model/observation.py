@@ -2,8 +2,13 @@
 
 These values travel through Temporal, so they are flat: no unions, seconds as numbers, and a default for each
 field that is added later.
+
+A detector of another version may answer with a target state or a step action that this version does not
+know, and it may mean anything. The target then counts as unknown, or the incident is held: existing requests
+stay, and nothing new is done. An unknown hold reason needs no rule: it holds.
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -14,17 +19,18 @@ from health.model.admission import Admission
 from health.model.approval import RequiredApproval
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
-from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.notification import WantedEvents
 from health.model.references import Action, Step
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.model.wake_rule import WakeRule
-from objects.frozen import Frozen, OpenEnum
+from objects.frozen import Frozen, OpenEnum, is_known
 from objects.short_text import ShortText
 
 FAILED_ASK_AGAIN_SECONDS = 5.0
+OTHER_VERSION_ASK_AGAIN_SECONDS = 60.0
+"""During a rolling update another worker may take the next answer and understand it."""
 
 
 class TargetState(StrEnum):
@@ -110,7 +116,7 @@ class HoldReason(StrEnum):
     """A person, or the default of the check, rejected the next step."""
     NO_ADMISSION = "NoAdmission"
     """No other hold applies, but the question did not ask to act, or its admission was used."""
-    OTHER_VERSION = OTHER_VERSION
+    OTHER_VERSION = "OtherVersion"
     """The answer contains a value that this version does not know."""
 
 
@@ -227,8 +233,8 @@ class Observation(Frozen):
     def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
         if not isinstance(answer, dict):
             return answer
-        known = understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
-        return {**known, "admission": None} if known.get("hold") else known
+        understood = _understood(answer)
+        return {**understood, "admission": None} if understood.get("hold") else understood
 
     @property
     def named_reason(self) -> str:
@@ -280,3 +286,30 @@ class Observation(Frozen):
             return False
         is_timed = self.may_be_admitted or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh
+
+
+def _understood(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer as this version can use it: a value that it does not know holds."""
+    state = answer.get("state")
+    is_foreign = isinstance(state, str) and not is_known(state, TargetState)
+    foreign = [f"the state {state} of the target"] if is_foreign else [*_foreign_actions(answer)]
+    if not foreign:
+        return answer
+    hold = {
+        "reason": HoldReason.OTHER_VERSION,
+        "message": f"the detector is of another version: {', '.join(foreign)} is not known here",
+        "ask_again_seconds": OTHER_VERSION_ASK_AGAIN_SECONDS,
+    }
+    return {
+        **answer,
+        "state": TargetState.UNKNOWN if is_foreign else state,
+        "hold": answer.get("hold") or hold,
+    }
+
+
+def _foreign_actions(answer: Mapping[str, Any]) -> Iterator[str]:
+    steps = answer.get("steps")
+    for step in steps if isinstance(steps, list) else ():
+        action = step.get("action", "") if isinstance(step, Mapping) else ""
+        if isinstance(action, str) and action and not is_known(action, Action):
+            yield f"the action {action} of a step"

@@ -1,4 +1,4 @@
-"""MemoryParts: what an incident remembers of its Lease, its disruption of the target, and its recovery. Pure.
+"""MemoryParts: what an incident remembers of its Lease, disruption, recovery and notifications. Pure.
 
 The Lease: the running step sets its duration, and it is renewed at half of that time. A remediation is
 overdue (NHC 2.5, rule 13) after three times that duration plus the timeouts of the earlier steps, counted
@@ -18,12 +18,15 @@ incident first saw it so, with the same boot ID and the same time of the latest 
 condition. A change of either is a gap, whether or not the incident saw the unhealthy state. The kubelet's
 timestamps only reveal gaps and measure no time, because the clock of a machine that has just booted may be
 off.
+
+The notifications: empty while the policy has no receivers.
 """
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.notification import NotificationEvent
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
@@ -233,3 +236,38 @@ class RecoveryMemory(Frozen):
 
     def _with(self, **changes: object) -> Self:
         return self.model_copy(update=changes)
+
+
+class SentNotification(Frozen):
+    """The latest notification of one event to one receiver."""
+
+    receiver: str
+    event: OpenEnum[NotificationEvent]
+    occasion: str
+    """Tells it from other notifications of the same event."""
+
+
+class NotificationMemory(Frozen):
+    """The part of an incident's memory about its notifications."""
+
+    held_since: datetime | None = None
+    """Since when something other than a person has held it; None: nothing does."""
+    sent: tuple[SentNotification, ...] = ()
+
+    def has_sent(self, receiver: str, event: NotificationEvent, occasion: str) -> bool:
+        return SentNotification(receiver=receiver, event=event, occasion=occasion) in self.sent
+
+    def has_asked(self, receiver: str) -> bool:
+        """True if that receiver was notified that a person has to decide."""
+        asked = (one.event for one in self.sent if one.receiver == receiver)
+        return any(isinstance(event, NotificationEvent) and event.asks_a_person for event in asked)
+
+    def having_sent(self, receiver: str, event: NotificationEvent, occasion: str) -> Self:
+        """The same after a notification; it replaces the previous one of that event."""
+        sent = SentNotification(receiver=receiver, event=event, occasion=occasion)
+        others = (one for one in self.sent if (one.receiver, one.event) != (receiver, event))
+        return self.model_copy(update={"sent": (*others, sent)})
+
+    def held(self, *, is_held: bool, now: datetime) -> Self:
+        """The same once it is held, or is not held, at `now`."""
+        return self.model_copy(update={"held_since": (self.held_since or now) if is_held else None})

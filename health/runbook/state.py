@@ -12,7 +12,6 @@ from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
-from health.model.notification_memory import NotificationMemory
 from health.model.observation import Hold, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import RequestReference, Step, TemplateReference
@@ -34,7 +33,7 @@ from health.runbook.maintenance import (
     patched,
     still_ahead,
 )
-from health.runbook.memory_parts import Disruption, LeaseMemory, RecoveryMemory
+from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
 from objects.frozen import Frozen
 from objects.short_text import ShortText
 

@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.notifications.notify import Notify
 from activities.notifications.webhook import LONGEST_RETRY_AFTER, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
-from health.notification.document import document
+from health.notification.messages import document
 from kube.client import Client
 from kube.shared_reads import SharedReads
 from tests.support.api.api_server import Answer, ApiServer, Asked, hanging, refused, reset, said, text

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from health.check.check_snapshot import TargetSnapshot
-from health.kinds.clusterapi.conditions import PAUSED
 from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.clusterapi.status import PAUSED
 from health.kinds.machines.events import RESTRICTED, MachineEvents, MachineNote, of_act, restricted
 from health.kinds.machines.threshold import held_message
 from health.model.references import CheckReference

@@ -9,14 +9,13 @@ from health.cluster.upgrade import UpgradeSignal
 from health.kinds.check_kind import CheckKind, OperatorPolicies
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
-from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import EVENTS
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES, mark_on
+from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
-from health.kinds.clusterapi.status import status_patch
-from health.kinds.clusterapi.target_reports import TARGET_REPORTS
+from health.kinds.clusterapi.status import FAILING, status_patch
 
 ROLLING_OUT = tuple(
     UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")

@@ -1,35 +1,65 @@
-"""The status of a MachineHealthCheck (CAPI B.1), in the version of the check. Pure.
+"""The status of a MachineHealthCheck (CAPI B.1, rules 31 and 45), in the version of the check. Pure.
 
 While the check is paused only the condition Paused is written. A check that cannot be read loses its old
 numbers. While its Machines cannot be read, or it has no Cluster, the numbers stay. observedGeneration
-follows the spec only while it can be read.
+follows the spec only while it can be read. Its conditions:
+
+- Those that both Machine APIs have. RemediationAllowed says here too that a check has no Cluster, or that
+  its Machines are unknown; the other two then stay as they are.
+- `Paused`: whether it is paused, in the words of Cluster API's controller; while it is, nothing else is
+  changed.
+
+Cluster API's controller writes the conditions of templates and requests only in the deprecated form. We write
+them in both, because a schema may drop one of the lists.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
+from health.check.pause import PAUSED as PAUSE_ANNOTATION
 from health.check.pause import is_paused
-from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import blocking_reason, changes
+from health.kinds.check_kind import FailingCondition
+from health.kinds.clusterapi.check import KIND, MachineHealthCheck
+from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.status_conditions import conditions_patch
+from health.kinds.machines import conditions as machines
+from health.kinds.machines.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, not_allowed
+from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.machines.threshold import remediations_allowed
 from health.model.invalid_check import InvalidCheckError
+from health.model.observation import HoldReason
 
 Status = Mapping[str, Any]
 
 MOST_TARGETS = 10_000
 """The number of names that the schema allows; of more the first ones are listed."""
 _NUMBERS = ("expectedMachines", "currentHealthy", "remediationsAllowed")
+PAUSED = "Paused"
+
+FAILING = (
+    FailingCondition(
+        type=REMEDIATION_ALLOWED,
+        status="False",
+        finding="ClusterMissing",
+        words="has no Cluster",
+        only_for=CLUSTER_NOT_FOUND,
+    ),
+    *machines.FAILING,
+)
+_NOT_PAUSED = StatusCondition(
+    type=PAUSED, status="False", reason="NotPaused", severity="Info", has_deprecated_twin=False
+)
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that corrects `stored`; empty if it is correct."""
     of_conditions = conditions_patch(
         stored,
-        lambda listed: changes(snapshot, listed),
+        lambda listed: _changes(snapshot, listed),
         api_version=_api_version(snapshot),
         generation=snapshot.generation,
         now=now,
@@ -48,7 +78,7 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     if isinstance(snapshot.check, InvalidCheckError):
         return dict.fromkeys((*_NUMBERS, "targets"))
     decided = snapshot.allowance
-    if decided is None or blocking_reason(snapshot) is not None:
+    if decided is None or _blocking_reason(snapshot) is not None:
         return {}
     numbers = (decided.total, decided.healthy, remediations_allowed(decided))
     names = sorted(snapshot.selected)[:MOST_TARGETS]
@@ -57,3 +87,43 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
         "observedGeneration": snapshot.generation,
         "targets": names or None,
     }
+
+
+@dataclass(frozen=True)
+class BlockingReason:
+    """Why nothing can be said about the Machines of a check."""
+
+    reason: str
+    message: str
+    severity: str = "Error"
+
+
+def _blocking_reason(snapshot: CheckSnapshot) -> BlockingReason | None:
+    """The blocking reason of a check that is not paused; None without one."""
+    if isinstance(snapshot.check, InvalidCheckError):
+        return BlockingReason(INVALID_SPEC, str(snapshot.check))
+    problem, hiding = snapshot.holds.problem, snapshot.holds.hiding_targets
+    if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
+        return BlockingReason(problem.reason, problem.message)
+    if hiding is not None:
+        return BlockingReason(hiding.reason, hiding.message, "Warning")
+    return None
+
+
+def _changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
+    """The changes to a list of its conditions."""
+    if is_paused(snapshot):
+        return Changes((_paused(snapshot),))
+    blocking = _blocking_reason(snapshot)
+    if blocking is not None:
+        return Changes((not_allowed(blocking.reason, blocking.message, blocking.severity), _NOT_PAUSED))
+    found = machines.changes(snapshot, stored)
+    return replace(found, wanted=(*found.wanted, _NOT_PAUSED))
+
+
+def _paused(snapshot: CheckSnapshot) -> StatusCondition:
+    hold = snapshot.holds.of(HoldReason.PAUSED)
+    message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
+    return StatusCondition(
+        type=PAUSED, status="True", reason=PAUSED, message=message, has_deprecated_twin=False
+    )

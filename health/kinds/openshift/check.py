@@ -1,20 +1,62 @@
-"""MachineHealthCheck of machine.openshift.io as a kind of check, with its parser.
+"""MachineHealthCheck of machine.openshift.io: its spec, and the rules by which a Machine is unhealthy.
 
-`spec` parses its spec; an invalid spec is refused with field and value.
+Only unambiguous specs are accepted (MHC A.1). Some that the schema allows are refused here with field and
+value, which affects only their check, even where the machine-api-operator works with them (ADR 13):
+
+- An unreadable selector, duration or maxUnhealthy: the operator fails for ever, or stops handling all checks
+  (rules 8 and 44).
+- A condition without type or status: it could never match.
+- A condition without a timeout: the operator reads it as 0 and deletes a Machine at the first unhealthy
+  status.
+- A maxUnhealthy below zero: the operator reads it as 0, and so deletes nothing.
+- A maxUnhealthy above 32 bits: it breaks the operator's own status.
+- A nodeStartupTimeout below zero ("-5m" matches a pattern that is anchored on one side only): the operator
+  deletes every new Machine at once.
+- A remediationTemplate without apiVersion, kind or name: the operator fails for ever.
+
+The rules (MHC A.2.3); only the first row that matches counts:
+
+1. Its phase is Failed: expired at once, regardless of its Node, and also while it is being deleted.
+2. It was never linked to a Node: expired strictly after nodeStartupTimeout, counted from status.lastUpdated,
+   or from creation without it (rule 25). Without that timeout it is never unhealthy for this reason.
+3. Its linked Node does not exist: expired at once, but no sooner than a minute after the connection to the
+   API server was restored (rule 50).
+4. Conditions of its Node, as in `health.model.verdict`.
+
+Rows 2 and 3 do not apply to a Machine that is being deleted, because its Node is deleted first, nor to one
+whose Node exists and cannot be decoded (rule 8). The times of rows 1 to 3 are the Machine's last change, and
+move with each write of its status. After a blind period (an upgrade), the clocks of rows 2 and 4 restart
+(rule 37).
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
+from pydantic import AfterValidator, Field
+
+from health.check.selector import LabelSelector
+from health.check.template_field import LocalTemplate, TemplateField
+from health.check.threshold import LARGEST, Amount, IntOrPercent
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.machines.check import MachineCheck, parsed_unless_paused
+from health.kinds.machines.machine import GONE, MISSING, NODE
+from health.kinds.machines.threshold import ALL, Trigger
 from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
-from health.kinds.openshift.spec import Spec
-from health.kinds.openshift.unhealthy import Rules, matches, still_states, verdict
 from health.model.references import Action, Step
-from health.model.verdict import Fact, Match, UnhealthyCondition, Verdict, last_transition
+from health.model.verdict import (
+    Fact,
+    Health,
+    Match,
+    UnhealthyCondition,
+    Verdict,
+    judged,
+    last_transition,
+)
+from health.model.verdict import matches as matches_of_node
+from objects.durations import Duration, GoDuration
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
@@ -23,6 +65,114 @@ KIND = "MachineHealthCheck"
 STRATEGY = "machine.openshift.io/remediation-strategy"
 EXTERNAL_BAREMETAL = "external-baremetal"
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+DEFAULT_NODE_STARTUP = timedelta(minutes=10)
+
+
+def _fits_status(amount: IntOrPercent) -> IntOrPercent:
+    if amount.value > LARGEST:
+        raise ValueError("must fit into 32 bits")
+    return amount
+
+
+class Condition(FrozenObject):
+    """One entry of spec.unhealthyConditions; duplicates are allowed."""
+
+    type: Annotated[str, Field(min_length=1)]
+    status: Annotated[str, Field(min_length=1)]
+    timeout: Duration
+
+
+class Spec(FrozenObject):
+    """The spec of a MachineHealthCheck of machine.openshift.io."""
+
+    selector: LabelSelector = LabelSelector()
+    unhealthy_conditions: tuple[Condition, ...] = ()
+    max_unhealthy: Annotated[Amount, AfterValidator(_fits_status)] = ALL
+    node_startup_timeout: GoDuration = DEFAULT_NODE_STARTUP
+    remediation_template: LocalTemplate | None = None
+
+    @property
+    def template(self) -> TemplateField | None:
+        return self.remediation_template
+
+    @property
+    def trigger(self) -> Trigger:
+        return self.max_unhealthy
+
+
+PHASE, FAILED = "Phase", "Failed"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a check for unhealthy Machines."""
+
+    conditions: Sequence[UnhealthyCondition]
+    node_startup: timedelta
+    """Zero: a Machine may wait for its Node for ever."""
+
+
+def verdict(
+    target: MachineTarget,
+    rules: Rules,
+    now: datetime,
+    blind_until: datetime | None = None,
+    gone_from: datetime | None = None,
+) -> Verdict:
+    """The verdict of `rules` on `target` at `now`.
+
+    Conditions older than `blind_until` count from then. Before `gone_from` no Node counts as gone.
+    """
+    lost = _lost(target)
+    if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
+        return judged([Match(lost, timedelta(), gone_from)], now)
+    if lost is not None:
+        return Verdict(Health.EXPIRED, _in_words(lost, target), lost, lost.since)
+    return judged(matches(target, rules, blind_until), now)
+
+
+def matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
+    """All rules that `target` matches now, expired or not."""
+    lost = _lost(target)
+    if lost is not None:
+        return [Match(lost, timedelta())]
+    if target.node is not None:
+        return matches_of_node(target.node, rules.conditions, blind_until)
+    if not rules.node_startup or target.machine.is_going or target.is_node_unread:
+        return []
+    return [Match(target.fact(NODE, MISSING), rules.node_startup, blind_until)]
+
+
+def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
+    """All facts that make `target` unhealthy now, expired or not."""
+    return tuple(match.fact for match in matches(target, rules))
+
+
+def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
+    """True if that fact still makes `target` unhealthy, or did until it was deleted.
+
+    A repeated attempt to delete it finds the Machine already being deleted by the first one.
+    """
+    found = facts(target, rules)
+    if target.machine.is_going and not found and target.node is None:
+        found = (target.fact(NODE, GONE if target.node_name else MISSING),)
+    return any(fact.same_as(current) for current in found)
+
+
+def _lost(target: MachineTarget) -> Fact | None:
+    """Rows 1 and 3, which need no timer."""
+    if target.machine.has_failed:
+        return target.fact(PHASE, FAILED)
+    if target.has_lost_its_node and not target.machine.is_going:
+        return target.fact(NODE, GONE)
+    return None
+
+
+def _in_words(lost: Fact, target: MachineTarget) -> str:
+    if lost.condition == PHASE:
+        return f"its phase is {FAILED}"
+    # No object has the time of the loss; the fact has the time of the Machine.
+    return f"its Node {target.node_name} is not there"
 
 
 class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):

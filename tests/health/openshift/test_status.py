@@ -14,7 +14,7 @@ from health.check.template_validity import invalid
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.machines.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.kinds.machines.request_problem import NOT_CREATED
-from health.kinds.openshift.status import status_patch
+from health.kinds.openshift.kind import status_patch
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, request_snapshot

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.cluster.cluster_context import ClusterContext
+from health.kinds.openshift.check import Rules, facts, still_states, verdict
 from health.kinds.openshift.machine import MachineTarget
-from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
 from health.model.verdict import verdict as verdict_on_node
 from objects.clusters import MANAGEMENT_CLUSTER

@@ -7,9 +7,8 @@ import pytest
 
 from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.observation import UpgradeObservation, has_appeared, is_wanted, needs_wake_up
 from health.upgrade.pausable_check import PausableCheck
-from health.upgrade.wake_up import has_appeared, is_wanted, needs_wake_up
 from tests.support.values.builders import NOW
 
 WORKERS = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")

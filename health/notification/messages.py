@@ -1,0 +1,134 @@
+"""Messages: a notification in the forms that receivers get (docs/notifications.md). Pure.
+
+The document is generic JSON. New versions of Paramedic add fields; `version` changes only if a field is
+renamed, removed, or changes its meaning.
+
+Slack gets `{"text": …}` in its markup, which other chats accept too. Texts of people and of API servers may
+contain anything: `&`, `<` and `>` are escaped, as Slack requires, so no text makes a link or mentions a
+channel. A zero-width space behind `@` does the same for other chats.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.model.notification import Notification
+from health.notification.summary import Group, Summary
+from objects.short_text import cut_to_length
+from objects.timestamps import stamp
+
+VERSION = 1
+MOST_LISTED = 500
+"""The most notifications that a summary lists, so that a request stays under a few hundred kilobytes."""
+
+
+def document(message: Notification | Summary, sent: datetime) -> dict[str, Any]:
+    """The message as sent at that time; a message that had to wait may be out of date."""
+    fields = _summary_document(message) if isinstance(message, Summary) else _document_of(message)
+    return {**fields, "sent_at": stamp(sent)}
+
+
+def _document_of(one: Notification) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "kind": "Notification",
+        **_reference(one),
+        "target_uid": one.incident.target.uid,
+        "at": stamp(one.at),
+        "failed_since": stamp(one.failed_since) if one.failed_since else None,
+        "title": one.title,
+        "reason": one.reason,
+        "waits_for": one.waits_for,
+        "waits_until": stamp(one.waits_until) if one.waits_until else None,
+        "commands": list(one.commands),
+    }
+
+
+def _reference(one: Notification) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "event": str(one.event),
+        "asks_a_person": one.asks_a_person,
+        "cluster": one.incident.cluster,
+        "check": str(one.incident.check),
+        "target": str(one.incident.target),
+        "workflow_id": one.incident.workflow_id,
+    }
+
+
+def _summary_document(summary: Summary) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "kind": "Summary",
+        "id": summary.id,
+        "asks_a_person": summary.asks_a_person,
+        "since": stamp(summary.since),
+        "count": len(summary.notifications),
+        "groups": [
+            {
+                "event": group.event,
+                "cluster": group.cluster,
+                "check": group.check,
+                "count": len(group.notifications),
+            }
+            for group in summary.groups
+        ],
+        "notifications": [_reference(one) for one in summary.notifications[:MOST_LISTED]],
+    }
+
+
+LONGEST = 600
+"""Characters of one text; the whole stays below the 4,000 that Slack recommends."""
+MOST_NAMES, MOST_GROUPS = 5, 10
+LATE = timedelta(minutes=1)
+"""A message that was sent later than this after its event says so, because it may be out of date."""
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b", "`": "'"})
+
+
+def slack(message: Notification | Summary, sent: datetime) -> dict[str, Any]:
+    """The message as sent at that time; links in it are not unfolded."""
+    lines = _summary_lines(message) if isinstance(message, Summary) else _lines_of(message, sent)
+    return {"text": "\n".join(lines), "unfurl_links": False, "unfurl_media": False}
+
+
+def escaped(text: str) -> str:
+    """The text on one line, cut, and without effect on the markup around it."""
+    return cut_to_length(" ".join(text.split()), LONGEST).translate(_ESCAPED)
+
+
+def _lines_of(one: Notification, sent: datetime) -> Iterator[str]:
+    yield f"*{_prefix(one.asks_a_person)}{escaped(one.title)}*"
+    if sent - one.at > LATE:
+        yield f"Late: this happened at {stamp(one.at)}, and may be out of date. See `paramedic show`."
+    since = f", unhealthy since {stamp(one.failed_since)}" if one.failed_since else ""
+    incident = one.incident
+    yield f"Check {escaped(str(incident.check))}, cluster {escaped(incident.cluster)}{since}"
+    if one.reason:
+        yield escaped(one.reason)
+    if one.waits_for or one.waits_until:
+        at = f" at {stamp(one.waits_until)}" if one.waits_until else ""
+        yield f"Next{at}: {escaped(one.waits_for)}"
+    for command in one.commands:
+        yield f"`{escaped(command)}`"
+    yield f"Workflow `{escaped(incident.workflow_id)}`"
+
+
+def _prefix(asks_a_person: bool) -> str:  # noqa: FBT001  its only argument
+    return "A person has to decide: " if asks_a_person else ""
+
+
+def _summary_lines(summary: Summary) -> Iterator[str]:
+    yield f"*{_prefix(summary.asks_a_person)}{len(summary.notifications)} more notifications*"
+    groups = summary.groups
+    yield from (_group(one) for one in groups[:MOST_GROUPS])
+    if left := sum(len(one.notifications) for one in groups[MOST_GROUPS:]):
+        yield f"• {left} others"
+    yield "`paramedic list` shows all open incidents."
+
+
+def _group(group: Group) -> str:
+    names = [str(one.incident.target) for one in group.notifications]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    shown = escaped(f"{', '.join(names[:MOST_NAMES])}{more}")
+    of = escaped(f"{group.check}, cluster {group.cluster}")
+    return f"• {len(names)} {escaped(group.event)} by {of}: {shown}"
