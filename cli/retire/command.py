@@ -55,7 +55,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
 ) -> None:
     """End all incidents of a cluster, and remove Paramedic's objects, before it is uninstalled."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
-    from cli.retire.performing import RetireOptions, perform  # noqa: PLC0415  see above
+    from cli.retire.retirement import RetireOptions, perform  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}
     environment: dict[str, str] = context.obj | {
@@ -74,8 +74,4 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         is_without_temporal=is_without_temporal,
         beside=tuple(beside or ()),
     )
-    carry_out(perform(context, options, typer.echo, _print_progress))
-
-
-def _print_progress(sentence: str) -> None:
-    typer.echo(sentence, err=True)
+    carry_out(perform(context, options))

@@ -4,7 +4,7 @@
 2. The detector must be gone, removed by the user who deployed it: it would start each incident again that is
    ended here. After that, the open incidents are the only ones.
 3. Each incident gets the order to abort, so that the workers clean up, and is ended when they have
-   (`cli/retire/incident_step.py`). With `--hand-over` it is ended as it is.
+   (`cli/retire/workflows.py`). With `--hand-over` it is ended as it is.
 4. The remaining objects are removed with the rights of the caller (`cli/retire/owned_objects.py`).
 
 Without Temporal no order can be sent, and the actions of a worker are unknown: it must be gone, like the
@@ -16,13 +16,18 @@ be late.
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+import typer
+from pydantic import ValidationError
+
+from cli.doctor.cluster_examination import identities
+from cli.global_stop import order_stop
 from cli.retire.cluster import RetiredCluster
 from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
-from cli.retire.no_workflows import NoWorkflows
 from cli.retire.owned_objects import (
     Disposition,
     OwnedObject,
@@ -31,12 +36,26 @@ from cli.retire.owned_objects import (
     owned_objects,
     running_operators,
 )
-from cli.retire.workflows import ClusterWorkflows
+from cli.retire.workflows import ClusterWorkflows, NoWorkflows
+from cli.shared.connection import temporal
 from cli.shared.errors import CommandError
+from cli.shared.terminal import plain
 from health.kinds.registry import CHECK_KINDS
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
+from kube.transport import Transport
+from runtime.cluster import read_cluster_identity
 from runtime.process_names import DETECTOR, WORKER
+from runtime.settings import Settings
 
+UNINSTALL = "docs/install.md#uninstall has the commands that delete the manifests"
+STOP = "Paramedic is being retired"
+LEFT_STOP = "no other controller reads it, and `paramedic start` lifts it if Paramedic comes back"
+UNKNOWN = (
+    "not known without Temporal: which requests of operators were adopted, so these are left; and which "
+    "workflows are open: if that Temporal comes back, terminate those with ParamedicCluster = '{}' before "
+    "a worker starts"
+)
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
 MOST_WAITS_SHOWN = 10
@@ -46,6 +65,57 @@ _DONE = {
     Disposition.UNPAUSE: "unpaused",
     Disposition.REMOVE_ORDERS: "removed the orders on",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetireOptions:
+    """The arguments and options of the command."""
+
+    settings: Settings
+    kubeconfig_context: str | None
+    within: timedelta
+    is_handed_over: bool
+    is_dry: bool
+    is_without_temporal: bool
+    beside: tuple[str, ...] = ()
+
+
+async def perform(context: typer.Context, options: RetireOptions) -> None:
+    """Retire the cluster, or print the plan.
+
+    Raises:
+        CommandError: the cluster is not retired, or that is unknown.
+
+    """
+    settings = options.settings
+    try:
+        async with await Transport.connect(context=options.kubeconfig_context) as transport:
+            connection = ClusterConnection.over(transport)
+            identity, *_ = identities(
+                settings.cluster, await read_cluster_identity(connection.client, settings.cluster)
+            )
+            async with _workflows(context, options, identity) as workflows:
+                retirement = Retirement(RetiredCluster(connection, settings), workflows, identity, options)
+                await (retirement.print_plan() if options.is_dry else retirement.carry_out())
+    except KubernetesError as error:
+        raise CommandError(error.message) from error
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise CommandError(f"an object of the cluster cannot be read: {field}: {problem['msg']}") from error
+
+
+@asynccontextmanager
+async def _workflows(
+    context: typer.Context, options: RetireOptions, identity: str
+) -> AsyncIterator[ClusterWorkflows | NoWorkflows]:
+    if options.is_without_temporal:
+        yield NoWorkflows()
+        return
+    async with temporal(context) as client:
+        verb = "handed over" if options.is_handed_over else "retired"
+        reason = f"{verb} by {client.identity}"
+        yield ClusterWorkflows(client, identity, reason, is_handed_over=options.is_handed_over)
 
 
 @dataclass(frozen=True)
@@ -66,31 +136,21 @@ class RetirementPass:
 class Retirement:
     """Retires one cluster, in rounds that may be interrupted and repeated."""
 
-    def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is reported
+    def __init__(
         self,
         cluster: RetiredCluster,
         workflows: ClusterWorkflows | NoWorkflows,
         identity: str,
-        *,
-        beside: Collection[str],
-        is_handed_over: bool,
-        scale_down: Callable[[str], str],
-        print_line: Callable[[str], None],
-        print_progress: Callable[[str], None],
+        options: RetireOptions,
     ) -> None:
-        """`beside`: other known names of this cluster; `scale_down`: the command that ends a process."""
         self._cluster = cluster
         self._workflows = workflows
         self._identity = identity
-        self._beside = beside
-        self._is_handed_over = is_handed_over
-        self._scale_down = scale_down
-        self._print_line = print_line
-        self._print_progress = print_progress
+        self._options = options
         self._progress = ""
 
-    async def planned(self) -> list[str]:
-        """The actions that `carry_out` would take now; nothing is changed.
+    async def print_plan(self) -> None:
+        """Print the actions that `carry_out` would take now; nothing is changed.
 
         Raises:
             CommandError: the retirement cannot begin.
@@ -101,37 +161,48 @@ class Retirement:
         snapshot = await self._identified()
         listed = await self._workflows.note_open()
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
-        how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
-        return [
+        how = "leave what exists of it" if self._options.is_handed_over else "abort it"
+        for line in (
+            f"of the cluster {self._identity}, `paramedic retire` would",
+            f"stop everything new, by the namespace {self._options.settings.lease_namespace}",
             *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
-            *(f"{name}: {how}" for name in sorted(names)),
+            *(f"{name}: {how}, and end it" for name in sorted(names)),
             *(f"{one}: end it" for one in await self._workflows.strangers()),
             *map(str, owned_objects(snapshot, await self._ownership())),
-        ]
+        ):
+            typer.echo(plain(line))
 
-    async def examine(self) -> None:
-        """Check that the retirement can begin, before any change.
+    async def carry_out(self) -> None:
+        """Stop the cluster, retire it, and print the objects that are left.
 
         Raises:
-            CommandError: the name is wrong, an operator runs, or an incident cannot be read.
+            CommandError: the name is wrong, an operator runs, an incident is encrypted, or the time is over.
             KubernetesError: a part of the cluster cannot be read.
             RPCError: Temporal cannot be asked.
 
         """
         await self._identified()
         await self._workflows.note_open()
+        options = self._options
+        namespace = options.settings.lease_namespace
+        typer.echo(await order_stop(options.kubeconfig_context, namespace, STOP))
+        left = await self._until_retired()
+        evidence = await self._cluster.evidence()
+        done = "handed over" if options.is_handed_over else "retired"
+        for line in (
+            *(f"left {one.name}: {one.why}" for one in left),
+            *([f"left {evidence}"] if evidence else []),
+            f"left the stop on the namespace {namespace}: {LEFT_STOP}",
+            *([UNKNOWN.format(self._identity)] if options.is_without_temporal else []),
+            f"{self._identity} is {done}: nothing of Paramedic is under way there; {UNINSTALL}",
+        ):
+            typer.echo(plain(line))
 
-    async def carry_out(self, within: timedelta) -> tuple[OwnedObject, ...]:
-        """Retire the cluster. Returns the objects that are left.
-
-        Raises:
-            CommandError: the time is over before the end.
-            RPCError: Temporal cannot be asked.
-
-        """
+    async def _until_retired(self) -> tuple[OwnedObject, ...]:
+        """Repeat rounds until two in a row have nothing to do. Returns the objects that are left."""
         quiet, latest = 0, RetirementPass(waits=("nothing has been looked at yet",))
         try:
-            async with asyncio.timeout(within.total_seconds()):
+            async with asyncio.timeout(self._options.within.total_seconds()):
                 while quiet < QUIET_ROUNDS:
                     latest = await self._round()
                     quiet = quiet + 1 if latest.is_quiet else 0
@@ -152,7 +223,7 @@ class Retirement:
         """The snapshot, if the installation in it has the name that is to be retired."""
         snapshot = await self._examined()
         traces = traces_of(self._identity, snapshot, await self._workflows.traces())
-        refuse_other_name(self._identity, traces, self._beside)
+        refuse_other_name(self._identity, traces, self._options.beside)
         refuse_other_place(self._identity, traces, self._cluster.settings, self._workflows.namespace)
         return snapshot
 
@@ -161,21 +232,21 @@ class Retirement:
         snapshot = await self._cluster.read()
         leases = await self._cluster.operator_leases()
         running = running_operators(CHECK_KINDS.values(), leases, snapshot.now)
-        if running and not self._is_handed_over:
+        if running and not self._options.is_handed_over:
             message = "its objects look like ours, which would be removed: --hand-over leaves all to it"
             raise CommandError(f"{running[0]}; {message}")
         return snapshot
 
     async def _running(self) -> list[tuple[str, str, str]]:
         """The processes that must end first: kind, name, and the command that ends each."""
-        running = [
-            ("the detector", one, self._scale_down(DETECTOR)) for one in await self._cluster.detectors()
-        ]
+        running = [("the detector", one, DETECTOR) for one in await self._cluster.detectors()]
         if isinstance(self._workflows, NoWorkflows):  # with Temporal, the worker is needed to clean up
-            running += [
-                ("the worker", one, self._scale_down(WORKER)) for one in await self._cluster.workers()
-            ]
-        return running
+            running += [("the worker", one, WORKER) for one in await self._cluster.workers()]
+        kubectl = f"kubectl -n {self._options.settings.namespace}"
+        return [
+            (process, one, f"`{kubectl} scale deployment {name} --replicas=0`")
+            for process, one, name in running
+        ]
 
     async def _round(self) -> RetirementPass:
         try:
@@ -197,7 +268,7 @@ class Retirement:
             if problem := await self._cluster.dispose(one):
                 waits.append(problem)
             else:
-                self._print_line(f"{_DONE[one.disposal]} {one.name}: {one.why}")
+                typer.echo(plain(f"{_DONE[one.disposal]} {one.name}: {one.why}"))
         left = tuple(one for one in found if one.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
@@ -207,7 +278,7 @@ class Retirement:
             incidents=frozenset(self._workflows.incidents),
             earlier=await self._workflows.terminated(),
             adopted=self._workflows.adopted,
-            is_handed_over=self._is_handed_over,
+            is_handed_over=self._options.is_handed_over,
             is_without_temporal=isinstance(self._workflows, NoWorkflows),
         )
 
@@ -218,5 +289,5 @@ class Retirement:
         more = f"; and for {len(waits) - 1} more" if len(waits) > 1 else ""
         progress = f"{self._workflows.progress}; waits for {waits[0]}{more}"
         if progress != self._progress:
-            self._print_progress(progress)
+            typer.echo(plain(progress), err=True)
         self._progress = progress

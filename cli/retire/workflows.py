@@ -3,9 +3,12 @@
 It remembers the incidents, because the Leases that they held are ours and are removed later.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
+import typer
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -15,10 +18,11 @@ from cli.incidents.state_queries import AT_ONCE, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, open_incidents
 from cli.retire.identification import Traces
-from cli.retire.incident_step import IncidentAction, IncidentStep, next_step
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
 from cli.shared.parameters import quoted
+from cli.shared.terminal import plain
+from health.model.moves import Phase
 from health.model.references import IncidentReference
 from health.runbook.orders import AbortOrder
 from kube.bounded import bounded
@@ -32,6 +36,58 @@ from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW
 from workflows.notification_contracts import NOTIFICATION, NOTIFY
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
+
+
+class IncidentAction(StrEnum):
+    """The action of `retire` on an incident in one round."""
+
+    ABORT = "abort"
+    END = "end"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True)
+class IncidentStep:
+    """The action on an incident, with the reason in words."""
+
+    action: IncidentAction
+    why: str
+
+
+def next_step(
+    summary: IncidentSummary, *, is_handed_over: bool, has_worker: bool, was_abort_sent: bool
+) -> IncidentStep:
+    """The next step for an open incident; `was_abort_sent`: this command has sent `abort` already.
+
+    The first row that fits wins:
+
+    | state                                       | next step                                          |
+    |---------------------------------------------|----------------------------------------------------|
+    | handed over                                 | end: requests and Leases stay for the operators    |
+    | no worker polls, or its workflow task fails | end: it cannot obey; `retire` removes its objects  |
+    | no order to abort is known                  | abort                                              |
+    | it is unknown whether it obeyed             | wait                                               |
+    | it is left alone, or has tried to clean up  | end: `retire` waits for objects that remain        |
+    | else                                        | wait                                               |
+
+    To end means to terminate, and only while none of its activities runs or is scheduled, so that none of
+    them acts later. Temporal times out the activity of a killed worker after a while.
+    """
+    if is_handed_over:
+        return IncidentStep(IncidentAction.END, "what exists is left to the operators")
+    if not has_worker:
+        return IncidentStep(IncidentAction.END, "no worker is there that could clean up")
+    if summary.has_task_failures:
+        return IncidentStep(IncidentAction.END, "its code fails, so it cannot clean up")
+    if summary.state is None:
+        problem = IncidentStep(IncidentAction.WAIT, summary.problem)
+        return problem if was_abort_sent else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
+    if summary.state.memory.left_alone is None:
+        return IncidentStep(IncidentAction.ABORT, "so that it cleans up")
+    if summary.state.phase == Phase.LEFT_ALONE or summary.state.memory.clean_up_at is not None:
+        return IncidentStep(IncidentAction.END, "it has cleaned up")
+    return IncidentStep(IncidentAction.WAIT, f"{summary.state.phase}: {summary.details}")
+
 
 RPC_TIMEOUT = timedelta(seconds=10)
 _READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name, NOTIFY.name}
@@ -55,15 +111,13 @@ class ClusterWorkflows:
         client: Client,
         cluster: str,
         reason: str,
-        print_line: Callable[[str], None],
         *,
         is_handed_over: bool,
     ) -> None:
-        """`reason` is recorded in each aborted or ended workflow; `print_line` prints a line for each."""
+        """`reason` is recorded in each aborted or ended workflow."""
         self._client = client
         self._cluster = cluster
         self._reason = reason
-        self._print_line = print_line
         self._is_handed_over = is_handed_over
         self._aborted: set[str] = set()
         self._open = 0
@@ -139,7 +193,11 @@ class ClusterWorkflows:
                 *await self._end_upgrade_pause(),
             )
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
-        answered = await StateQueries(self._client).all(listed) if self._needs_answers(has_worker) else listed
+        answered = (
+            await StateQueries(self._client).all(listed)
+            if has_worker and not self._is_handed_over
+            else listed
+        )
         for one in answered:
             known = one.state.memory.requests if one.state else ()
             self.adopted |= {request.uid: one.incident for request in known}
@@ -147,9 +205,6 @@ class ClusterWorkflows:
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)
         return still_open
-
-    def _needs_answers(self, has_worker: bool) -> bool:  # noqa: FBT001  its only argument
-        return has_worker and not self._is_handed_over
 
     async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str:
         """Take its next step. Returns the reason to wait, "" if it has ended; an error stops no other."""
@@ -175,7 +230,7 @@ class ClusterWorkflows:
             case IncidentAction.ABORT:
                 return await self._abort(summary, name)
             case IncidentAction.END:
-                return await self._end(incident.workflow_id, name, step)
+                return await self._end(incident.workflow_id, name, step.why)
             case IncidentAction.WAIT:
                 return f"{name}: {step.why}"
 
@@ -187,7 +242,7 @@ class ClusterWorkflows:
         except NotFoundError:
             return ""
         self._aborted.add(summary.incident.workflow_id)
-        self._print_line(f"{name}: {answer}")
+        typer.echo(plain(f"{name}: {answer}"))
         return f"{name}: it cleans up"
 
     async def strangers(self) -> list[Stranger]:
@@ -201,8 +256,8 @@ class ClusterWorkflows:
 
     async def _end_strangers(self) -> tuple[str, ...]:
         """End them; a worker would end them before their first action, so they own nothing in the cluster."""
-        step = IncidentStep(IncidentAction.END, "its id is not that of what it is about")
-        waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
+        why = "its id is not that of what it is about"
+        waits = [await self._end(one.workflow_id, str(one), why) for one in await self.strangers()]
         return tuple(wait for wait in waits if wait)
 
     async def _end_all(self, workflow_type: str, why: str) -> tuple[str, ...]:
@@ -211,18 +266,17 @@ class ClusterWorkflows:
             f"WorkflowType = '{workflow_type}' AND ParamedicCluster = {quoted(self._cluster)}"
             " AND ExecutionStatus = 'Running'"
         )
-        step = IncidentStep(IncidentAction.END, why)
         listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-        waits = [await self._end(one.id, one.id, step) async for one in listed]
+        waits = [await self._end(one.id, one.id, why) async for one in listed]
         return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:
         """End it; the checks that it has paused are unpaused as objects of ours."""
-        step = IncidentStep(IncidentAction.END, "Paramedic no longer pauses checks")
-        wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", step)
+        why = "Paramedic no longer pauses checks"
+        wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", why)
         return (wait,) if wait else ()
 
-    async def _end(self, workflow_id: str, name: str, step: IncidentStep) -> str:
+    async def _end(self, workflow_id: str, name: str, why: str) -> str:
         """Terminate it unless an activity is at work. Returns the reason to wait, "" if it has ended."""
         handle = self._client.get_workflow_handle(workflow_id)
         try:
@@ -231,10 +285,36 @@ class ClusterWorkflows:
                 return ""
             if acts := at_work(found.raw_description.pending_activities):
                 return f"{name}: {', '.join(acts)} is at work"
-            await handle.terminate(reason=f"{self._reason}: {step.why}", rpc_timeout=RPC_TIMEOUT)
+            await handle.terminate(reason=f"{self._reason}: {why}", rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return ""
             raise
-        self._print_line(f"{name} has ended: {step.why}")
+        typer.echo(plain(f"{name} has ended: {why}"))
         return ""
+
+
+class NoWorkflows:
+    """The interface of `ClusterWorkflows` without Temporal: all answers are empty."""
+
+    progress = "Temporal is not asked"
+    namespace = ""
+
+    def __init__(self) -> None:
+        self.incidents: frozenset[IncidentReference] = frozenset()
+        self.adopted: dict[str, IncidentReference] = {}
+
+    async def note_open(self) -> list[IncidentSummary]:
+        return []
+
+    async def traces(self) -> dict[str, Traces]:
+        return {}
+
+    async def terminated(self) -> frozenset[IncidentReference]:
+        return frozenset()
+
+    async def strangers(self) -> list[Stranger]:
+        return []
+
+    async def advance(self) -> tuple[str, ...]:
+        return ()

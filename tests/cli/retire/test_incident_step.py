@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.incidents.summary import IncidentSummary
-from cli.retire.incident_step import IncidentAction, next_step
+from cli.retire.workflows import IncidentAction, next_step
 from health.model.moves import Phase
 from health.model.order import Blocks, OrderRecord
 from health.runbook.state import Memory
