@@ -1,4 +1,4 @@
-"""Findings about the builds of the workers of one queue. Pure.
+"""Findings about the builds of the workers of one queue.
 
 | pollers                                       | finding              |
 |-----------------------------------------------|----------------------|
@@ -10,12 +10,70 @@
 | a version with pinned workflows is missing    | VersionWithoutWorker |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError, RPCStatusCode
 
 from cli.doctor.finding import Finding, note, problem, warning
-from runtime.polling import Build, QueuePollers
+from cli.shared.parameters import configured_name, quoted
+from runtime.polling import Build, QueuePollers, queue_pollers
+from workflows.contracts import worker_queue
 
+RPC_TIMEOUT = timedelta(seconds=10)
+MOST_VERSIONS = 20
+_VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
+"""The version that a workflow is pinned to, or last ran on."""
 ROLL_OUT = "docs/rolling-out.md#worker-versions"
+
+
+async def worker_findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
+    """Findings about the workers of a cluster of one of these identities, the likeliest first.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    start = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
+    asked = [(one, await queue_pollers(client, worker_queue(one))) for one in cluster]
+    identity, pollers = next(((one, found) for one, found in asked if found.builds), asked[0])
+    return [
+        *version_findings(worker_queue(identity), pollers, start),
+        *drained_findings(await _pinned_or_none(client, identity), pollers),
+    ]
+
+
+async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
+    """As `_pinned`; empty for a Temporal without Worker Versioning, which lacks the search attribute."""
+    try:
+        return await _pinned(client, cluster)
+    except RPCError as error:
+        if error.status is RPCStatusCode.INVALID_ARGUMENT:
+            return {}
+        raise
+
+
+async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
+    """The number of open workflows that are pinned to each version."""
+    open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
+    found: dict[Build, int] = {}
+    while len(found) < MOST_VERSIONS:
+        others = "".join(f" AND {_VERSION.name} != {quoted(str(one))}" for one in found)
+        query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
+        listed = [
+            workflow async for workflow in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)
+        ]
+        version = listed[0].typed_search_attributes.get(_VERSION) if listed else None
+        if not version:
+            break
+        deployment, _, build = version.partition(":")
+        of_version = f"{open_here} AND {_VERSION.name} = {quoted(version)}"
+        found[Build(deployment, build)] = (
+            await client.count_workflows(of_version, rpc_timeout=RPC_TIMEOUT)
+        ).count
+    return found
 
 
 def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:

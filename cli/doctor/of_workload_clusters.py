@@ -6,10 +6,15 @@ cluster answers what its identity may do there (SelfSubjectAccessReview).
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from pydantic import ValidationError
+
+from activities.live_objects import LiveObjects
+from activities.registry import readers
+from activities.step_result import StepHeld
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.rights import Rights
 from health.check.health_check import HealthCheck
@@ -46,6 +51,29 @@ class KubeconfigSecret:
     def needs(self) -> Iterator[Right]:
         """The rights that our processes need for it in the management cluster."""
         return needs_for_secret(self.part, self.secret.namespace, self.secret.name)
+
+
+async def find_workload_clusters(
+    connections: ClusterConnections, kind: CheckKind, checks: Sequence[HealthCheck]
+) -> list[KubeconfigSecret]:
+    """The clusters whose Nodes these checks judge.
+
+    Raises:
+        KubernetesError: an object that a check names cannot be read.
+
+    """
+    if kind.kubeconfig is None:
+        return []
+    live = LiveObjects(connections, readers())
+    contexts = await asyncio.gather(*(_context_of(live, check) for check in checks))
+    return workload_clusters(kind, zip(checks, contexts, strict=True))
+
+
+async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
+    try:
+        return await live.context(check)
+    except (ValidationError, StepHeld):  # StepHeld: an object that it names is missing, such as its Cluster
+        return ClusterContext()  # the status of the check reports the hold
 
 
 def workload_clusters(

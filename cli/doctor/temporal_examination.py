@@ -1,30 +1,34 @@
-"""Findings about Temporal: no answer, namespace, setup or worker, short retention, failing workflow tasks."""
+"""Findings about Temporal: connection, namespace, setup, worker, failing workflows, notifications."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
-from temporalio.client import Client
-from temporalio.common import SearchAttributeKey
+from temporalio.api.failure.v1 import Failure
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
 from temporalio.envconfig import ClientConnectConfig
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
-from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
-from cli.doctor.of_notifications import notification_findings
 from cli.doctor.of_upgrade_pause import memory_findings
-from cli.doctor.of_worker_versions import drained_findings, version_findings
+from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
 from cli.shared.ages import short
 from cli.shared.connection import silent_core
 from cli.shared.parameters import quoted
 from cli.shared.retention import retention_of
 from cli.shared.terminal import PLAIN_DATA
+from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.address import Address
-from runtime.payload_codec import with_keys
+from runtime.payload_codec import UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.polling import Build, queue_pollers
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
@@ -32,9 +36,29 @@ from runtime.strangers import strangers
 from runtime.temporal import address_of, connect
 from runtime.temporal_settings import temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
-from workflows.contracts import worker_queue
+from workflows.notification_contracts import NOTIFICATION
 
 _GUIDE = "see docs/security.md"
+RPC_TIMEOUT = timedelta(seconds=10)
+NO_BACK_OFF = timedelta()
+NAMED = 3
+"""The number of workflow ids in a finding."""
+OF_FAILURES = (
+    "roll the worker back, or forward to a build that can continue them; until then nothing is done for "
+    "these targets, checks that an upgrade has paused stay paused, and nothing is lost"
+)
+OF_STRANGERS = (
+    "terminate them: a worker of this version ends each of them before it does anything, an older one "
+    "remediates the same target twice"
+)
+LATE = timedelta(minutes=1)
+"""A notification that is sent at once has ended by then."""
+LOOKED_BACK = timedelta(hours=24)
+MOST_LISTED = 100
+"""The latest notifications among which each receiver is looked for."""
+OF_NOTIFICATIONS = (
+    "the log of the workers names receiver and problem; see docs/runbook/alerts.md#paramedicnotificationsfail"
+)
 
 
 def protection_findings(config: ClientConnectConfig) -> list[Finding]:
@@ -63,24 +87,6 @@ def _is_loopback(host: str) -> bool:
         return host.rstrip(".").lower().split(".")[-1] == "localhost"
 
 
-RPC_TIMEOUT = timedelta(seconds=10)
-NO_BACK_OFF = timedelta()
-MOST_VERSIONS = 20
-_VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
-"""The version that a workflow is pinned to, or last ran on."""
-NAMED = 3
-"""The number of workflow ids in a finding."""
-ADVICE = (
-    "roll the worker back, or forward to a build that can continue them; until then nothing is done for "
-    "these targets, checks that an upgrade has paused stay paused, and nothing is lost"
-)
-
-OF_STRANGERS = (
-    "terminate them: a worker of this version ends each of them before it does anything, an older one "
-    "remediates the same target twice"
-)
-
-
 async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
     """Workflows of these clusters whose workflow task keeps failing, as far as Temporal reports that.
 
@@ -98,7 +104,7 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
         return []
     more = f"; and {count - len(named)} more" if count > len(named) else ""
     of = "1 workflow" if count <= 1 else f"{count} workflows"
-    return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", ADVICE)]
+    return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", OF_FAILURES)]
 
 
 async def stranger_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
@@ -171,14 +177,16 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
         return [problem("NamespaceMissing", what, "`paramedic setup --create-namespace` makes it")]
     too_short = retention_findings(client.namespace, retention, back_off_limit)
     not_set_up = await _examine_search_attributes(client)
-    polled = await _examine_worker(client, cluster) if cluster else []
-    # Without the search attributes there are no incidents, and Temporal would refuse the query.
-    failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
-    strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
-    unread = await memory_findings(client, cluster)
-    is_asked = bool(cluster) and not not_set_up
-    untold = await notification_findings(client, cluster, datetime.now(UTC), RPC_TIMEOUT) if is_asked else []
-    return [*too_short, *not_set_up, *polled, *failing, *strange, *unread, *untold]
+    found = [*too_short, *not_set_up, *(await worker_findings(client, cluster) if cluster else [])]
+    if not_set_up or not cluster:  # there are no incidents, and Temporal would refuse the queries
+        return [*found, *await memory_findings(client, cluster)]
+    return [
+        *found,
+        *await task_failure_findings(client, cluster),
+        *await stranger_findings(client, cluster),
+        *await memory_findings(client, cluster),
+        *await notification_findings(client, cluster, datetime.now(UTC)),
+    ]
 
 
 async def _examine_search_attributes(client: Client) -> list[Finding]:
@@ -192,42 +200,58 @@ async def _examine_search_attributes(client: Client) -> list[Finding]:
     return [problem("SearchAttributesMissing", what, "run `paramedic setup`")]
 
 
-async def _examine_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
-    start = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
-    asked = [(one, await queue_pollers(client, worker_queue(one))) for one in cluster]
-    identity, pollers = next(((one, found) for one, found in asked if found.builds), asked[0])
-    return [
-        *version_findings(worker_queue(identity), pollers, start),
-        *drained_findings(await _pinned_or_none(client, identity), pollers),
-    ]
+async def notification_findings(client: Client, clusters: Sequence[str], now: datetime) -> list[Finding]:
+    """A warning if notifications of these clusters wait, or were given up within a day.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    of_clusters = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
+    ours = f"WorkflowType = '{NOTIFICATION}' AND {of_clusters}"
+    late = f"{ours} AND ExecutionStatus = 'Running' AND StartTime < '{stamp(now - LATE)}'"
+    given_up = f"{ours} AND ExecutionStatus = 'Failed' AND CloseTime > '{stamp(now - LOOKED_BACK)}'"
+    waiting = (await client.count_workflows(late, rpc_timeout=RPC_TIMEOUT)).count
+    lost = (await client.count_workflows(given_up, rpc_timeout=RPC_TIMEOUT)).count
+    if not waiting and not lost:
+        return []
+    reasons = await _reasons(client, late if waiting else given_up)
+    what = f"notifications: {waiting} have waited over a minute, {lost} were given up within a day"
+    return [warning("NotificationsNotDelivered", "; ".join((what, *reasons)), OF_NOTIFICATIONS)]
 
 
-async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
-    """As `_pinned`; empty for a Temporal without Worker Versioning, which lacks the search attribute."""
+async def _reasons(client: Client, query: str) -> list[str]:
+    """Why the latest notification of each receiver is not delivered."""
+    reasons: dict[str, str] = {}
+    async for listed in client.list_workflows(query, limit=MOST_LISTED, rpc_timeout=RPC_TIMEOUT):
+        receiver = listed.id.split("/")[-2]
+        if receiver not in reasons:
+            reasons[receiver] = await _why(client, listed, receiver)
+    return [*reasons.values()]
+
+
+async def _why(client: Client, one: WorkflowExecution, receiver: str) -> str:
+    """The receiver of a notification with its latest failure; without a failure no worker took it."""
+    handle: WorkflowHandle[object, object] = client.get_workflow_handle(one.id, run_id=one.run_id)
+    if one.status is WorkflowExecutionStatus.FAILED:
+        return await _failure(handle)
+    description = await handle.describe(rpc_timeout=RPC_TIMEOUT)
+    pending = description.raw_description.pending_activities
+    if not pending or not pending[0].HasField("last_failure"):
+        return f"{receiver}: no worker has taken it"
+    return f"{receiver}: {await _words(client, pending[0].last_failure)}"
+
+
+async def _failure(handle: WorkflowHandle[object, object]) -> str:
     try:
-        return await _pinned(client, cluster)
-    except RPCError as error:
-        if error.status is RPCStatusCode.INVALID_ARGUMENT:
-            return {}
-        raise
+        await handle.result(rpc_timeout=RPC_TIMEOUT)
+    except WorkflowFailureError as error:
+        return str(error.cause)
+    return ""
 
 
-async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
-    """The number of open workflows that are pinned to each version."""
-    open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
-    found: dict[Build, int] = {}
-    while len(found) < MOST_VERSIONS:
-        others = "".join(f" AND {_VERSION.name} != {quoted(str(one))}" for one in found)
-        query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
-        listed = [
-            workflow async for workflow in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)
-        ]
-        version = listed[0].typed_search_attributes.get(_VERSION) if listed else None
-        if not version:
-            break
-        deployment, _, build = version.partition(":")
-        of_version = f"{open_here} AND {_VERSION.name} = {quoted(version)}"
-        found[Build(deployment, build)] = (
-            await client.count_workflows(of_version, rpc_timeout=RPC_TIMEOUT)
-        ).count
-    return found
+async def _words(client: Client, failure: Failure) -> str:
+    try:
+        return str(await client.data_converter.decode_failure(failure))
+    except UnreadablePayload as error:
+        return str(error)

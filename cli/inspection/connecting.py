@@ -15,7 +15,7 @@ from cli.shared.connection import identity_of, silent_core
 from cli.shared.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
 from cli.shared.installations import FoundInstallation, installations
 from cli.shared.options import ClusterChoice
-from cli.shared.parameters import is_cluster_called
+from cli.shared.parameters import configured_name, is_cluster_called
 from cli.shared.terminal import PLAIN_DATA
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
 from health.policy.policy import Policy
@@ -106,7 +106,7 @@ async def _settings(choice: ClusterChoice, connection: ClusterConnection) -> tup
         settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
         return settings, await read_cluster_identity(connection.client, settings.cluster)
     installed = {
-        CLUSTER_VARIABLE: found.installation.cluster.rpartition("-")[0],
+        CLUSTER_VARIABLE: configured_name(found.installation.cluster),
         NAMESPACE_VARIABLE: found.namespace,
         LEASE_NAMESPACE_VARIABLE: found.installation.lease_namespace,
     }

@@ -24,7 +24,6 @@ from datetime import timedelta
 import typer
 from pydantic import ValidationError
 
-from cli.doctor.cluster_examination import identities
 from cli.global_stop import order_stop
 from cli.retire.cluster import RetiredCluster
 from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
@@ -39,6 +38,7 @@ from cli.retire.owned_objects import (
 from cli.retire.workflows import ClusterWorkflows, NoWorkflows
 from cli.shared.connection import temporal
 from cli.shared.errors import CommandError
+from cli.shared.parameters import identities
 from cli.shared.terminal import plain
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection

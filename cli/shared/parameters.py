@@ -82,7 +82,22 @@ def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
 
 def is_cluster_called(name: str, cluster: str) -> bool:
     """True if `name` is the identity of this cluster, or the configured name in it; "" matches all."""
-    return name in ("", cluster, cluster.rpartition("-")[0])
+    return name in ("", cluster, configured_name(cluster))
+
+
+def configured_name(identity: str) -> str:
+    """The name that processes of this identity are configured with."""
+    return identity.rpartition("-")[0]
+
+
+def identities(configured: str, identity: str) -> tuple[str, ...]:
+    """The possible identities of the cluster that a person calls `configured`, the likeliest first.
+
+    `identity` is that of processes with this configured name. If `configured` already ends with the same uid,
+    it is itself an identity, unless a user has configured an identity as the name.
+    """
+    end = identity.removeprefix(configured)
+    return (configured, identity) if configured.endswith(end) else (identity,)
 
 
 @dataclass(frozen=True)

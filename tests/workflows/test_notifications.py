@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_notifications import notification_findings
+from cli.doctor.temporal_examination import notification_findings
 from health.model.moves import Outcome, Phase
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import HoldReason, Observation
@@ -121,7 +121,7 @@ async def found(client: Client, cluster: str) -> str:
     later = datetime.now(UTC) + timedelta(hours=1)
 
     async def ask() -> list[Finding]:
-        return await notification_findings(client, [cluster], later, timedelta(seconds=10))
+        return await notification_findings(client, [cluster], later)
 
     (one,) = await polled(ask)
     assert one.reason == "NotificationsNotDelivered"

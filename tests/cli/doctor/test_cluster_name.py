@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.doctor.cluster_examination import configured_name, identities
+from cli.shared.parameters import configured_name, identities
 
 
 @pytest.mark.parametrize(

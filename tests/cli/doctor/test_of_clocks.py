@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_clocks import detector_clock_findings, own_clock_findings
+from cli.doctor.of_installation import detector_clock_findings, own_clock_findings
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.lease import LeaseRecord, new_lease, renewed

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.of_clocks import leader_findings, operator_findings, other_leader_findings
+from cli.doctor.of_installation import leader_findings, other_leader_findings
+from cli.doctor.of_operators import operator_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, new_lease

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_operator_policies import (
+from cli.doctor.of_operators import (
     PoliciesInForce,
     absent_account,
     keeps_off,

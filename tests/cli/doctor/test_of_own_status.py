@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_own_status import installation_findings, own_status_findings
+from cli.doctor.of_installation import installation_findings, own_status_findings
 from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, by_others, of_slots

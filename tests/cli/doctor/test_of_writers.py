@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_checks import STORED_CHECKS, StatusWatched, writer_finding
-from cli.doctor.status_watch import StatusWatch
+from cli.doctor.of_checks import STORED_CHECKS, StatusWatch, StatusWatched, writer_finding
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.status_writers import StatusFieldManager

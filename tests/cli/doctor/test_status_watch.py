@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.doctor.of_checks import STORED_CHECKS
-from cli.doctor.status_watch import StatusWatch
+from cli.doctor.of_checks import STORED_CHECKS, StatusWatch
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.listing import ObjectList, Paging, list_all

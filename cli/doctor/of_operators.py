@@ -1,4 +1,4 @@
-"""Findings about the admission policies that keep an operator from remediating while its process runs.
+"""Findings about the operator of a kind, and the admission policies that keep it from remediating.
 
 An operator may have no switch for its checks, while its process runs other controllers that are needed. The
 documented set-up lets it run, and policies refuse the remediations of its checks.
@@ -7,11 +7,14 @@ documented set-up lets it run, and policies refuse the remediations of its check
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from cli.doctor.finding import Finding, note, warning
 from health.kinds.check_kind import CheckKind, OperatorPolicies
-from kube.lease import LeaseRecord
-from kube.resource import Object, Resource
+from kube.absence import none_if_absent
+from kube.client import Client
+from kube.lease import LeaseRecord, holder_is_valid
+from kube.resource import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, SERVICE_ACCOUNTS, Object, Resource
 from objects.frozen import FrozenObject
 
 _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)")
@@ -130,6 +133,32 @@ def policy_findings(
         yield warning("RequestsNotRefused", what, advice)
 
 
+async def read_policies_in_force(client: Client) -> PoliciesInForce:
+    """The policies of a cluster.
+
+    Raises:
+        KubernetesError: they or their bindings cannot be listed.
+
+    """
+    policies = await client.list(ADMISSION_POLICIES)
+    return PoliciesInForce.of(policies, await client.list(ADMISSION_POLICY_BINDINGS))
+
+
+async def absent_accounts(client: Client, kind: CheckKind, found: PoliciesInForce) -> list[Finding]:
+    """A finding for each ServiceAccount that the policies of a kind name, and that does not exist.
+
+    Raises:
+        KubernetesError: a ServiceAccount cannot be read.
+
+    """
+    named = found.service_accounts(kind.operator_policies) if kind.operator_policies else ()
+    return [
+        absent_account(kind, namespace, name)
+        for namespace, name in sorted(named)
+        if await none_if_absent(client.get(SERVICE_ACCOUNTS, name, namespace)) is None
+    ]
+
+
 def absent_account(kind: CheckKind, namespace: str, name: str) -> Finding:
     """The finding that the policies name a ServiceAccount that does not exist."""
     wanted = kind.operator_policies
@@ -151,3 +180,25 @@ def kept_off(kind: CheckKind, lease: LeaseRecord) -> Finding:
     return note(
         "ReferenceKeptOff", what, f"let it run, other controllers of {kind.operator} are in that process"
     )
+
+
+def operator_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datetime) -> Iterator[Finding]:
+    """Findings about an operator of the kind that holds one of `leases`, its leader Leases."""
+    for lease in leases:
+        if not holder_is_valid(lease, now):
+            continue
+        place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
+        if kind.operator_guide:
+            yield note(
+                "ReferenceControllerMayRun",
+                f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
+                f"nothing says whether the one of {kind.plural} is off",
+                f"make sure by {kind.operator_guide}, two controllers would remediate the same targets; "
+                f"do not stop it, other controllers of {kind.operator} are in that process",
+            )
+            continue
+        yield warning(
+            "ReferenceRuns",
+            f"the {kind.operator} runs: {holder!r} holds the Lease {place}",
+            "stop it, two controllers would remediate the same targets",
+        )
