@@ -6,25 +6,25 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bench import actions, bounds, crowd, large, latency, machines, outage, requests, storm, upgrade
+from bench import bounds, large, machines, one_remediation, outage, strain, upgrade
 from bench.cluster import BenchCluster, bench_cluster
-from bench.clusterapi import flapping, marks, workload_clusters
+from bench.clusterapi import marks
 from bench.figure import Figure, table
 from runtime.full_collections import keep_full_collections_short
 
 Measure = Callable[[BenchCluster], Awaitable[list[Figure]]]
 
 MEASUREMENTS: dict[str, tuple[Measure, ...]] = {
-    "requests": (requests.measure,),
-    "latency": (latency.measure,),
-    "storm": (storm.measure,),
-    "outage": (outage.measure,),
+    "requests": (one_remediation.measure_requests,),
+    "latency": (one_remediation.measure_latency,),
+    "storm": (outage.measure_storm,),
+    "outage": (outage.measure_outage,),
     "large": (large.measure,),
-    "actions": (actions.measure,),
-    "bounds": (bounds.measure, flapping.measure, crowd.measure),
+    "actions": (one_remediation.measure_actions,),
+    "bounds": (bounds.measure, strain.measure_flapping, strain.measure_crowd),
     "machines": (machines.measure,),
-    "marks": (marks.measure,),
-    "workload-clusters": (workload_clusters.measure,),
+    "marks": (marks.measure_marks,),
+    "workload-clusters": (marks.measure_workload_clusters,),
     "upgrade": (upgrade.measure,),
 }
 

@@ -1,4 +1,4 @@
-"""1,000 of 5,000 nodes fail at once: first beyond the threshold, where all are held, then within it."""
+"""Measures nodes that fail at once: in a storm of 100, and in an outage of 1,000 that a threshold holds."""
 
 import asyncio
 import time
@@ -10,10 +10,13 @@ from bench.audit import writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import CHECK, BenchFleet, watched_fleet
+from bench.usage import cpu_seconds
 from devcluster.polling import until
 from devcluster.processes import ready_url
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 
+IN_STORM, FAIL_IN_STORM = 500, 100
+STORM_SETTLED_SECONDS = 3.0
 NODES_IN_ALL = 5_000
 FAILING = 1_000
 SETTLED_SECONDS = 10.0
@@ -24,8 +27,60 @@ SELDOM = timedelta(seconds=0.5)
 """Rarely, because counting a thousand workflows is work for the measured server."""
 
 
-async def measure(cluster: BenchCluster) -> list[Figure]:
-    """Fail the same thousand nodes twice, under two thresholds."""
+async def measure_storm(cluster: BenchCluster) -> list[Figure]:
+    """100 of 500 nodes fail and recover at once, after one remediation as a warm-up."""
+    async with watched_fleet(cluster) as fleet:
+        await fleet.add(IN_STORM)
+        await fleet.add_check()
+        await cluster.start("detector", "worker")
+        await _one(fleet, fleet.names[-1])
+        before = {name: cpu_seconds(cluster.pid(name)) for name in ("worker", "detector", "temporal")}
+        nodes = fleet.names[:FAIL_IN_STORM]
+        failed = await fleet.set_all_ready(nodes, "Unknown")
+        await fleet.until_requested(nodes)
+        await asyncio.sleep(STORM_SETTLED_SECONDS)
+        recovered = await fleet.set_all_ready(nodes, "True")
+        await fleet.until_clean(nodes)
+        await asyncio.sleep(STORM_SETTLED_SECONDS)
+        spent = {name: cpu_seconds(cluster.pid(name)) - was for name, was in before.items()}
+    last_came = max(fleet.came[node] for node in nodes) - failed
+    last_went = max(fleet.went[node] for node in nodes) - recovered
+    return [
+        Figure(
+            name="100 of 500 fail, to the last request",
+            measured=last_came,
+            goal=3,
+            unit="s",
+            reference="10 s",
+        ),
+        Figure(
+            name="100 of 500 recover, to the last request gone",
+            measured=last_went,
+            goal=3,
+            unit="s",
+            reference="6.7 to 29 s",
+        ),
+        *(
+            Figure(
+                name=f"CPU of {name} per incident",
+                measured=1000 * seconds / FAIL_IN_STORM,
+                goal=None,
+                unit="ms",
+            )
+            for name, seconds in spent.items()
+        ),
+    ]
+
+
+async def _one(fleet: BenchFleet, node: str) -> None:
+    await fleet.set_ready(node, "Unknown")
+    await fleet.until_requested([node])
+    await fleet.set_ready(node, "True")
+    await fleet.until_clean([node])
+
+
+async def measure_outage(cluster: BenchCluster) -> list[Figure]:
+    """The same 1,000 of 5,000 nodes fail twice: beyond the threshold, where all are held, then within it."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(NODES_IN_ALL)
         await fleet.add_check()

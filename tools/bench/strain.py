@@ -1,21 +1,27 @@
 """Strain: how the detector bears a load: stops of its event loop, renewals of its lead, calls of Temporal."""
 
 import asyncio
+import itertools
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
 from bench.cluster import BenchCluster
+from bench.clusterapi.fleet import API, WorkloadFleet, workload_fleet
 from bench.figure import Figure, longest_stop
+from bench.fleet import watched_fleet
+from bench.outage import limit_unhealthy, until_all_are_held
 from bench.temporal_requests import TemporalRequests
 from bench.usage import cpu_seconds
 from bench.watched_detector import STOPS_FILE
+from devcluster.dev_cluster_api import NAMESPACE
+from health.cluster.global_stop import STOP
 from kube.lease import LeaseRecord
-from kube.resource import LEASES
+from kube.resource import LEASES, NAMESPACES
 from runtime.process_names import LEADER_LEASE
 
 _WATCHED = {"detector": (sys.executable, "-m", "bench.watched_detector")}
@@ -23,6 +29,13 @@ _NAMESPACE = "paramedic-system"
 _LOOK_SECONDS = 0.5
 RENEW_DEADLINE_SECONDS = 10
 """A leader that has not renewed its Lease for so long gives up the lead."""
+INCIDENTS = 5_000
+PATIENCE = timedelta(minutes=15)
+SETTLED_SECONDS = 20.0
+LEASE_NAMESPACE = "medik8s-leases"
+MACHINES = (20, 200)
+WRITERS = 20
+FLAPPING_SECONDS = 40.0
 
 
 class EventLoopStall(NamedTuple):
@@ -105,3 +118,68 @@ class Strain:
             if renewed is not None and renewed not in self._renewals[-1:]:
                 self._renewals.append(renewed)
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def measure_crowd(cluster: BenchCluster) -> list[Figure]:
+    """5,000 incidents begin together, and a stop of all checks has each judged anew."""
+    async with watched_fleet(cluster) as fleet:
+        await fleet.add(INCIDENTS)
+        await fleet.add_check()
+        await limit_unhealthy(cluster, "0%")
+        strain = Strain(cluster)
+        await strain.start()
+        async with strain.measured():
+            await fleet.set_all_ready(fleet.names, "Unknown")
+            await until_all_are_held(fleet, fleet.names, PATIENCE)
+        figures = strain.figures(f"{INCIDENTS:,} incidents begin")
+        async with strain.measured():
+            for reason in ("bench", None):
+                patch = {"metadata": {"annotations": {STOP: reason}}}
+                await cluster.client.merge_patch(NAMESPACES, LEASE_NAMESPACE, patch)
+                await asyncio.sleep(SETTLED_SECONDS)
+    return figures + strain.figures(f"{INCIDENTS:,} incidents are stopped and go on")
+
+
+async def measure_flapping(cluster: BenchCluster) -> list[Figure]:
+    """The Nodes of few Machines, then of many, change as fast as their API server allows."""
+    figures = []
+    async with workload_fleet(cluster) as fleet:
+        strain = Strain(cluster)
+        await strain.start()
+        for machines in MACHINES:
+            figures += await _flapping(cluster, fleet, strain, machines)
+    return figures
+
+
+async def _flapping(
+    cluster: BenchCluster, fleet: WorkloadFleet, strain: Strain, machines: int
+) -> list[Figure]:
+    name, case = f"flapping-{machines}", f"{machines} Machines flap"
+    await fleet.nodes.add(machines - len(fleet.nodes.names))
+    await fleet.add_cluster(name, fleet.nodes.names)
+    before = len(fleet.reported_healthy)
+    await fleet.until_reported_healthy(before + machines)
+    async with strain.measured():
+        rate = await _flap(fleet, fleet.nodes.names)
+    await fleet.nodes.set_all_ready(fleet.nodes.names, "True")
+    await cluster.client.delete(API.machine_health_checks, name, NAMESPACE)
+    return [
+        Figure(name=f"changes of Nodes, {case}", measured=rate, goal=None, unit="a second"),
+        *strain.figures(case),
+    ]
+
+
+async def _flap(fleet: WorkloadFleet, nodes: Sequence[str]) -> float:
+    """Change Nodes without a pause; answers how many changes a second there were."""
+    began, written = time.monotonic(), itertools.count()
+    turns = itertools.cycle(itertools.product(("Unknown", "True"), nodes))
+
+    async def write() -> None:
+        for status, node in turns:
+            await fleet.nodes.set_ready(node, status)
+            next(written)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FLAPPING_SECONDS):
+            await asyncio.gather(*(write() for _ in range(WRITERS)))
+    return next(written) / (time.monotonic() - began)

@@ -1,19 +1,31 @@
-"""1,000 Machines of a workload cluster: all reported healthy, a second request beside a first one, marks."""
+"""Measures the marks of Machines in workload clusters: of 1,000 in one, and of 5,000 in 20."""
 
+import asyncio
 import time
 
 from bench.cluster import BenchCluster
 from bench.clusterapi.fleet import TEMPLATE_REFERENCE, WorkloadFleet, gap, machine_of, workload_fleet
 from bench.figure import Figure, percentile
+from bench.large import PADDING
+from bench.usage import cpu_seconds, resident_megabytes
 
 CLUSTER = "workload"
 MACHINES_IN_ALL = 1_000
 SECOND_FAILURES = 20
 SAMPLES, WARM_UP = 100, 5
+CLUSTERS = [f"workload-{number}" for number in range(20)]
+SHARED = 249
+MACHINES_OF_CLUSTERS = len(CLUSTERS) * (SHARED + 1)
+FIRST_REPORTED = 500
+"""The number of Machines reported healthy when the first one fails."""
+SETTLED_SECONDS = 10.0
 
 
-async def measure(cluster: BenchCluster) -> list[Figure]:
-    """Measure with a template in the check; remove it before marks are measured."""
+async def measure_marks(cluster: BenchCluster) -> list[Figure]:
+    """1,000 Machines: all are reported healthy, a second request comes beside a first one, then marks.
+
+    The check has a template until marks are measured.
+    """
     async with workload_fleet(cluster) as fleet:
         await fleet.nodes.add(MACHINES_IN_ALL)
         await fleet.add_template()
@@ -84,3 +96,67 @@ async def _marks(fleet: WorkloadFleet) -> list[float]:
         samples.append(await fleet.time_to_mark(CLUSTER, node))
         await gap()
     return samples[WARM_UP:]
+
+
+async def measure_workload_clusters(cluster: BenchCluster) -> list[Figure]:
+    """Fail one Machine of each of 20 Clusters while most are not reported healthy yet.
+
+    One real workload cluster is published as 20 Clusters, because 20 real ones do not fit on a laptop. The
+    detector has as many Secrets, connections and watches as for 20, and a copy of all Nodes for each. A
+    Cluster has Machines for 249 Nodes, which it shares with all others, and for a Node of its own, which
+    fails; so each copy has 269 Nodes.
+    """
+    async with workload_fleet(cluster) as fleet:
+        await fleet.nodes.add(SHARED + len(CLUSTERS), PADDING)
+        for name, own in _own_nodes(fleet).items():
+            await fleet.add_cluster(name, [*fleet.nodes.names[:SHARED], own])
+        began = time.monotonic()
+        await cluster.start("detector", "worker")
+        await fleet.until_reported_healthy(FIRST_REPORTED)
+        marks = await _marks_in_clusters(fleet)
+        reported_before = len(fleet.reported_healthy)
+        await fleet.until_reported_healthy(MACHINES_OF_CLUSTERS - len(CLUSTERS))
+        all_reported_after = max(fleet.reported_healthy.values()) - began
+        await asyncio.sleep(SETTLED_SECONDS)
+        resident = resident_megabytes(cluster.pid("detector"))
+        spent = cpu_seconds(cluster.pid("detector"))
+    return [
+        Figure(
+            name="detector memory, 20 workload clusters of 269 Nodes of 16 KB",
+            measured=resident,
+            goal=200,
+            unit="MB",
+        ),
+        Figure(name="start to 5,000 Machines told healthy", measured=all_reported_after, goal=None, unit="s"),
+        Figure(name="CPU of the detector until then", measured=spent, goal=None, unit="s"),
+        Figure(
+            name="failure to mark meanwhile, first in each cluster, p50",
+            measured=percentile(marks, 0.5),
+            goal=None,
+            unit="s",
+        ),
+        Figure(
+            name="failure to mark meanwhile, first in each cluster, longest of 20",
+            measured=max(marks),
+            goal=None,
+            unit="s",
+        ),
+        Figure(
+            name="Machines told healthy when the last of them was marked",
+            measured=reported_before,
+            goal=None,
+            unit="",
+        ),
+    ]
+
+
+def _own_nodes(fleet: WorkloadFleet) -> dict[str, str]:
+    return dict(zip(CLUSTERS, fleet.nodes.names[SHARED:], strict=True))
+
+
+async def _marks_in_clusters(fleet: WorkloadFleet) -> list[float]:
+    samples = []
+    for name, own in _own_nodes(fleet).items():
+        samples.append(await fleet.time_to_mark(name, own))
+        await gap()
+    return samples
