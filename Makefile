@@ -69,7 +69,7 @@ conformance: $(INSTALLED) ## write docs/conformance.md, and the tests of each ru
 	@$(BIN)/python -m tests.conformance
 
 rights: $(INSTALLED) ## write the roles of deploy/ and docs/rights.md from the table of rights
-	@$(BIN)/python -m rights
+	@$(BIN)/python -m rights.generator
 
 screenshots: install ## take the pictures of the Temporal UI for the pages; needs the package chromium
 	@$(BIN)/python -m screenshots

@@ -22,10 +22,9 @@ import pytest
 import yaml
 
 from devcluster.polling import until
-from release import wheel
 from release.bill_of_materials import read_lock
 from release.manifests import IMAGE
-from release.release import LOCK
+from release.release import LOCK, build_wheel, version_of
 from tests.histories.files import files_of, read
 from tests.support.api.ports import free_port
 
@@ -99,7 +98,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return wheel.build(ROOT, tmp_path_factory.mktemp("wheel"), datetime(2026, 11, 1, tzinfo=UTC))
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"), datetime(2026, 11, 1, tzinfo=UTC))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +152,7 @@ def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -
     }
 
     locked = [f"{package.name}=={package.version}" for package in read_lock((ROOT / LOCK).read_text())]
-    locked.append(f"paramedic=={wheel.version_of(ROOT)}")
+    locked.append(f"paramedic=={version_of(ROOT)}")
     elsewhere = {"colorama"}  # on Windows alone
     assert found == {name.replace(".", "-") for name in locked if name.partition("==")[0] not in elsewhere}
 
@@ -222,7 +221,7 @@ def test_command_beside_packages_of_others_asks_for_a_checkout_to_run_a_cluster_
 
 
 def test_command_beside_packages_of_others_tells_the_version_that_was_built(shared: Installed) -> None:
-    assert shared.run("paramedic", "--version") == f"paramedic {wheel.version_of(ROOT)}\n"
+    assert shared.run("paramedic", "--version") == f"paramedic {version_of(ROOT)}\n"
 
 
 def test_sandbox_of_temporal_takes_our_workflows_beside_packages_of_others(

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from release import wheel
 from release.__main__ import refuse_changes_of_the_image
 from release.bill_of_materials import read_lock
 from release.errors import ReleaseError
-from release.release import LOCK, Release, write
+from release.release import LOCK, Release, version_of, write
 
 ROOT = Path(__file__).parents[2]
-VERSION = wheel.version_of(ROOT)
+VERSION = version_of(ROOT)
 COMMIT = "c" * 40
 RELEASE = Release(
     version=VERSION,

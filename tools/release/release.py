@@ -1,12 +1,18 @@
 """Creates all files of a release from a source tree, with SHA256SUMS of all others."""
 
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
+import tomllib
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from release import krew, manifests, wheel
+import yaml
+
+from release import manifests
 from release.attestation import Signer, provenance
 from release.bill_of_materials import bill, read_lock
 from release.errors import ReleaseError
@@ -14,6 +20,11 @@ from release.errors import ReleaseError
 LOCK = Path("deploy/image/requirements.lock")
 CHECKSUMS = "SHA256SUMS"
 """In the format of `sha256sum --check`."""
+KREW = Path("deploy/krew")
+PLUGIN = "kubectl-paramedic"
+_NO_VERSION = "version=0.0.0\n"
+_PLATFORMS = ("linux", "darwin")
+_CAVEATS = "The plugin runs the Python command paramedic: have it, uv or pipx in PATH.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +49,15 @@ def write(release: Release, source: Path, into: Path, signer: Signer | None = No
 
     Raises ReleaseError.
     """
-    if (found := wheel.version_of(source)) != release.version:
+    if (found := version_of(source)) != release.version:
         raise ReleaseError(f"pyproject.toml says version {found}, and the release is to be {release.version}")
-    built = wheel.build(source, into, release.time)
+    built = build_wheel(source, into, release.time)
     prefix = f"paramedic-{release.version}"
     locked = read_lock((source / LOCK).read_text())
     (into / f"{prefix}.cdx.json").write_text(bill(release.version, _sha256(built), locked, release.time))
     shutil.copyfile(source / LOCK, into / f"{prefix}-requirements.lock")
     manifests.choose_image(source, release.image, release.version)
-    krew.choose_version(source, release.version)
+    _choose_version(source, release.version)
     manifests.pack(source, into / f"{prefix}-deploy.tar.gz", release.time)
     manifests.pack_chart(source, into / f"{prefix}.tgz", release.time)
     for overlay in manifests.overlays(source):
@@ -59,12 +70,14 @@ def write(release: Release, source: Path, into: Path, signer: Signer | None = No
 
 
 def _write_plugin(release: Release, source: Path, into: Path) -> None:
-    archive = into / f"{krew.PROGRAM}-{release.version}.tar.gz"
-    krew.pack_plugin(source, archive, release.time)
+    """Write the plugin of kubectl: a script that runs the Python command, and the manifest for krew."""
+    archive = into / f"{PLUGIN}-{release.version}.tar.gz"
+    files = {PLUGIN: source / KREW / PLUGIN, "LICENSE": source / "LICENSE"}
+    manifests.write_archive(archive, files, release.time)
     if release.download_url:
         uri = f"{release.download_url.rstrip('/')}/{archive.name}"
-        manifest = krew.plugin_manifest(release.version, uri, _sha256(archive))
-        (into / f"{krew.PROGRAM}-{release.version}.krew.yaml").write_text(manifest)
+        manifest = _plugin_manifest(release.version, uri, _sha256(archive))
+        (into / f"{PLUGIN}-{release.version}.krew.yaml").write_text(manifest)
 
 
 def _attest(release: Release, into: Path, prefix: str, signer: Signer | None) -> None:
@@ -87,3 +100,57 @@ def _write_checksums(folder: Path) -> None:
     """Write the checksums of all other files in `folder`."""
     files = sorted(file for file in folder.iterdir() if file.name != CHECKSUMS)
     (folder / CHECKSUMS).write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))
+
+
+def version_of(source: Path) -> str:
+    project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def build_wheel(source: Path, into: Path, time: datetime) -> Path:
+    """Build the wheel; its files are dated `time`.
+
+    Raises ReleaseError with the message of the build if it fails.
+    """
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(into)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(int(time.timestamp()))}
+    built = subprocess.run(  # noqa: S603  a fixed command
+        command, cwd=source, env=environment, capture_output=True, text=True, check=False
+    )
+    if built.returncode != 0:
+        raise ReleaseError(f"the wheel cannot be built: {built.stderr.strip()}")
+    return into / f"paramedic-{version_of(source)}-py3-none-any.whl"
+
+
+def _choose_version(source: Path, version: str) -> None:
+    """Write the version into the script of `source`."""
+    script = source / KREW / PLUGIN
+    script.write_text(script.read_text().replace(_NO_VERSION, f"version={version}\n"))
+
+
+def _plugin_manifest(version: str, uri: str, sha256: str) -> str:
+    """The manifest for krew; `uri` is the address of the archive."""
+    files = [{"from": name, "to": "."} for name in (PLUGIN, "LICENSE")]
+    platforms = [
+        {
+            "selector": {"matchLabels": {"os": system}},
+            "uri": uri,
+            "sha256": sha256,
+            "bin": PLUGIN,
+            "files": files,
+        }
+        for system in _PLATFORMS
+    ]
+    plugin = {
+        "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
+        "kind": "Plugin",
+        "metadata": {"name": "paramedic"},
+        "spec": {
+            "version": f"v{version}",
+            "shortDescription": "See and steer the remediation of nodes and machines",
+            "description": "Lists incidents, explains holds, and gives orders to Paramedic.\n",
+            "caveats": _CAVEATS,
+            "platforms": platforms,
+        },
+    }
+    return yaml.safe_dump(plugin, sort_keys=False)

@@ -1,5 +1,7 @@
 """Generates the text of the roles in `deploy/`, and of docs/rights.md, from the table of rights.
 
+`python -m rights.generator` writes them.
+
 Manifests are written as text, because a YAML library would drop the comments: the reason of each rule stands
 above it. `granted_by` of a right names the file in `deploy/`. In docs/rights.md the text above the mark is
 written by hand and kept.
@@ -177,3 +179,8 @@ def _row(right: Right) -> str:
 
 def _quoted(granted_by: str) -> str:
     return f"`{granted_by}`" if granted_by.startswith("deploy/") else granted_by
+
+
+if __name__ == "__main__":
+    for path, text in written().items():
+        (ROOT / path).write_text(text)
