@@ -31,6 +31,13 @@ def _file(name: str) -> str:
     return name
 
 
+def _without_duplicates(events: tuple[NotificationEvent, ...]) -> tuple[NotificationEvent, ...]:
+    twice = next((event for event in events if events.count(event) > 1), None)
+    if twice is not None:
+        raise SaysItsValueError(f"must name each event once, and names {twice} {events.count(twice)} times")
+    return events
+
+
 _FileName = Annotated[StrictStr, AfterValidator(_file)]
 
 
@@ -53,7 +60,9 @@ class Receiver(Bounded):
     """The name of the file that contains its URL."""
     token_file: _FileName | None = None
     """The name of the file with a bearer token; None: the request has none."""
-    events: Annotated[tuple[NotificationEvent, ...], Field(min_length=1)] = DEFAULT_EVENTS
+    events: Annotated[
+        tuple[NotificationEvent, ...], Field(min_length=1), AfterValidator(_without_duplicates)
+    ] = DEFAULT_EVENTS
     held_for: Annotated[WrittenDuration, within(SHORTEST_HOLD, LONGEST_HOLD)] = timedelta(minutes=30)
     max_per_minute: Annotated[StrictInt, Field(ge=1, le=MOST_PER_MINUTE)] = 10
     """The most requests that one worker sends to it; further messages are summarized."""

@@ -144,6 +144,10 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             "notifications[0].events: must have at least 1 item (found [])",
         ),
         (
+            f"notifications: [{SLACK.replace('}', ', events: [Held, Gone, Held]}')}]",
+            "notifications[0].events: must name each event once, and names Held 2 times",
+        ),
+        (
             f"notifications: [{SLACK.replace('}', ', heldFor: 1s}')}]",
             "notifications[0].heldFor: must be from 1m to 168h (found '1s')",
         ),
