@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cli.shared.errors import UsageError
+from health.model.field_problem import FieldProblem
 from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
-from health.policy.policy_problem import policy_problem
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 
@@ -63,7 +63,7 @@ def _of_config_map(content: Mapping[str, Any]) -> PolicyDocument:
     try:
         manifest = _Manifest.model_validate(content)
     except ValidationError as error:
-        raise InvalidPolicyError(policy_problem(error)) from error
+        raise InvalidPolicyError(str(FieldProblem.of(error))) from error
     if manifest.metadata.name != POLICY:
         raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
     return document_of(manifest.data)

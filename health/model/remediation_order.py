@@ -9,9 +9,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from health.model.invalid_check import cut
+from health.model.field_problem import FieldProblem
 from objects.frozen import Frozen
-from objects.short_text import ShortText
+from objects.short_text import ShortText, short
 from objects.timestamps import stamp
 
 REMEDIATE = "paramedic.dev/remediate"
@@ -30,7 +30,7 @@ class RemediationOrder(Frozen):
 
     check: ShortText
     """The check whose remediation is ordered, as `str` of its CheckReference."""
-    reason: Annotated[ShortText, Field(min_length=1)]
+    reason: Annotated[str, Field(min_length=1), AfterValidator(short)]
     identity: ShortText = ""
     """The person, in its own words; the audit log of the API server names the client that wrote the order."""
     given: datetime
@@ -43,7 +43,7 @@ class RemediationOrder(Frozen):
     @model_validator(mode="after")
     def _is_limited(self) -> Self:
         if not self.given < self.until <= self.given + LONGEST_TIME:
-            raise ValueError("an order ends after its start, and within 24 hours")
+            raise ValueError("until must be after given, by at most 24 hours")
         return self
 
     @property
@@ -97,10 +97,9 @@ def problem_in(text: str) -> str:
     try:
         RemediationOrder.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = cut(".".join(map(str, first["loc"])))
-        why = first["msg"].removeprefix("Value error, ")
-        return f"cannot be read: {f'{field}: ' if field else ''}{why}; write it by `paramedic remediate`"
+        problem = FieldProblem.of(error, _SHOWN)
+        why = problem if problem.field else problem.words  # the message quotes the value of the annotation
+        return f"cannot be read: {why}; write it by `paramedic remediate`"
     return ""
 
 

@@ -12,13 +12,13 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
+from health.model.field_problem import FieldProblem
 from health.model.invalid_check import InvalidCheckError, cut
 from health.policy.held_nodes import HeldNodes
 from health.policy.limits import Limits
 from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.policy.outage_guard import WrittenGuard
 from health.policy.policy import Policy
-from health.policy.policy_problem import policy_problem
 from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
@@ -80,7 +80,7 @@ class PolicyDocument(Bounded):
 
     @classmethod
     def _first_problem(cls, error: ValidationError) -> str:
-        first, problem = error.errors()[0], policy_problem(error)
+        first, problem = error.errors()[0], str(FieldProblem.of(error))
         if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
             return problem
         known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))

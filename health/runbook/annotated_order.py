@@ -11,6 +11,7 @@ from typing import Self
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from health.model.field_problem import FieldProblem, quoted
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal
 from health.model.order_annotations import AnnotatedOrderKey
@@ -71,7 +72,7 @@ def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | R
         return fields
     if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & _OURS):
         known = ", ".join(sorted(spec.message.model_fields.keys() - _OURS))
-        return Refusal(f"it has no field {_quoted(unknown[0])}; the fields are {known}")
+        return Refusal(f"it has no field {quoted(unknown[0], _LONGEST_QUOTE)}; the fields are {known}")
     reason = fields.get("reason", "")
     if isinstance(reason, str) and len(reason) > LONGEST_REASON:
         return Refusal(
@@ -97,14 +98,8 @@ def _fields(value: str) -> dict[str, object] | Refusal:
 
 
 def _refused(error: ValidationError) -> Refusal:
-    first = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    return Refusal(f"{first['msg']}, and it is {_quoted(first['input'])}", field=field)
-
-
-def _quoted(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+    problem = FieldProblem.of(error, _LONGEST_QUOTE)
+    return Refusal(problem.sentence, field=problem.field)
 
 
 def no_incident(key: AnnotatedOrderKey) -> str:

@@ -1,5 +1,6 @@
 """An annotation that should order a remediation, and does not, has one Event."""
 
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -12,6 +13,13 @@ from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.remediation_orders import annotated
 
 NODE = "node-1"
+A_TIME = "must be a time with its zone, such as 2026-01-31T12:00:00Z"
+CUT = f"{'x' * 99}…"
+
+
+def written(**fields: object) -> str:
+    """The value of the annotation, with other values of these fields."""
+    return json.dumps(json.loads(annotated()[REMEDIATE]) | fields)
 
 
 class Leader:
@@ -41,7 +49,7 @@ def test_event_names_the_node_the_annotation_the_value_and_the_problem() -> None
     (event,) = leader.look()
     assert event.subject is not None
     assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
-    assert event.message.startswith(f"metadata.annotations[{REMEDIATE}]: cannot be read: Invalid JSON")
+    assert event.message.startswith(f"metadata.annotations[{REMEDIATE}]: cannot be read: is no JSON: ")
     assert event.message.endswith("; write it by `paramedic remediate` (found 'please')")
 
 
@@ -93,8 +101,19 @@ def test_annotation_on_a_check_leaves_it_valid_and_has_an_event_on_the_check() -
     [
         ("", ""),
         (annotated()[REMEDIATE], ""),
-        ('{"check": "NodeHealthCheck/a"}', "cannot be read: reason: Field required"),
-        ('{"check": ', "cannot be read: Invalid JSON"),
+        ('{"check": "NodeHealthCheck/a"}', "cannot be read: reason: is missing; write"),
+        ('{"check": 5}', "cannot be read: check: must be text (found 5); write"),
+        (written(reason=""), "cannot be read: reason: must not be empty (found ''); write"),
+        (written(given="noon"), f"cannot be read: given: {A_TIME} (found 'noon'); write"),
+        (
+            written(given="2026-01-01T00:00:00"),
+            "cannot be read: given: has no time zone (found '2026-",
+        ),
+        (written(until=None), f"cannot be read: until: {A_TIME} (found null); write"),
+        (written(is_forced="x" * 900), f"cannot be read: is_forced: must be true or false (found '{CUT}')"),
+        (written(until="2020-01-01T00:00:00Z"), "cannot be read: until must be after given, by at most 24"),
+        ("[]", "cannot be read: must be a mapping; write"),
+        ('{"check": ', "cannot be read: is no JSON: EOF while parsing a value"),
         (annotated()[REMEDIATE] + " " * LONGEST_VALUE, "cannot be read: it has more than 8192 characters"),
     ],
 )
