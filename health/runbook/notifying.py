@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from health.check.ordered import is_by_order
 from health.model.approval import ApprovalAnswer
 from health.model.moves import End, Phase, Until, Wait
 from health.model.notification import Notification, NotificationEvent, WantedEvents, notification_id
@@ -192,7 +193,7 @@ def _notification(
         asks_a_person=occasion.event.asks_a_person,
         incident=reference,
         at=incident.now,
-        failed_since=failed.since if failed else None,
+        failed_since=None if failed is None or is_by_order(failed) else failed.since,
         title=_title(reference, incident, occasion.event),
         reason=move.details.lasting,
         waits_for=next_event,

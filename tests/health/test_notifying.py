@@ -20,6 +20,7 @@ from health.runbook.notifying import WANTED_BY_PEOPLE, due, held_long_at, noted
 from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder, ordered
 from health.runbook.state import Memory
 from tests.health.test_totality import MEMORIES, NOWS, OBSERVATIONS
+from tests.support.values import remediation_orders
 from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, SECOND, request_of, seen
 
 ONCALL = WantedEvents(receiver="oncall", events=DEFAULT_EVENTS, held_for_seconds=1800)
@@ -81,6 +82,16 @@ def exhausted() -> Observation:
 
 def healthy() -> Observation:
     return seen(state=TargetState.HEALTHY, fact=None)
+
+
+def test_only_a_target_that_conditions_call_unhealthy_is_unhealthy_since_a_time() -> None:
+    failed, by_order = Story(), Story()
+    failed.rests(needing(deadline=NOW))
+    by_order.rests(remediation_orders.ordered(approval=FOR_APPROVAL))
+    assert failed.latest.event == by_order.latest.event == NotificationEvent.APPROVAL_REQUIRED
+    assert failed.latest.failed_since == NOW
+    assert by_order.latest.failed_since is None
+    assert "ordered by alice" in by_order.latest.reason
 
 
 def test_question_is_told_once_and_again_when_its_time_is_over() -> None:
