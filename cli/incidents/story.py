@@ -175,10 +175,12 @@ class EpisodeWords:
         """The words of a timer, with the hold and the reason of the latest answer in full."""
         if self._seen is None:
             return words
-        begin, hold = words.removesuffix(CUT), str(self._seen.hold or "")
+        begin, hold = words.removesuffix(CUT), self._seen.hold
         if begin in self._reason:
             return self._reason
-        return _joined(hold if begin and hold.startswith(begin) else words, self._reason)
+        texts = (str(hold), hold.message) if hold is not None and begin else ()
+        is_hold = any(text.startswith(begin) for text in texts)
+        return _joined(str(hold) if is_hold else words, self._reason)
 
     def of_call(self, event: HistoryEvent, summary: str) -> str:
         """The effect of an activity, and the latest reason; `summary` if its input cannot be read."""

@@ -86,11 +86,11 @@ class Approval(Frozen):
 
     @property
     def words(self) -> str:
-        """The state of the question in one sentence, with its times."""
+        """The state of the question in one sentence with its times, its deadline first."""
         if self.answer is not None:
             at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
             return f"{self.name} is {self.answer.lower()}{at}, {self.answered_by}"
-        return f"{self.name} needs the approval of a person, asked at {stamp(self.asked_at)}{self._end}"
+        return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}"
 
     @property
     def default_words(self) -> str:
@@ -102,9 +102,8 @@ class Approval(Frozen):
         if self.expires_at is None:
             return ""
         if self.is_expired:
-            return f"; expired at {stamp(self.expires_at)} without an answer"
-        follows = self.default_words or "it expires and stays held"
-        return f"; without an answer {follows} at {stamp(self.expires_at)}"
+            return f" (expired at {stamp(self.expires_at)})"
+        return f" until {stamp(self.expires_at)} (then {self.default_words or 'it stays held'})"
 
 
 class Progress(Frozen):

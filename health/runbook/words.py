@@ -239,14 +239,15 @@ def _with(words: str) -> Callable[[Incident], Details]:
     return lambda incident: incident.observation.details(words)
 
 
-def _approval(reason: HoldReason) -> Callable[[Incident], Details]:
-    """The question about the next step, and its answer."""
+def _approval_missing(incident: Incident) -> Details:
+    """The question about the next step, with its deadline first, as a list has little room."""
+    approval, reason = incident.memory.approval, HoldReason.APPROVAL_REQUIRED
+    return incident.observation.details(f"{approval.words} ({reason})" if approval else reason)
 
-    def details(incident: Incident) -> Details:
-        approval = incident.memory.approval
-        return incident.observation.details(f"{reason}: {approval.words}" if approval else reason)
 
-    return details
+def _rejected(incident: Incident) -> Details:
+    approval, reason = incident.memory.approval, HoldReason.STEP_REJECTED
+    return incident.observation.details(f"{reason}: {approval.words}" if approval else reason)
 
 
 def _status_with(words: str) -> Callable[[Incident], Details]:
@@ -274,8 +275,8 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.ACTS_FAIL: _acts_fail,
         Reason.REQUEST_LOST: _request_lost,
         Reason.ADMISSION_MISSING: _with(NO_WORD_OF_ADMISSION),
-        Reason.APPROVAL_MISSING: _approval(HoldReason.APPROVAL_REQUIRED),
-        Reason.STEP_REJECTED: _approval(HoldReason.STEP_REJECTED),
+        Reason.APPROVAL_MISSING: _approval_missing,
+        Reason.STEP_REJECTED: _rejected,
         Reason.STEP_DUE: _observed,
         Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,

@@ -156,8 +156,8 @@ def test_event_asks_once_and_says_once_that_the_question_expired() -> None:
     event = approval_event(INCIDENT, asked)
     assert (event.severity, event.reason) == (Severity.WARNING, "ApprovalRequired")
     assert event.message == (
-        "NodeHealthCheck/workers: RebootTemplate/reboot needs the approval of a person, asked at "
-        "2026-03-01T12:00:00Z; without an answer it expires and stays held at 2026-03-01T12:30:00Z"
+        "NodeHealthCheck/workers: waits for approval until 2026-03-01T12:30:00Z (then it stays held): "
+        "RebootTemplate/reboot, asked at 2026-03-01T12:00:00Z"
     )
     assert approval_event(INCIDENT, asked.model_copy(update={"is_reported": True})).seed == event.seed
     expired = approval_event(INCIDENT, asked.model_copy(update={"is_expired": True}))

@@ -100,7 +100,7 @@ def test_question_is_told_once_and_again_when_its_time_is_over() -> None:
     asked = story.latest
     assert asked.asks_a_person
     assert asked.title == "Node/node-1 waits for the approval of RebootTemplate/reboot"
-    assert "needs the approval of a person" in asked.reason
+    assert "waits for approval until " in asked.reason
     assert (asked.waits_for, asked.waits_until) == (
         "the question for an approval expires",
         NOW + MINUTE + timedelta(minutes=10),

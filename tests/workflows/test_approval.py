@@ -32,7 +32,7 @@ def expiring(default: ApprovalDefault) -> RequiredApproval:
 
 async def wait_for_approval(incident: IncidentDriver, required: RequiredApproval = ALL) -> None:
     await incident.start(needing(required))
-    await incident.tells("ApprovalRequired: RebootTemplate/first needs the approval of a person")
+    await incident.tells("waits for approval")
     await rests(incident, Phase.HELD)
 
 
@@ -58,7 +58,7 @@ async def test_step_is_taken_within_a_second_of_its_approval_and_the_next_one_is
     await rests(incident, Phase.REMEDIATING)
 
     await fail_steps(incident, "first")
-    await incident.tells("ApprovalRequired: RebootTemplate/second")
+    await incident.tells(": RebootTemplate/second, asked at ")
     assert await refusal(incident, "approve", ADA) == (
         "the step 'first' does not wait; RebootTemplate/second does"
     )
@@ -106,7 +106,7 @@ async def test_rejected_step_is_left_until_resume_asks_again(incident: IncidentD
     await incident.pass_time(timedelta(hours=9))
     assert not incident.cluster.attempts
     await incident.resume()
-    await incident.tells("ApprovalRequired: RebootTemplate/first")
+    await incident.tells(": RebootTemplate/first, asked at ")
     await rests(incident, Phase.HELD)
     await incident.approve(ADA)
     await incident.happens("created")
@@ -131,9 +131,9 @@ async def test_question_without_a_default_is_reported_again_when_it_expires_and_
 ) -> None:
     await wait_for_approval(incident, expiring(ApprovalDefault.HOLD))
     await incident.pass_time(31 * MINUTE)
-    await incident.tells("without an answer")
+    await incident.tells("waits for approval (expired at ")
     state = await rests(incident, Phase.HELD)
-    assert "; expired at " in state.details
+    assert "(ApprovalRequired)" in state.details
     reports = [asked.progress.approval for asked in incident.cluster.questions if asked.progress.approval]
     assert [one.is_expired for one in reports if not one.is_reported] == [False, True]
     await incident.approve(ADA)
@@ -164,7 +164,7 @@ async def test_act_that_broke_off_is_repeated_under_its_approval_and_a_lost_requ
     await rests(incident, Phase.REMEDIATING)
     await incident.cluster.lose_requests()
     await incident.wake()
-    await incident.tells("ApprovalRequired: RebootTemplate/first")
+    await incident.tells(": RebootTemplate/first, asked at ")
     assert incident.cluster.tried == ["first"]
 
 

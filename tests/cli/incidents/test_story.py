@@ -134,6 +134,10 @@ def waits(summary: str) -> HistoryEvent:
 
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="3 of 6 targets are unhealthy, and at most 2 may be")
+QUESTION = Hold(
+    reason=HoldReason.APPROVAL_REQUIRED,
+    message="waits for approval until 12:30:00Z (then it stays held): reboot",
+)
 UNHEALTHY = expired().model_copy(update={"reason": "Ready is False since noon, longer than 5m"})
 WHY = "Node/node-1: Ready is False since noon, longer than 5m"
 
@@ -143,6 +147,7 @@ WHY = "Node/node-1: Ready is False since noon, longer than 5m"
     [
         (UNHEALTHY, "Waiting: Ready is False; until 12:00:00Z", f"Waiting: {WHY}"),
         (UNHEALTHY.held_by(HOLD), "Held: Threshold: 3 of 6 targets are unheal…", f"Held: {HOLD}; {WHY}"),
+        (UNHEALTHY.held_by(QUESTION), "Held: waits for approval until 12:30:0…", f"Held: {QUESTION}; {WHY}"),
         (
             UNHEALTHY.held_by(HOLD),
             "Held: held by a person: disk",

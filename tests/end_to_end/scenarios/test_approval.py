@@ -37,7 +37,7 @@ async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     await world.fail(node)
     await _until_event(world, node, "ApprovalRequired")
     page = (await command("show", node)).out
-    assert "ApprovalRequired: " in page
+    assert "(ApprovalRequired)" in page
     assert f"paramedic approve {node}" in page
     assert not world.requests.entries
 
