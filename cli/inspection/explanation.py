@@ -16,11 +16,10 @@ from cli.inspection.explanation_view import (
     SupposedView,
 )
 from cli.inspection.progress import read_progress
-from cli.inspection.targets import selected
+from cli.inspection.targets import invalid_checks_for, selected
 from cli.shared.ages import ago, short
 from cli.shared.options import ClusterChoice
 from detector.inspection.explanation import explain
-from detector.inspection.inspection import Inspection
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from objects.durations import in_words
@@ -34,7 +33,7 @@ class Explanations(Frozen):
     at: datetime
     checks: tuple[ExplanationView, ...]
     invalid_checks: tuple[str, ...]
-    """Checks that cannot be read, with the errors: whether they select the target is unknown."""
+    """Checks of such a target that cannot be read, with the errors: whether they select it is unknown."""
     unread_checks: tuple[str, ...] = Field(default=(), exclude=True)
     """The names of these checks."""
     unknown_approvals: tuple[str, ...]
@@ -53,7 +52,7 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
         incidents = (inspection.incident(check.reference, target) for check, target in targets)
         unknown = await read_progress(inspection, incidents)
         found = [explain(inspection, check, target) for check, target in targets]
-        invalid = _invalid(inspection)
+        invalid = invalid_checks_for(inspection.cluster_state, name)
         return Explanations(
             cluster=inspection.cluster_state.cluster,
             at=inspection.state.now(),
@@ -70,13 +69,6 @@ def nothing_selects(name: str, unread_checks: Sequence[str]) -> str:
         return f"no check selects {name!r}, so nothing is done if it fails"
     unread = ", ".join(unread_checks)
     return f"no check that can be read selects {name!r}; whether {unread} selects it is unknown"
-
-
-def _invalid(inspection: Inspection) -> list[tuple[CheckReference, InvalidCheckError]]:
-    checks = inspection.cluster_state.checks.items()
-    return [
-        (reference, entry.check) for reference, entry in checks if isinstance(entry.check, InvalidCheckError)
-    ]
 
 
 def _words(invalid: Iterable[tuple[CheckReference, InvalidCheckError]]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_called
 from detector.inspection.inspection import Inspection
+from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
 from health.model.invalid_check import InvalidCheckError
@@ -24,7 +25,7 @@ def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Targe
     found = [
         (check, target)
         for check in valid_checks(inspection)
-        for target in _named(inspection, check.reference, name)
+        for target in _named(inspection.cluster_state, check.reference, name)
         if check.selects(target)
     ]
     if found or _exists(inspection, name):
@@ -62,9 +63,21 @@ def valid_checks(inspection: Inspection) -> Iterator[HealthCheck]:
             yield check
 
 
-def _named(inspection: Inspection, check: CheckReference, name: str) -> Iterator[Target]:
+def invalid_checks_for(state: ClusterState, name: str) -> list[tuple[CheckReference, InvalidCheckError]]:
+    """The checks that cannot be read, with the errors, so that it is unknown whether they select the target.
+
+    A check of a kind or namespace without a target of that name does not select it, and is left out.
+    """
+    return [
+        (reference, entry.check)
+        for reference, entry in state.checks.items()
+        if isinstance(entry.check, InvalidCheckError) and any(_named(state, reference, name))
+    ]
+
+
+def _named(state: ClusterState, check: CheckReference, name: str) -> Iterator[Target]:
     place = place_of(check)
-    for target in inspection.cluster_state.targets.of(check).values():
+    for target in state.targets.of(check).values():
         metadata = target.metadata
         if is_called(name, place.reference(metadata.name, metadata.uid)) or _is_of_node(name, target):
             yield target
