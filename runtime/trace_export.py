@@ -37,6 +37,12 @@ from health.model.observation import Hold
 from runtime.log_lines import incident_keys
 from runtime.settings import Settings, SettingsError
 
+CREDENTIAL_PROVIDERS = (
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER",
+)
+"""Variables with the name of a plug-in that authenticates; the first takes precedence in the SDK."""
+_PLUG_INS = "opentelemetry_otlp_credential_provider"
 LONGEST_VALUE = 1000
 """In characters, unless OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise: errors quote objects of others."""
 LONGEST_HEADER = 1024
@@ -55,6 +61,7 @@ _NAMES = {
     "compression type": ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"),
     "Header format": ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"),
     "resource attribute": ("OTEL_RESOURCE_ATTRIBUTES",),
+    "Requested component": CREDENTIAL_PROVIDERS,
     "max_export_batch_size": ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE",),
     "max_queue_size": ("OTEL_BSP_MAX_QUEUE_SIZE",),
     "schedule_delay_millis": ("OTEL_BSP_SCHEDULE_DELAY",),
@@ -83,13 +90,21 @@ async def exported_traces(
 
 
 def _checked_provider(resource: Resource, collector: str, problems: "_FirstProblem") -> TracerProvider:
+    _check_credential_provider(os.environ)
     try:
         provider = _provider(resource, _ReportedExporter(collector, problems))
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # RuntimeError: a plug-in of another type
         raise SettingsError(_unusable(str(error), os.environ)) from error
     if problems.text:  # the SDK would continue with its default
         raise SettingsError(_unusable(problems.text, os.environ))
     return provider
+
+
+def _check_credential_provider(environment: Mapping[str, str]) -> None:
+    name = next((name for name in CREDENTIAL_PROVIDERS if environment.get(name)), None)
+    if name is not None and not importlib.metadata.entry_points(group=_PLUG_INS, name=environment[name]):
+        found = environment[name]
+        raise SettingsError(f"{name}: must name an installed credential provider of OTLP (found {found!r})")
 
 
 def _unusable(problem: str, environment: Mapping[str, str]) -> str:

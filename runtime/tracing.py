@@ -20,7 +20,8 @@ PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
 PROTOCOL = "http/protobuf"
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DISABLED = "OTEL_SDK_DISABLED"
-FILES = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
+KEY, CERTIFICATE = "CLIENT_KEY", "CLIENT_CERTIFICATE"
+FILES = ("CERTIFICATE", KEY, CERTIFICATE)
 """The ends of the names of variables with the path of a file."""
 
 
@@ -110,11 +111,18 @@ def _check_protocol(environment: Mapping[str, str]) -> None:
 
 def _check_files(environment: Mapping[str, str]) -> None:
     """OpenTelemetry opens them only when it sends spans, and each attempt would fail."""
-    for end in FILES:
-        names = (f"OTEL_EXPORTER_OTLP_TRACES_{end}", f"OTEL_EXPORTER_OTLP_{end}")
-        name = next((name for name in names if environment.get(name)), None)
-        if name is not None:
-            _check_file(name, Path(environment[name]))
+    names = {end: _file_variable(environment, end) for end in FILES}
+    for name in filter(None, names.values()):
+        _check_file(name, Path(environment[name]))
+    key = names[KEY]
+    if key is not None and names[CERTIFICATE] is None:  # OpenTelemetry would ignore the key
+        needed = key.replace(KEY, CERTIFICATE)
+        raise SettingsError(f"{key}: is set without the certificate of the client, which {needed} names")
+
+
+def _file_variable(environment: Mapping[str, str], end: str) -> str | None:
+    names = (f"OTEL_EXPORTER_OTLP_TRACES_{end}", f"OTEL_EXPORTER_OTLP_{end}")
+    return next((name for name in names if environment.get(name)), None)
 
 
 def _check_file(name: str, path: Path) -> None:

@@ -14,7 +14,12 @@ from temporalio.converter import PayloadConverter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from runtime.settings import Settings, SettingsError
-from runtime.trace_export import LONGEST_HEADER, HeaderConverter, TraceInterceptor
+from runtime.trace_export import (
+    CREDENTIAL_PROVIDERS,
+    LONGEST_HEADER,
+    HeaderConverter,
+    TraceInterceptor,
+)
 from runtime.tracing import collector, endpoint_variable, traced
 from tests.support.api.eventually import eventually
 from tests.support.api.otlp_receiver import OtlpReceiver, otlp_receiver
@@ -87,7 +92,8 @@ def test_variable_with_a_file_that_cannot_be_read_is_refused(end: str, tmp_path:
     general, of_traces = f"OTEL_EXPORTER_OTLP_{end}", f"OTEL_EXPORTER_OTLP_TRACES_{end}"
     readable, absent = tmp_path / "there.pem", tmp_path / "absent.pem"
     readable.touch()
-    assert endpoint_variable(THERE | {general: str(absent), of_traces: str(readable)}) == ENDPOINT
+    certified = THERE | {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(readable)}
+    assert endpoint_variable(certified | {general: str(absent), of_traces: str(readable)}) == ENDPOINT
     for name, path, why in (
         (general, absent, "No such file or directory"),
         (of_traces, tmp_path, "Is a directory"),
@@ -95,6 +101,42 @@ def test_variable_with_a_file_that_cannot_be_read_is_refused(end: str, tmp_path:
         with pytest.raises(SettingsError) as raised:
             endpoint_variable(THERE | {name: str(path)})
         assert str(raised.value) == f"{name}: the file {str(path)!r} cannot be read: {why}"
+
+
+@pytest.mark.parametrize("of", ["OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"])
+def test_client_key_without_a_client_certificate_is_refused(of: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.pem"
+    file.touch()
+    key = {f"{of}CLIENT_KEY": str(file)}
+    assert endpoint_variable(THERE | key | {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(file)}) == ENDPOINT
+    with pytest.raises(SettingsError) as raised:
+        endpoint_variable(THERE | key | {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(file)})
+    assert str(raised.value) == (
+        f"{of}CLIENT_KEY: is set without the certificate of the client, which {of}CLIENT_CERTIFICATE names"
+    )
+
+
+@pytest.mark.parametrize("name", CREDENTIAL_PROVIDERS)
+async def test_unknown_credential_provider_ends_the_process(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "ours")
+    words = "must name an installed credential provider of OTLP (found 'ours')"
+    assert await refusal(monkeypatch) == f"{name}: {words}"
+
+
+async def test_credential_provider_of_another_type_ends_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ours-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+    group = "opentelemetry_otlp_credential_provider"
+    (package / "entry_points.txt").write_text(f"[{group}]\nours = builtins:dict\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(CREDENTIAL_PROVIDERS[1], "ours")
+    words = "cannot be used: Requested component 'ours' is of type <class 'dict'>"
+    assert (await refusal(monkeypatch)).startswith(f"{CREDENTIAL_PROVIDERS[1]} {words}")
 
 
 def test_name_of_a_collector_has_no_credentials() -> None:
