@@ -1,17 +1,20 @@
-"""`paramedic policy check`: shows the values that a policy sets, or why it is invalid.
+"""`paramedic policy`: shows the values that a policy sets, or why it is invalid, and tries a receiver.
 
-The command needs neither Temporal nor a cluster. It parses the policy as the detector does.
+`check` needs neither Temporal nor a cluster. It parses the policy as the detector does.
 """
 
 import json
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
 
-from cli.shared.errors import UsageError, fail
+from cli.shared.errors import UsageError, carry_out, fail
+from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
+from cli.shared.parameters import filled
 from cli.shared.policy_file import policy_in, read_file
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
 from objects.durations import in_words
@@ -23,7 +26,7 @@ policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
 @policy.callback()
 def about() -> None:
-    """Check a policy before it is applied."""
+    """Check a policy before it is applied, and try its receivers of notifications."""
 
 
 @policy.command()
@@ -42,6 +45,28 @@ def check(
         typer.echo(f"{field.alias}: {_shown(getattr(document, name))}{named}")
     if not document.model_fields_set:
         typer.echo(f"{file}: {NOTHING}", err=True)
+
+
+@policy.command()
+def notify(
+    context: typer.Context,
+    receiver: Annotated[
+        str, typer.Argument(parser=filled, metavar="RECEIVER", help="Its name in the policy.")
+    ],
+    *,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Directory of the files with addresses; default: that of the worker's settings."),
+    ] = None,
+    kubeconfig_context: OfContext = None,
+    cluster: InspectedCluster = None,
+) -> None:
+    """Send a test message to a receiver of the policy in the cluster, and print its answer."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
+    from cli.notifying import send_trial  # noqa: PLC0415  see above
+
+    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds=None)
+    typer.echo(carry_out(send_trial(choice, receiver, directory)))
 
 
 def _shown(value: object) -> str:

@@ -9,37 +9,24 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.notifications.webhook import (
-    DeliveryFailure,
-    DeliveryProblem,
-    Post,
-    ReceiverFiles,
-    WebhookSender,
-)
+from activities.notifications.receivers import Receivers
+from activities.notifications.webhook import DeliveryFailure, DeliveryProblem
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
-from health.notification.messages import document, slack
 from health.notification.summary import Summary
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
-from health.policy.receivers import MessageForm, Receiver
-from kube.absence import none_if_absent
-from kube.errors import KubernetesError
-from kube.resource import CONFIG_MAPS
-from kube.shared_reads import SharedReads
+from health.policy.receivers import Receiver
 from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput, NotifyResult
 
 _log = logging.getLogger(__name__)
 HEARTBEAT_EVERY = timedelta(seconds=5)
 
 
-Send = Callable[[Receiver, Notification | Summary], Awaitable[None]]
+Send = Callable[[Receiver, Notification | Summary], Awaitable[object]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,19 +133,9 @@ class ReceiverLane:
 class Notify:
     """Delivers notifications, with one lane for each receiver."""
 
-    def __init__(
-        self,
-        reads: SharedReads,
-        namespace: str,
-        files: ReceiverFiles,
-        webhook: WebhookSender,
-        clock: Callable[[], float],
-    ) -> None:
-        """`namespace` contains the ConfigMap of the policy; `clock` is monotonic."""
-        self._reads = reads
-        self._namespace = namespace
-        self._files = files
-        self._webhook = webhook
+    def __init__(self, receivers: Receivers, clock: Callable[[], float]) -> None:
+        """`clock` returns seconds and never goes back."""
+        self._receivers = receivers
         self._clock = clock
         self._lanes: dict[str, ReceiverLane] = {}
         self._failing: dict[str, str] = {}
@@ -187,29 +164,12 @@ class Notify:
         return NotifyResult(delivery=delivery)
 
     async def _deliver(self, request: NotificationInput) -> Delivery:
-        receiver = await self._receiver(request.receiver)
+        receivers = await self._receivers.all()
+        receiver = next((one for one in receivers if one.name == request.receiver), None)
         if receiver is None:
             return Delivery.NOT_WANTED
-        lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._send, self._clock))
+        lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._receivers.send, self._clock))
         return await lane.deliver(receiver, request.notification)
-
-    async def _receiver(self, name: str) -> Receiver | None:
-        try:
-            found = await none_if_absent(self._reads.get(CONFIG_MAPS, POLICY, self._namespace))
-            policy = DEFAULTS if found is None else StoredPolicy.model_validate(found).over(DEFAULTS)
-        except (KubernetesError, ValidationError, InvalidPolicyError) as error:
-            problem = f"the policy cannot be read: {type(error).__name__}"
-            raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, problem) from None
-        return next((one for one in policy.notifications if one.name == name), None)
-
-    async def _send(self, receiver: Receiver, message: Notification | Summary) -> None:
-        url = await self._files.read(receiver.url_file)
-        token = None if receiver.token_file is None else await self._files.read(receiver.token_file)
-        form = slack if receiver.form is MessageForm.SLACK else document
-        body = form(message, datetime.now(UTC))
-        await self._webhook.send(
-            Post(url=url, token=token, body=body, id=message.id, allows_http=receiver.allow_http)
-        )
 
     def _note(self, receiver: str, problem: str) -> None:
         if self._failing.get(receiver, "") == problem:

@@ -123,8 +123,8 @@ class WebhookSender:
         self._tls = tls
         self._within = within
 
-    async def send(self, post: Post) -> None:
-        """Send the request once; any answer from 200 to 299 is a success.
+    async def send(self, post: Post) -> int:
+        """Send the request once. Returns the status of the answer, from 200 to 299.
 
         Raises:
             DeliveryFailure: it was not delivered.
@@ -137,19 +137,22 @@ class WebhookSender:
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=True
         ) as session:
-            await _send(session, post)
+            return await _send(session, post)
 
 
-async def _send(session: aiohttp.ClientSession, post: Post) -> None:
+async def _send(session: aiohttp.ClientSession, post: Post) -> int:
     data = json.dumps(post.body, ensure_ascii=False).encode(errors="replace")
+    status = 0
     try:
         async with session.post(post.url, data=data, headers=post.headers, allow_redirects=False) as answer:
-            failure = _failure(answer.status, answer.headers.get(hdrs.RETRY_AFTER, ""))
+            status = answer.status
+            failure = _failure(status, answer.headers.get(hdrs.RETRY_AFTER, ""))
             answer.close()  # whatever follows is not read
     except (aiohttp.ClientError, OSError, ValueError) as error:
         failure = _of_error(error)
     if failure is not None:
         raise failure
+    return status
 
 
 def _refuse_address(post: Post) -> None:

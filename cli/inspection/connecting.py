@@ -6,8 +6,8 @@ unknown, and back-off holds.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 from prometheus_client import CollectorRegistry
 
@@ -19,6 +19,7 @@ from cli.shared.parameters import configured_name, is_cluster_called
 from cli.shared.terminal import PLAIN_DATA
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
 from health.policy.policy import Policy
+from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
@@ -55,13 +56,35 @@ async def reading_cluster(
         CommandError: the cluster cannot be read, or a setting is wrong.
 
     """
-    logging.getLogger().addHandler(logging.NullHandler())  # errors name the problems; no log is printed
-    try:
+    with _errors_of_the_cluster(choice):
         async with (
             _connected(choice, user_agent) as (settings, connections),
             inspecting(settings, connections, policy) as inspection,
         ):
             yield inspection
+
+
+@asynccontextmanager
+async def reading_settings(choice: ClusterChoice) -> AsyncIterator[tuple[Settings, str, Client]]:
+    """The settings of the installation, the identity of the cluster, and a client, for the time of the block.
+
+    Raises:
+        CommandError: the cluster cannot be read, or a setting is wrong.
+
+    """
+    with _errors_of_the_cluster(choice):
+        async with await Transport.connect(
+            context=choice.kubeconfig_context, user_agent=USER_AGENT
+        ) as transport:
+            management = ClusterConnection.over(transport)
+            yield (*await _settings(choice, management), management.client)
+
+
+@contextmanager
+def _errors_of_the_cluster(choice: ClusterChoice) -> Iterator[None]:
+    logging.getLogger().addHandler(logging.NullHandler())  # errors name the problems; no log is printed
+    try:
+        yield
     except UnreadClusterError as error:
         raise CommandError(str(error)) from error
     except KubernetesError as error:

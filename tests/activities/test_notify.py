@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.notifications.notify import Notify
+from activities.notifications.receivers import Receivers
 from activities.notifications.webhook import LONGEST_RETRY_AFTER, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
 from health.notification.messages import document
@@ -43,9 +44,8 @@ class Receiving:
         self.now = 0.0
         self.beats = 0
         files = ReceiverFiles(directory)
-        self.notify = Notify(
-            SharedReads(client), "ours", files, WebhookSender(within=SHORT), lambda: self.now
-        )
+        receivers = Receivers(SharedReads(client), "ours", files, WebhookSender(within=SHORT))
+        self.notify = Notify(receivers, lambda: self.now)
         self.writes("oncall", f"http://127.0.0.1:{server.port}{HOOK}\n")
 
     def writes(self, file: str, content: str) -> None:

@@ -1,0 +1,62 @@
+"""Sends a test message to a receiver of the policy, as a worker sends notifications."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from activities.notifications.receivers import Receivers
+from activities.notifications.webhook import DeliveryFailure, ReceiverFiles, WebhookSender
+from cli.inspection.connecting import reading_settings
+from cli.shared.errors import CommandError, NotFoundError
+from cli.shared.options import ClusterChoice
+from health.model.notification import Notification, message_id
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.policy.receivers import Receiver
+from kube.shared_reads import SharedReads
+
+EVENT = "Test"
+"""The event of the message; no policy can name it, because no incident has it."""
+_KIND, _GROUP = "Test", "paramedic.dev"
+
+
+async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -> str:
+    """Send the message; `directory` replaces that of the settings. Returns the sentence to print.
+
+    Raises:
+        CommandError: it was not delivered, no receiver has that name, or the cluster cannot be read.
+
+    """
+    async with reading_settings(choice) as (settings, cluster, client):
+        files = ReceiverFiles(directory or Path(settings.notification_directory))
+        receivers = Receivers(SharedReads(client), settings.namespace, files, WebhookSender())
+        try:
+            receiver = _named(name, await receivers.all())
+            status = await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))
+        except DeliveryFailure as failure:
+            raise CommandError(f"the receiver {name} did not get the test message: {failure}") from None
+    return f"the receiver {name} ({receiver.form}) answered {status} to the test message"
+
+
+def _named(name: str, receivers: Sequence[Receiver]) -> Receiver:
+    for receiver in receivers:
+        if receiver.name == name:
+            return receiver
+    known = ", ".join(receiver.name for receiver in receivers)
+    there = f"there is {known}" if known else "it names none"
+    raise NotFoundError(f"the policy has no receiver {name!r}; {there}")
+
+
+def _message(receiver: str, cluster: str, now: datetime) -> Notification:
+    """A notification about a check and a target of a kind that no cluster has."""
+    check = CheckReference(kind=_KIND, group=_GROUP, name=receiver)
+    target = TargetReference(kind=_KIND, group=_GROUP, name="test", uid="")
+    return Notification(
+        id=message_id(EVENT, cluster, receiver, now.isoformat()),
+        event=EVENT,
+        asks_a_person=False,
+        incident=IncidentReference(cluster=cluster, check=check, target=target),
+        at=now,
+        title=f"Test message to the receiver {receiver}: no node is affected, and nothing is to be done",
+        reason="a person sent it by paramedic policy notify",
+        commands=("paramedic list",),
+    )
