@@ -12,6 +12,7 @@ import typer
 from cli.shared.errors import UsageError, fail
 from cli.shared.parameters import at_least, one_of
 from kube.errors import NotConfigured
+from runtime.settings import NOTIFICATION_DIRECTORY_VARIABLE
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
 
@@ -58,6 +59,13 @@ BackOffLimit = Annotated[
         help="The longest back-off between two remediations; 0 turns it off. Default: that of the policy.",
     ),
 ]
+NotificationDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        envvar=NOTIFICATION_DIRECTORY_VARIABLE,
+        help="Directory of the files with the addresses of receivers of notifications.",
+    ),
+]
 
 
 def dev(  # noqa: PLR0913  each is an option
@@ -69,6 +77,7 @@ def dev(  # noqa: PLR0913  each is an option
     cluster_api: ClusterApiVersion = None,
     provisioning: Provisioning = PROVISIONING_SECONDS,
     back_off_limit: BackOffLimit = None,
+    notification_directory: NotificationDirectory = None,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
     # Imported here, because other commands need neither these packages nor the time to load them.
@@ -91,6 +100,7 @@ def dev(  # noqa: PLR0913  each is an option
                     without=left_out,
                     machine_provisioning=of_machines,
                     back_off_limit=limit,
+                    notification_directory=notification_directory,
                     cluster_api=in_workload,
                 )
             )

@@ -228,3 +228,9 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
 def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionsError, match=sentence):
         DevSettings(directory=Path("unused"), **arguments)
+
+
+def test_directory_of_addresses_is_passed_to_our_processes_if_it_is_named() -> None:
+    assert DevSettings(directory=Path("unused")).of_processes == {}
+    named = DevSettings(directory=Path("unused"), notification_directory=Path("addresses"))
+    assert named.of_processes == {"PARAMEDIC_NOTIFICATION_DIRECTORY": str(Path.cwd() / "addresses")}

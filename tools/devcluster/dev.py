@@ -29,6 +29,7 @@ from kube.resource import NAMESPACES
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
+from runtime.settings import NOTIFICATION_DIRECTORY_VARIABLE
 
 RIGHTS = Path(__file__).parent / "rights"
 """Rights of our processes that only a development cluster grants."""
@@ -83,6 +84,8 @@ class DevSettings:
     """How long a Machine of OpenShift waits for its simulated node; None: no machine API is simulated."""
     back_off_limit: timedelta | None = None
     """The longest wait between two remediations of one target; None: that of the policy, or its default."""
+    notification_directory: Path | None = None
+    """The files with addresses of receivers; None: those of the default directory."""
     cluster_api: ClusterApiSettings | None = None
     """The settings of the workload cluster; None: there is none."""
 
@@ -96,6 +99,12 @@ class DevSettings:
             raise OptionsError(f"--without knows {known}; not {given}")
         if self.cluster_api is not None and CLUSTER_API_CRDS in self.without:
             raise OptionsError(f"--cluster-api needs what --without {CLUSTER_API_CRDS} leaves out")
+
+    @property
+    def of_processes(self) -> Mapping[str, str]:
+        """The variables that both of our processes get beside their own."""
+        directory = self.notification_directory
+        return {} if directory is None else {NOTIFICATION_DIRECTORY_VARIABLE: str(directory.absolute())}
 
     @property
     def simulates(self) -> bool:
@@ -175,7 +184,9 @@ class _Dev:
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]
         for name in names:
-            await self._supervisor.start(processes.ours(name, self._layout, cluster, server))
+            await self._supervisor.start(
+                processes.ours(name, self._layout, cluster, server, self._settings.of_processes)
+            )
         if self._settings.simulates:
             await self._start_simulation(cluster)
         for name in names:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import Layout
@@ -18,10 +19,18 @@ CLUSTER = "dev"
 """The configured name; the processes append the beginning of kube-system's uid."""
 
 
-def ours(name: str, layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
+def ours(
+    name: str,
+    layout: Layout,
+    control_plane: ControlPlane,
+    temporal: TemporalServer,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Program:
+    """One of our processes; `settings` are further variables of its environment."""
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     kinds = {CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
-    return _process(name, layout, kubeconfigs[name], temporal, {"PARAMEDIC_CLUSTER": CLUSTER, **kinds})
+    chosen = {"PARAMEDIC_CLUSTER": CLUSTER, **kinds, **settings}
+    return _process(name, layout, kubeconfigs[name], temporal, chosen)
 
 
 def of_user_cluster(
