@@ -58,6 +58,7 @@ RPC_TIMEOUT = timedelta(seconds=5)
 ANSWER_TIMEOUT = timedelta(seconds=8)
 """For one incident; the update has an id, so it is given again without being obeyed twice."""
 NO_ANSWER = "no worker answers"
+ENDED = "it has ended meanwhile, and a later incident does not get the order"
 
 
 class LiveAnnotations:
@@ -141,24 +142,29 @@ class GiveOrder:
     @activity.defn(name=GIVE_ORDER.name)
     async def give_order(self, request: GiveOrderInput) -> GiveOrderResult:
         """Give the order to each incident; those that time did not allow are unanswered."""
-        spec, attempt = ORDERS[request.order], Attempt(GIVE_ORDER)
+        spec, attempt, first_runs = ORDERS[request.order], Attempt(GIVE_ORDER), dict(request.first_runs)
         message: OrderMessage = spec.message.model_validate({**request.message, "order_id": request.order_id})
 
         async def given(incident: IncidentReference) -> Receipt:
-            giving = self._give(spec, message, incident)
+            giving = self._give(spec, message, incident, first_runs)
             tried = await attempt.tried(incident.workflow_id, giving)
             if isinstance(tried, AttemptFailure):
                 return Receipt.of(incident, ReceiptOutcome.UNANSWERED, tried.why)
             return tried
 
-        return GiveOrderResult(receipts=tuple(await bounded(AT_ONCE, given, request.incidents)))
+        receipts = tuple(await bounded(AT_ONCE, given, request.incidents))
+        return GiveOrderResult(receipts=receipts, first_runs=first_runs)
 
     async def _give(
-        self, spec: OrderSpec[Any], message: OrderMessage, incident: IncidentReference
+        self,
+        spec: OrderSpec[Any],
+        message: OrderMessage,
+        incident: IncidentReference,
+        first_runs: dict[str, str],
     ) -> Receipt:
-        handle: WorkflowHandle[Any, Any] = self._temporal.get_workflow_handle(incident.workflow_id)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT.total_seconds()):
+                handle = await self._pinned(incident.workflow_id, first_runs)
                 complete = await _completed(spec, message, handle)
                 if isinstance(complete, Refusal):
                     return Receipt.of(incident, ReceiptOutcome.REFUSED, complete.why)
@@ -173,9 +179,18 @@ class GiveOrder:
             return Receipt.of(incident, ReceiptOutcome.UNANSWERED, NO_ANSWER)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return Receipt.of(incident, ReceiptOutcome.REFUSED, "it has ended meanwhile")
+                return Receipt.of(incident, ReceiptOutcome.REFUSED, ENDED)
             return Receipt.of(incident, ReceiptOutcome.UNANSWERED, error.message)
         return Receipt.of(incident, ReceiptOutcome.GIVEN, answer)
+
+    async def _pinned(self, workflow_id: str, first_runs: dict[str, str]) -> WorkflowHandle[Any, Any]:
+        """The incident of the first attempt in any of its runs; a later incident has the same id."""
+        if workflow_id not in first_runs:
+            unpinned: WorkflowHandle[Any, Any] = self._temporal.get_workflow_handle(workflow_id)
+            found = (await unpinned.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
+            first_runs[workflow_id] = found.workflow_execution_info.first_run_id
+        first_run = first_runs[workflow_id] or None  # "": the server does not say
+        return self._temporal.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
 
 
 class AnswerOrder:

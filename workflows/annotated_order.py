@@ -184,7 +184,8 @@ class AnnotatedOrder:
             _TryAgain: an incident has not answered, and the order is not too old yet.
 
         """
-        receipts = await self._receipts(message, recipients, seed)
+        result = await self._receipts(message, recipients, seed)
+        receipts = result.receipts
         unanswered = [receipt for receipt in receipts if receipt.outcome == ReceiptOutcome.UNANSWERED]
         answered = [receipt for receipt in receipts if receipt not in unanswered]
         is_too_late = workflow.now() - (self._memory.since or workflow.now()) >= GIVEN_FOR
@@ -195,22 +196,22 @@ class AnnotatedOrder:
         waiting = tuple(incident for incident, receipt in answers if receipt in unanswered)
         changes = {
             "recipients": recipients.model_copy(update={"incidents": waiting}),
+            "first_runs": result.first_runs,
             "receipts": (*self._memory.receipts, *answered),
         }
         self._memory = self._memory.model_copy(update=changes)
         if unanswered and not is_too_late:
             raise _TryAgain(f"{unanswered[0].incident}: {unanswered[0].words}")
 
-    async def _receipts(
-        self, message: OrderMessage, recipients: Recipients, seed: str
-    ) -> tuple[Receipt, ...]:
+    async def _receipts(self, message: OrderMessage, recipients: Recipients, seed: str) -> GiveOrderResult:
         request = GiveOrderInput(
             order=self._key.order,
             message=message.model_dump(mode="json"),
             order_id=seed,
             incidents=recipients.incidents,
+            first_runs=self._memory.first_runs,
         )
-        return (await self._call(GIVE_ORDER, request, GiveOrderResult)).receipts
+        return await self._call(GIVE_ORDER, request, GiveOrderResult)
 
     async def _remove(self) -> bool:
         """Answer, and remove the annotation; returns True if there is none any more."""

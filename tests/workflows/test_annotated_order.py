@@ -71,6 +71,8 @@ async def test_incident_that_does_not_answer_gets_the_same_update_again(annotati
     await annotating.passes(FIRST_RETRY)
     assert await annotating.result() == HELD
     assert [one.order_id for one in annotating.given] == [annotating.given[0].order_id] * 2
+    (incident,) = annotating.given[1].incidents
+    assert [one.first_runs for one in annotating.given] == [{}, {incident.workflow_id: "first-run"}]
 
 
 async def test_incident_without_an_answer_for_ten_minutes_does_not_get_the_order(

@@ -12,7 +12,7 @@ from temporalio.worker import Replayer
 from activities.annotated_orders import GiveOrder
 from health.model.approval import RequiredApproval
 from health.model.moves import Blocked, Outcome, Phase
-from health.runbook.annotated_order import Receipt, ReceiptOutcome
+from health.runbook.annotated_order import ReceiptOutcome
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from runtime.settings import Settings
@@ -148,22 +148,41 @@ async def test_order_whose_answer_was_lost_is_given_to_a_later_run_again_and_obe
     await incident.start(escalating().model_copy(update={"approval": approval}))
     await incident.tells("ApprovalRequired")
     asked = GiveOrderInput(order="approve", message={}, order_id="lost", incidents=(incident.reference,))
-    (first,) = await give(incident, asked)
+    result = await give(incident, asked)
+    (first,) = result.receipts
     await incident.happens("created")
     await incident.wake_until_continued()
 
-    (again,) = await give(incident, asked)
+    asked = asked.model_copy(update={"first_runs": result.first_runs})
+    (again,) = (await give(incident, asked)).receipts
     assert again == first
     assert again.outcome is ReceiptOutcome.GIVEN
-    (other,) = await give(incident, asked.model_copy(update={"order_id": "other"}))
+    (other,) = (await give(incident, asked.model_copy(update={"order_id": "other"}))).receipts
     assert other.outcome is ReceiptOutcome.REFUSED
     assert [order.order_id for order in (await incident.state()).memory.orders] == ["lost"]
 
 
-async def give(incident: IncidentDriver, asked: GiveOrderInput) -> tuple[Receipt, ...]:
+async def test_order_that_is_given_again_reaches_no_later_incident_of_the_same_target(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+    asked = GiveOrderInput(order="abort", message={}, order_id="late", incidents=(incident.reference,))
+    first_runs = (await give(incident, asked)).first_runs
+    await incident.handle.terminate()
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+
+    (again,) = (await give(incident, asked.model_copy(update={"first_runs": first_runs}))).receipts
+    assert again.outcome is ReceiptOutcome.REFUSED
+    assert again.words == "it has ended meanwhile, and a later incident does not get the order"
+    assert not (await incident.state()).memory.orders
+
+
+async def give(incident: IncidentDriver, asked: GiveOrderInput) -> GiveOrderResult:
     giving = GiveOrder(incident.client).give_order
     result: GiveOrderResult = await ActivityEnvironment().run(giving, asked)
-    return result.receipts
+    return result
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

@@ -108,7 +108,9 @@ class Annotating:
             outcome, words = ReceiptOutcome.UNANSWERED, "no worker answers"
         if self.next_value is not None:
             self.value, self.next_value = self.next_value, None
-        return GiveOrderResult(receipts=(Receipt(incident="workers/node-4", outcome=outcome, words=words),))
+        receipt = Receipt(incident="workers/node-4", outcome=outcome, words=words)
+        runs = {incident.workflow_id: "first-run" for incident in asked.incidents}
+        return GiveOrderResult(receipts=(receipt,), first_runs=runs)
 
     @activity.defn(name=ANSWER_ORDER.name)
     async def answer(self, asked: AnswerOrderInput) -> AnswerOrderResult:
