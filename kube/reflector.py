@@ -6,7 +6,7 @@ compared. The cache never contains half of a list. Long work yields to the event
 watch, and between the changes of two objects of a list; until a list is reported completely, the cache has no
 age, so the checks that depend on it are held.
 
-Consistent reads beside the watch prove the age of the cache (kube/freshness.py). A watch is asked to end
+Consistent reads beside the watch prove the age of the cache (`consistent_read`). A watch is asked to end
 shortly after the next read is due, because its last bookmark then shows its progress: so every kind costs one
 watch, and one read of one object, every 18 s. If a kind is not read in the version that we prefer, that
 version is looked for at the end of each watch.
@@ -28,7 +28,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Generic
 
-from kube.consistent_read import LOOK_AGAIN, ConsistentReads, confirm_api_server
+from kube.consistent_read import LOOK_AGAIN, ConsistentReads, Freshness, confirm_api_server
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.decoding_thread import decoded
 from kube.discovery import Discovery, KindName
@@ -43,7 +43,6 @@ from kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from kube.freshness import Freshness
 from kube.listing import ObjectList, list_all, selectors
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT

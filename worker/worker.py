@@ -20,14 +20,13 @@ from temporalio.worker import (
 
 from activities.act import Act, steps
 from activities.annotated_orders import AnswerOrder, GiveOrder, LiveAnnotations, ReadOrder
-from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.evidence.save import SaveEvidenceActivity
 from activities.evidence.stores import EvidenceConfigMaps, EvidenceDirectory, EvidenceFiles
 from activities.fact_age import Clock
 from activities.live_objects import KnownClustersOnLease, LiveObjects
 from activities.live_requests import LiveRequests
-from activities.maintenance import Annotate, Renew
+from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
 from activities.notifications.receivers import Receivers
 from activities.notifications.webhook import WITHIN, ReceiverFiles, WebhookSender

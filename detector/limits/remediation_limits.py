@@ -18,8 +18,7 @@ from functools import partial
 
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
 from detector.limits.limit_scopes import LimitScopes
-from detector.limits.remediation_records import RemediationRecords
-from detector.limits.reservations import LIVES, Proves, Reserved
+from detector.limits.remediation_records import LIVES, Proves, RemediationRecords, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.clean_up import CleanUp
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.maintenance import Annotate, Renew
+from activities.maintenance import Annotate, CleanUp, Renew
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.step_result import hold_of

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act, steps
-from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.evidence.save import SaveEvidenceActivity
 from activities.evidence.stores import EvidenceConfigMaps, EvidenceFiles
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.maintenance import Annotate, Renew
+from activities.maintenance import Annotate, CleanUp, Renew
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation

@@ -15,7 +15,7 @@ from detector.answers.storms import Storms
 from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.admission_queue import TURN
 from detector.limits.remediation_limits import RemediationLimits
-from detector.limits.reservations import LIVES
+from detector.limits.remediation_records import LIVES
 from detector.metrics.live_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, EndedAttempt, RemediationBackOff

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 
-from kube.consistent_read import ConsistentReads
-from kube.freshness import Freshness
+from kube.consistent_read import ConsistentReads, Freshness
 from kube.record import Key
 from kube.reflector import Reflector, ReflectorState
 from kube.transport import Transport

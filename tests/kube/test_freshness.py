@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.freshness import Freshness, has_reached, is_earlier
+from kube.consistent_read import Freshness, has_reached, is_earlier
 
 
 class Clock:

@@ -9,11 +9,10 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
-from kube.consistent_read import confirm_api_server, current_version
+from kube.consistent_read import confirm_api_server, current_version, is_earlier
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
 from kube.events import Events
-from kube.freshness import is_earlier
 from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
 from kube.leadership import Leadership
