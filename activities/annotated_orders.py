@@ -30,9 +30,9 @@ from health.model.order_annotations import ORDER_NAMES, AnnotatedObject, Annotat
 from health.model.references import IncidentReference
 from health.runbook.annotated_order import LONGEST_VALUE, Receipt, ReceiptOutcome, kept_event
 from health.runbook.orders import ORDERS, OrderSpec, recorded_order
-from kube.absence import none_if_absent
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
+from kube.errors import none_if_absent
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.event import Event, InvolvedObject

@@ -15,9 +15,8 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
-from kube.absence import none_if_absent
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown
+from kube.errors import KindUnknown, none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.shared_reads import SharedReads
 from kube.workload_connections import ClusterConnections

@@ -29,7 +29,7 @@ from health.runbook.maintenance import (
     renewing_lease,
 )
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown, NotFound
+from kube.errors import none_if_absent
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from workflows.contracts import (
@@ -135,12 +135,7 @@ class OrderRemoval:
             return
         resource = await self._management.discovery.first_served(kind.targets)
         identity = ObjectIdentity(resource, target.namespace, target.name, target.uid)
-        try:
-            await patch_as_read(self._management.client, identity, partial(_without, order))
-        except KindUnknown:
-            raise
-        except NotFound:
-            return
+        await none_if_absent(patch_as_read(self._management.client, identity, partial(_without, order)))
 
 
 def _without(order: RemediationOrder, found: Object) -> Object:

@@ -25,7 +25,7 @@ from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.runbook.escalation import Plan
 from health.runbook.maintenance import WRITTEN
-from kube.absence import none_if_absent
+from kube.errors import none_if_absent
 from kube.resource import Object
 from kube.retry_on_conflict import retry_on_conflict
 

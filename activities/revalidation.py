@@ -28,8 +28,7 @@ from health.model.verdict import Fact
 from health.policy.policy import DEFAULTS, Policy
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY
-from kube.absence import none_if_absent
-from kube.errors import KindUnknown, NotFound
+from kube.errors import KindUnknown, NotFound, none_if_absent
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
 

@@ -23,7 +23,7 @@ from cli.shared.connection import NOT_FOR_US, any_namespace
 from cli.shared.errors import CommandError, ExitCode, UnreachableError, carry_out
 from cli.shared.retention import retention_of
 from runtime import search_attributes
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.temporal import address_of
 

@@ -21,7 +21,11 @@
 Every message is one sentence with the request and the answer.
 """
 
+from collections.abc import Awaitable
 from datetime import timedelta
+from typing import TypeVar
+
+Found = TypeVar("Found")
 
 
 class KubernetesError(Exception):
@@ -122,3 +126,19 @@ class LeaseTaken(KubernetesError):
         super().__init__(f"The Lease {path} is held by {holder}.", reason="LeaseTaken", path=path)
         self.holder = holder
         """The holderIdentity of the Lease."""
+
+
+async def none_if_absent(reading: Awaitable[Found]) -> Found | None:
+    """The result of `reading`; None if the object does not exist.
+
+    A plain 404 proves less: a load balancer without a backend also answers 404. If a missing object allows
+    actions, such an answer must not count as absence (rule 3).
+
+    Raises KubernetesError as `reading` does; also KindUnknown, which does not prove absence.
+    """
+    try:
+        return await reading
+    except KindUnknown:
+        raise
+    except NotFound:
+        return None

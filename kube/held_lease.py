@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
+from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound, none_if_absent
 from kube.lease import (
     LeaseHolder,
     LeaseRecord,

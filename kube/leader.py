@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound
+from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
 from kube.leadership import Leadership
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object

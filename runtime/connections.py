@@ -19,8 +19,7 @@ from runtime.cluster import read_cluster_identity
 from runtime.exposition import metrics_route
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.problems import Problems, retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
 from runtime.temporal_core import TemporalMetrics, temporal_core

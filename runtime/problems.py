@@ -4,9 +4,20 @@ The problems of the process itself make it unready. Problems that affect only a 
 separate object, otherwise a single missing right would make the whole process unready.
 """
 
+import asyncio
 import logging
+import random
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Protocol, TypeVar
+
+from kube.errors import retry_after
+from objects.backoff import EQUAL_JITTER, Backoff
+from runtime.temporal_trouble import SILENCE, is_silence
 
 _log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+BACKOFF = Backoff(timedelta(seconds=0.5), timedelta(seconds=10), jitter=EQUAL_JITTER)
 
 
 class Problems:
@@ -35,3 +46,43 @@ class Problems:
     @property
     def sentences(self) -> tuple[str, ...]:
         return tuple(f"{part}: {sentence}" for part, sentence in self._open.items())
+
+
+class ProblemReporter(Protocol):
+    """`Problems`, or a log."""
+
+    def report(self, part: str, sentence: str) -> None:
+        """Record why `part` fails; "" means that it has succeeded."""
+
+
+async def retry_forever(
+    part: str,
+    attempt: Callable[[], Awaitable[Result]],
+    errors: tuple[type[Exception], ...],
+    problems: ProblemReporter,
+    backoff: Backoff = BACKOFF,
+) -> Result:
+    """The result of `attempt`, retried without a limit after `errors`, which may be temporary.
+
+    The reason is reported once per transition. A Retry-After of a server is respected.
+    """
+    failures = 0
+    while True:
+        try:
+            result = await attempt()
+        except errors as error:
+            problems.report(part, one_sentence(error))
+            _log.debug("attempt failed", exc_info=error, extra={"part": part})
+            failures += 1
+            wait = backoff.wait(failures, random.random())  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep((retry_after(error) + wait).total_seconds())
+        else:
+            problems.report(part, "")
+            return result
+
+
+def one_sentence(error: BaseException) -> str:
+    """The message of an error on one line, or its type."""
+    if is_silence(error):
+        return SILENCE
+    return " ".join(str(error).split()) or type(error).__name__

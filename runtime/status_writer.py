@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound, retry_after
+from kube.errors import AlreadyExists, Conflict, KubernetesError, none_if_absent, retry_after
 from kube.events import Events, event_name
 from kube.resource import Object
 from objects.event import InvolvedObject
@@ -22,8 +22,7 @@ from runtime.paramedic_status import (
     amended,
     events,
 )
-from runtime.problems import Problems
-from runtime.retrying import one_sentence
+from runtime.problems import Problems, one_sentence
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0
@@ -52,12 +51,7 @@ class StatusWriter:
             KubernetesError: it cannot be read, or its kind is not served.
 
         """
-        try:
-            return await self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:
-            return None
+        return await none_if_absent(self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace))
 
     async def made(self) -> Object:
         """The stored object, which is created if it is missing; raises as `read`."""

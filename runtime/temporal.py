@@ -1,19 +1,142 @@
-"""Connects to Temporal by its standard environment configuration, with our data converter."""
+"""Connects to Temporal by its standard environment configuration, with our data converter.
+
+The SDK accepts many invalid values of that configuration: the connection then fails with a misleading error,
+or goes to the wrong place. So the configuration is validated before any connection.
+"""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from temporalio.client import Client, Interceptor
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import Runtime
-from temporalio.service import RPCError
+from temporalio.service import RPCError, TLSConfig
 
+from runtime.address import Address
 from runtime.settings import SettingsError
-from runtime.temporal_settings import named, temporal_settings
 from runtime.temporal_trouble import setting_at_fault, unconnected
+from runtime.utf8 import in_utf8
 
+PREFIX = "TEMPORAL_"
+FILE = f"{PREFIX}CONFIG_FILE"
+DEFAULT_ADDRESS = "localhost:7233"
+DEFAULT_NAMESPACE = "default"
 CONNECT_SECONDS = 10.0
+_BOOLEANS = ("true", "false", "1", "0")
+"""The SDK takes every other word for true, also `no` and `off`."""
+
+
+def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectConfig:
+    """The Temporal configuration in `environment` (None: that of this process).
+
+    Raises:
+        SettingsError: it is invalid.
+
+    """
+    variables = _variables(os.environ if environment is None else environment)
+    _check_variables(variables)
+    config = _load(variables)
+    config.setdefault("target_host", DEFAULT_ADDRESS)
+    _check(config, variables)
+    return config
+
+
+def temporal_namespace(environment: Mapping[str, str] | None) -> str:
+    """The Temporal namespace in `environment`; raises SettingsError as `temporal_settings`."""
+    return temporal_settings(environment).get("namespace") or DEFAULT_NAMESPACE
+
+
+def named(setting: str, environment: Mapping[str, str] | None) -> str:
+    """The source of a setting for errors: the variable that begins with its name, or the profile."""
+    variables = os.environ if environment is None else environment
+    found = sorted(name for name in variables if name.startswith(setting))
+    return found[0] if found else f"{setting.removeprefix(PREFIX).lower()} of Temporal's profile"
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of Temporal; others are irrelevant."""
+    found = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    for name, value in found.items():
+        try:
+            found[name] = in_utf8(value)
+        except UnicodeError as error:
+            raise SettingsError(f"{name}: is not UTF-8") from error
+    return found
+
+
+def _check_variables(variables: Mapping[str, str]) -> None:
+    file, tls = variables.get(FILE), variables.get("TEMPORAL_TLS")
+    try:
+        if file:
+            Path(file).read_bytes()  # the SDK ignores a missing file
+    except OSError as error:
+        raise SettingsError(f"{FILE}: {file}: {error.strerror}") from error
+    if tls is not None and tls.lower() not in _BOOLEANS:
+        raise SettingsError(f"TEMPORAL_TLS: {tls!r} is not one of {', '.join(_BOOLEANS)}")
+
+
+def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
+    try:
+        return ClientConfig.load_client_connect_config(override_env_vars=variables)
+    except RuntimeError as error:
+        _check_file(variables)
+        why = _why(error)
+        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from None  # it has the rest
+    except OSError as error:  # a file in the configuration
+        named_by = [name for name, value in variables.items() if value == str(error.filename)]
+        setting = named_by[0] if named_by else "Temporal's configuration cannot be used"
+        raise SettingsError(f"{setting}: {error.filename}: {error.strerror}") from error
+
+
+def _check_file(variables: Mapping[str, str]) -> None:
+    """Find out whether the configuration file is invalid, or lacks the profile."""
+    file, profile = (
+        variables.get(FILE) or "Temporal's usual configuration file",
+        variables.get("TEMPORAL_PROFILE"),
+    )
+    try:
+        profiles = ClientConfig.load(override_env_vars=variables).profiles
+    except RuntimeError as error:
+        raise SettingsError(f"{FILE}: {file} cannot be used: {_why(error)}") from None  # as above
+    if profile and profile not in profiles:
+        there = f"there are {', '.join(sorted(profiles))}" if profiles else "there is none"
+        raise SettingsError(f"TEMPORAL_PROFILE: no profile {profile!r} in {file}, {there}")
+
+
+def _why(error: RuntimeError) -> str:
+    """The error without the lines of the file in its middle: they may contain a key."""
+    first, *lines = str(error).removeprefix("Configuration loading error: ").strip().splitlines()
+    return f"{first}: {lines[-1]}" if lines else first
+
+
+def _check(config: ClientConnectConfig, variables: Mapping[str, str]) -> None:
+    try:
+        Address.parse(config["target_host"])
+    except ValueError as error:
+        raise SettingsError(f"{named('TEMPORAL_ADDRESS', variables)}: {error}") from error
+    if config.get("namespace") == "":
+        raise SettingsError(f"{named('TEMPORAL_NAMESPACE', variables)}: must not be empty")
+    tls = config.get("tls")
+    if isinstance(tls, TLSConfig):
+        _check_tls(tls, variables)
+
+
+def _check_tls(tls: TLSConfig, variables: Mapping[str, str]) -> None:
+    if tls.client_cert and not tls.client_private_key:
+        raise _alone("TEMPORAL_TLS_CLIENT_CERT", "TEMPORAL_TLS_CLIENT_KEY", variables)
+    if tls.client_private_key and not tls.client_cert:
+        raise _alone("TEMPORAL_TLS_CLIENT_KEY", "TEMPORAL_TLS_CLIENT_CERT", variables)
+    trusted = tls.server_root_ca_cert
+    if trusted is not None and b"-----BEGIN CERTIFICATE-----" not in trusted:
+        raise SettingsError(f"{named('TEMPORAL_TLS_SERVER_CA_CERT', variables)}: holds no certificate")
+
+
+def _alone(setting: str, other: str, variables: Mapping[str, str]) -> SettingsError:
+    return SettingsError(f"{named(setting, variables)}: needs {other}_PATH or {other}_DATA beside it")
 
 
 async def connect(

@@ -26,7 +26,7 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 
 ANSWER_WITHIN = timedelta(seconds=2)
 LARGEST_TEXT = 4 * 1024**2

@@ -27,11 +27,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from runtime import search_attributes
-from runtime.problems import Problems
-from runtime.retrying import BACKOFF, one_sentence, retry_forever
+from runtime.problems import BACKOFF, Problems, one_sentence, retry_forever
 from runtime.settings import SettingsError
-from runtime.temporal import address_of, connect
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal import address_of, connect, temporal_settings
 from runtime.temporal_trouble import SILENCE, TemporalUnreachable, is_silence, silent
 
 _log = logging.getLogger(__name__)

@@ -48,8 +48,8 @@ from kube.shared_reads import SharedReads
 from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
 from runtime.leader_watch import LeaderWatch
+from runtime.problems import retry_forever
 from runtime.process_names import LEADER_LEASE, WORKER
-from runtime.retrying import retry_forever
 from runtime.settings import Settings, SettingsError
 from runtime.status_writer import StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor

@@ -13,10 +13,9 @@ from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference, TemplateReference
-from kube.absence import none_if_absent
 from kube.client import Client
 from kube.discovery import KindName
-from kube.errors import Conflict, Invalid, KindUnknown, NotFound
+from kube.errors import Conflict, Invalid, KindUnknown, NotFound, none_if_absent
 from kube.resource import NODES, Object
 from objects.metadata import OwnerReference
 

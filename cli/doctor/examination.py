@@ -66,7 +66,7 @@ from runtime.address import Address
 from runtime.cluster import read_cluster_identity
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
-from runtime.temporal_settings import temporal_namespace, temporal_settings
+from runtime.temporal import temporal_namespace, temporal_settings
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:

@@ -21,9 +21,8 @@ from health.model.status_writers import ManagedFields
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import POLICY, StoredPolicy
 from health.policy.policy_in_force import MISSING, NO_OBJECT, PolicyInForce
-from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
+from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from objects.durations import in_words

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from cli.doctor.finding import Finding, note, warning
 from health.kinds.check_kind import CheckKind, OperatorPolicies
-from kube.absence import none_if_absent
 from kube.client import Client
+from kube.errors import none_if_absent
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.resource import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, SERVICE_ACCOUNTS, Object, Resource
 from objects.frozen import FrozenObject

@@ -29,12 +29,11 @@ from runtime import search_attributes, task_failures
 from runtime.address import Address
 from runtime.payload_codec import UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.strangers import strangers
-from runtime.temporal import address_of, connect
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal import address_of, connect, temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.notification_contracts import NOTIFICATION
 

@@ -19,7 +19,7 @@ from temporalio.service import RPCError
 from cli.shared.errors import is_interrupted
 from cli.shared.output import end_unheard
 from cli.shared.terminal import console
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 
 HEADLINES = 1
 """Lines above the page."""

@@ -28,7 +28,7 @@ from health.runbook.orders import AbortOrder
 from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_silence
 from workflows.annotated_order_contracts import ANNOTATED_ORDER, FIND_RECIPIENTS, READ_ORDER

@@ -23,7 +23,7 @@ from cli.shared.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
 from runtime.payload_codec import UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 from runtime.temporal import address_of, connect

@@ -18,7 +18,7 @@ from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
 from temporalio.converter import CompositePayloadConverter, DataConverter, DefaultPayloadConverter
 
 from health.model.moves import Phase
-from runtime.retrying import one_sentence
+from runtime.problems import one_sentence
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 _HIDDEN = (

@@ -13,8 +13,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.dispatching.dispatch import Dispatch
-from detector.dispatching.incident_workflows import Observe
+from detector.dispatching.dispatch import Dispatch, Observe
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
 from health.model.observation import Hold, HoldReason, Observation, TargetState

@@ -29,8 +29,7 @@ from health.gate.back_off import EndedAttempt, RemediationBackOff
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.problems import Problems, retry_forever
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND

@@ -27,8 +27,7 @@ from detector.dispatching.work_queue import Comparisons, WakePace, WorkQueue
 from kube.time_slice import TimeSlice
 from objects.backoff import EQUAL_JITTER, Backoff
 from runtime.guard import Guard
-from runtime.problems import Problems
-from runtime.retrying import one_sentence, retry_forever
+from runtime.problems import Problems, one_sentence, retry_forever
 from runtime.temporal_trouble import is_silence
 
 RECONCILE_EVERY = timedelta(minutes=5)

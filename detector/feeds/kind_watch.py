@@ -19,8 +19,7 @@ from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import Resource
-from runtime.problems import Problems
-from runtime.retrying import BACKOFF, retry_forever
+from runtime.problems import BACKOFF, Problems, retry_forever
 
 Kind = tuple[str, str]
 """apiVersion and kind."""

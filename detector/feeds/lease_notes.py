@@ -16,13 +16,11 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import KubernetesError
+from kube.errors import KubernetesError, none_if_absent
 from kube.resource import LEASES
 from kube.server_clock import monotonic_clock
-from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.problems import Problems, retry_forever
 
 LOOK_SECONDS = 1.0
 WRITE_AGAIN_SECONDS = 30.0

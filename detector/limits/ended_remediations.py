@@ -13,8 +13,7 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.limits.remediation_limits import RemediationLimits
 from detector.state.in_flight import Remediated
-from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.problems import Problems, retry_forever
 
 LOOK_AGAIN_SECONDS = 1.0
 

@@ -21,7 +21,7 @@ from runtime.process_names import DETECTOR
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, of_slots
 from runtime.status_writer import StatusWriter
-from runtime.temporal_settings import temporal_namespace
+from runtime.temporal import temporal_namespace
 from workflows.contracts import worker_queue
 
 ASK_EVERY = timedelta(seconds=30)

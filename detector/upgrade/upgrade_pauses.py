@@ -30,7 +30,7 @@ from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
 from health.cluster.upgrade import Upgrade
 from health.policy.policy import CurrentPolicy
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
-from runtime.retrying import retry_forever
+from runtime.problems import retry_forever
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
 
 LOOK_AGAIN_SECONDS = 1.0

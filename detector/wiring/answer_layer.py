@@ -8,7 +8,7 @@ from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.context.context import Context
-from detector.dispatching.incident_workflows import Observe
+from detector.dispatching.dispatch import Observe
 from detector.limits.remediation_limits import RemediationLimits
 from detector.wiring.state_layer import StateLayer
 from detector.wiring.watch_layer import WatchLayer

@@ -12,7 +12,7 @@ import yaml
 from devcluster.manifests import ROOT
 from kube.resource import Object
 from runtime.settings import Settings
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal import temporal_settings
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import WORKLOADS, containers
 from tests.deploy.overlays import DEPLOY, OVERLAYS, built, named, of_kind, overlay

@@ -52,7 +52,7 @@ async def test_request_that_an_incident_makes_on_its_admission_wakes_no_incident
 async def test_request_that_appears_after_the_time_of_an_act_wakes_its_incident(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.dispatching.incident_workflows.ACTED_ON_WITHIN", timedelta())
+    monkeypatch.setattr("detector.dispatching.dispatch.ACTED_ON_WITHIN", timedelta())
     detector.cluster.request(NODE)
     assert await woken(detector) == [NODE, ANOTHER]
     detector.cluster.request(NODE)

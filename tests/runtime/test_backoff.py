@@ -15,7 +15,7 @@ from devcluster.simulation import retrying as simulation
 from devcluster.supervisor import RESTARTS
 from health.runbook import failures
 from objects.backoff import EQUAL_JITTER, FULL_JITTER, Backoff
-from runtime import retrying
+from runtime import problems
 from workflows import question
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_wait_stays_within_its_shares_of_the_limit(backoff: Backoff, failures: i
 @pytest.mark.parametrize(
     ("backoff", "limits", "jitter"),
     [
-        pytest.param(retrying.BACKOFF, [0.5, 1, 2, 4, 8, 10, 10], (0.5, 1), id="retry_forever"),
+        pytest.param(problems.BACKOFF, [0.5, 1, 2, 4, 8, 10, 10], (0.5, 1), id="retry_forever"),
         pytest.param(UNANSWERED, [1, 2, 4, 8, 10, 10], (0.5, 1), id="calls without an answer"),
         pytest.param(status_reporter.FAILED_WRITES, [0.5, 1, 2, 4, 8, 8], (1, 1), id="status of a check"),
         pytest.param(target_reporter.RETRIES, [1, 2, 4, 8, 16, 32, 60, 60], (1, 1), id="status of a target"),

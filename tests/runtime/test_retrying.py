@@ -7,8 +7,7 @@ import pytest
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import NODES
-from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.problems import Problems, retry_forever
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.slept_time import SleptTime
 
@@ -21,7 +20,7 @@ NODE = NODES.path(name="a")
 async def test_request_is_sent_again_no_earlier_than_retry_after_and_soon_without_it(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slept = SleptTime(monkeypatch, "runtime.retrying")
+    slept = SleptTime(monkeypatch, "runtime.problems")
     server.answer("GET", NODE, *map(slept.noting, (BUSY, BUSY, BROKEN, said({"found": True}))))
     async with asyncio.timeout(60):
         found = await retry_forever("nodes", lambda: client.get(NODES, "a"), (KubernetesError,), Problems())

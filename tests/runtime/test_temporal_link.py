@@ -20,8 +20,7 @@ from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
-from runtime.problems import Problems
-from runtime.retrying import one_sentence
+from runtime.problems import Problems, one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
 from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port

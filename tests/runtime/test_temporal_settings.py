@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.settings import SettingsError
-from runtime.temporal import connect
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal import connect, temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
 from tests.support.api.ports import free_port
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.doctor.temporal_examination import protection_findings
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal import temporal_settings
 
 ELSEWHERE = {"TEMPORAL_ADDRESS": "temporal.temporal-system:7233"}
 

@@ -13,7 +13,7 @@ from devcluster.simulation.errors import SimulationError
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from kube.errors import KubernetesError
 from kube.record import Key
-from runtime.retrying import retry_forever
+from runtime.problems import retry_forever
 
 _ERRORS = (KubernetesError, SimulationError)
 

@@ -32,7 +32,7 @@ from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_terminated
 from kube.errors import KubernetesError
 from kube.transport import Transport
-from runtime.retrying import retry_forever
+from runtime.problems import retry_forever
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from kube.errors import KindUnknown, KubernetesError
 from kube.reflector import Change, Reflector
 from kube.resource import NODES
 from kube.transport import Transport
-from runtime.retrying import retry_forever
+from runtime.problems import retry_forever
 
 FIELD_MANAGER = "demo-machine-api"
 PROVISIONING = timedelta(seconds=5)
