@@ -94,4 +94,4 @@ class State(Frozen):
 
     def situation(self, now: datetime) -> Situation:
         seen = self.last_known or self.observation
-        return Situation(phase=self.phase, memory=self.memory, seen=seen, now=now)
+        return Situation(phase=self.phase, memory=self.memory, observation=seen, now=now)

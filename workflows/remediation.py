@@ -148,7 +148,7 @@ class Remediation:
         return Situation(
             phase=self._status.phase,
             memory=self._memory,
-            seen=self._seen or self._learned,
+            observation=self._seen or self._learned,
             now=workflow.now(),
             templates=self._templates,
         )

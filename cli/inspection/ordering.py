@@ -104,7 +104,7 @@ def _moment(
     policy = inspection.cluster_state.cluster_context.policy.policy
     return OrderMoment(
         order=order,
-        seen=answers.observe(incident),
+        observation=answers.observe(incident),
         holds=answers.observer.holds(incident),
         allowance=_allowance_with(inspection, check, target),
         is_refused_by_policy=not policy.orders_by_annotation,

@@ -57,23 +57,23 @@ class CheckHolds:
     @property
     def suppress_target_events(self) -> bool:
         """True if the check has one Event and its targets have none, because all are held (rule 6)."""
-        return any(not one.report.is_brief for one in self.found)
+        return any(not found.report.is_brief for found in self.found)
 
     @property
     def prevent_storms(self) -> bool:
-        return any(one.report.prevents_storms for one in self.found)
+        return any(found.report.prevents_storms for found in self.found)
 
     @property
     def hiding_targets(self) -> Hold | None:
         """The first hold during which the targets are unknown."""
-        return next((one.hold for one in self.found if one.report.hides_targets), None)
+        return next((found.hold for found in self.found if found.report.hides_targets), None)
 
     def of(self, reason: HoldReason) -> Hold | None:
-        return next((one.hold for one in self.found if one.hold.reason is reason), None)
+        return next((found.hold for found in self.found if found.hold.reason is reason), None)
 
     def events(self) -> Iterator[tuple[CheckHold, Severity]]:
         """The holds that have an Event, with its type."""
-        return ((one, one.report.event) for one in self.found if one.report.event is not None)
+        return ((found, found.report.event) for found in self.found if found.report.event is not None)
 
     def shown(self, hold: Hold) -> CheckProblem:
         """Reason and message of a hold in conditions, which show a problem by its own reason."""

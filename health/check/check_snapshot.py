@@ -103,7 +103,9 @@ class CheckSnapshot:
         if self.reported_until is None or was_held:
             return self
         since = min(now - EVENTS_LAST, self.reported_until - REPORTED_WITHIN)
-        recent = {name: one for name, one in self.targets.items() if (one.verdict.deadline or now) >= since}
+        recent = {
+            name: state for name, state in self.targets.items() if (state.verdict.deadline or now) >= since
+        }
         return replace(self, targets=recent)
 
     @property
@@ -113,8 +115,8 @@ class CheckSnapshot:
 
     def fact(self, target: str) -> Fact | None:
         """The condition that makes the target of that name unhealthy, expired or not; None if healthy."""
-        seen = self.targets.get(target)
-        return seen.verdict.fact if seen else None
+        state = self.targets.get(target)
+        return state.verdict.fact if state else None
 
     @property
     def is_blocked(self) -> bool:

@@ -116,9 +116,9 @@ class TemplateKind:
         found = self.templates.get(place)
         if rejection or found is None:
             return rejection or ""
-        known = found.metadata
+        metadata = found.metadata
         # A changed status does not count; kinds without generations fall back to the resourceVersion.
-        return f"{known.uid} {known.generation or known.resource_version} {found.supports_multiple}"
+        return f"{metadata.uid} {metadata.generation or metadata.resource_version} {found.supports_multiple}"
 
 
 class TemplateKinds(Protocol):
@@ -185,8 +185,8 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
 
 def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:
     """A short fingerprint of these templates; "" while nothing is known."""
-    known = [(template, kinds(template.api_version, template.kind)) for template in templates]
-    versions = [kind.version(one) if kind else "" for one, kind in known]
+    looked_up = [(template, kinds(template.api_version, template.kind)) for template in templates]
+    versions = [kind.version(template) if kind else "" for template, kind in looked_up]
     if not any(versions):
         return ""
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:_VERSION_LENGTH]

@@ -87,8 +87,8 @@ class ClusterContext:
         A server may lag right after a connection was made or lost. While Nodes vanish one after the other,
         more may follow than are believed (rule 50).
         """
-        known = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
-        latest, vanished = _latest(*known), self.vanished.get(cluster)
+        moments = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
+        latest, vanished = _latest(*moments), self.vanished.get(cluster)
         after_a_loss = None if vanished is None else vanished + SETTLED_AFTER
         return _latest(None if latest is None else latest + GONE_AFTER, after_a_loss)
 

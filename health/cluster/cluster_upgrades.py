@@ -56,35 +56,35 @@ class Signalled:
     """Whether objects of the kind always belong to a managed cluster."""
 
 
-def upgrades(seen: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade, ClusterUpgrades]:
+def upgrades(kinds: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade, ClusterUpgrades]:
     """The upgrade of all clusters, and those of single clusters, by all signals."""
     of_all, of_each, by_cluster = [], [], defaultdict(list)
-    for one in seen:
-        if one.belongs_to_clusters:
-            of_each.append(_unread(one))
-        elif one.problem:
-            of_all.append(_unread(one))
+    for signalled in kinds:
+        if signalled.belongs_to_clusters:
+            of_each.append(_unread(signalled))
+        elif signalled.problem:
+            of_all.append(_unread(signalled))
             continue
-        by_owner = _by_cluster(one.found, cluster_of)
+        by_owner = _by_cluster(signalled.found, cluster_of)
         general = by_owner.pop(MANAGEMENT_CLUSTER, [])
-        unreadable = () if one.belongs_to_clusters else one.unreadable
-        of_all.append(upgrade(one.signal, general, unreadable=unreadable))
+        unreadable = () if signalled.belongs_to_clusters else signalled.unreadable
+        of_all.append(upgrade(signalled.signal, general, unreadable=unreadable))
         for cluster, found in by_owner.items():
-            by_cluster[cluster].append(upgrade(one.signal, found))
+            by_cluster[cluster].append(upgrade(signalled.signal, found))
     single = {cluster: gravest(found_upgrades) for cluster, found_upgrades in by_cluster.items()}
     return gravest(of_all), ClusterUpgrades(single, gravest(of_each))
 
 
-def _unread(seen: Signalled) -> Upgrade:
-    if seen.problem:
-        return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=seen.problem)
-    return upgrade(seen.signal, (), unreadable=seen.unreadable)
+def _unread(signalled: Signalled) -> Upgrade:
+    if signalled.problem:
+        return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=signalled.problem)
+    return upgrade(signalled.signal, (), unreadable=signalled.unreadable)
 
 
 def _by_cluster(
     found: Iterable[SignallingObject], cluster_of: ClusterOf
 ) -> dict[str, list[SignallingObject]]:
     grouped = defaultdict(list)
-    for one in found:
-        grouped[cluster_of(one.metadata)].append(one)
+    for signalling in found:
+        grouped[cluster_of(signalling.metadata)].append(signalling)
     return grouped

@@ -94,7 +94,7 @@ class SignallingObject(FrozenObject):
 
     def condition(self, type_: str) -> NodeCondition | None:
         found = (*self.status.conditions, *self.status.v1beta2.conditions)
-        return next((one for one in found if one.type == type_), None)
+        return next((condition for condition in found if condition.type == type_), None)
 
 
 class UpgradePhase(StrEnum):
@@ -139,14 +139,14 @@ _GRAVITY = (UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, Upgrade
 
 def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
     """All signals together: the most severe phase, the latest end, and all beginnings."""
-    known = tuple(of_signals)
-    under_way = [one for one in known if one.phase is UpgradePhase.UNDER_WAY]
-    return _as_one(under_way) if under_way else max(known, key=_rank, default=NEVER_UPGRADED)
+    upgrades = tuple(of_signals)
+    under_way = [upgrade for upgrade in upgrades if upgrade.phase is UpgradePhase.UNDER_WAY]
+    return _as_one(under_way) if under_way else max(upgrades, key=_rank, default=NEVER_UPGRADED)
 
 
 def _as_one(under_way: Sequence[Upgrade]) -> Upgrade:
-    first = min(under_way, key=lambda one: (one.since or _NOT_YET, one.sign))
-    transitions = frozenset[datetime]().union(*(one.transitions for one in under_way))
+    first = min(under_way, key=lambda upgrade: (upgrade.since or _NOT_YET, upgrade.sign))
+    transitions = frozenset[datetime]().union(*(upgrade.transitions for upgrade in under_way))
     return replace(first, also_since=tuple(sorted(transitions - {first.since})))
 
 
@@ -161,7 +161,7 @@ def upgrade(
     unknown = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
     if signal.is_always_given and not found and not unknown:
         unknown = [_unknown(f"there is no {signal.kind}")]
-    return gravest([*unknown, *(_upgrade(signal, one) for one in found)])
+    return gravest([*unknown, *(_upgrade(signal, signalling) for signalling in found)])
 
 
 def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:

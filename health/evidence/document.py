@@ -81,8 +81,8 @@ def compose(
         lack = part.lack(kept)
         texts[part.key] = f"# {lack}\n{body}" if lack else body
         lacks += [lack] if lack else []
-    told: dict[str, Any] = dict(incident) | ({"lacks": lacks} if lacks else {})
-    return EvidenceDocument({INCIDENT: _dumped(told, is_flat=False), **texts}, tuple(lacks))
+    described: dict[str, Any] = dict(incident) | ({"lacks": lacks} if lacks else {})
+    return EvidenceDocument({INCIDENT: _dumped(described, is_flat=False), **texts}, tuple(lacks))
 
 
 def _head_bytes(part: EvidencePart) -> int:

@@ -59,8 +59,8 @@ def kept_target(target: Object) -> dict[str, Any]:
         key: value if _is_flat(value) else LEFT_OUT for key, value in _mapping(target.get("spec")).items()
     }
     head = _some(target, ("apiVersion", "kind"))
-    told = _mapping(target.get("status"))
-    status = {key: LEFT_OUT if key == _OF_PROVIDER else value for key, value in told.items()}
+    reported = _mapping(target.get("status"))
+    status = {key: LEFT_OUT if key == _OF_PROVIDER else value for key, value in reported.items()}
     return _bounded({**head, "metadata": _metadata(target), "spec": spec, "status": status})
 
 
@@ -96,7 +96,7 @@ def last_seen(event: Object) -> str:
 def kept_pod(pod: Object) -> dict[str, Any]:
     """The state and the owner of a Pod."""
     metadata, status = _mapping(pod.get("metadata")), _mapping(pod.get("status"))
-    owners = [one for one in _listed(metadata.get("ownerReferences")) if one.get("controller")]
+    owners = [owner for owner in _listed(metadata.get("ownerReferences")) if owner.get("controller")]
     kept = {
         "pod": f"{metadata.get('namespace', '')}/{metadata.get('name', '')}",
         "uid": metadata.get("uid"),
@@ -105,9 +105,11 @@ def kept_pod(pod: Object) -> dict[str, Any]:
         "deleted": metadata.get("deletionTimestamp"),
         "priorityClass": _mapping(pod.get("spec")).get("priorityClassName"),
         **_some(status, _POD),
-        "conditions": [_some(one, _CONDITION) for one in _listed(status.get("conditions"))],
-        "initContainers": [_container(one) for one in _listed(status.get("initContainerStatuses"))],
-        "containers": [_container(one) for one in _listed(status.get("containerStatuses"))],
+        "conditions": [_some(condition, _CONDITION) for condition in _listed(status.get("conditions"))],
+        "initContainers": [
+            _container(container) for container in _listed(status.get("initContainerStatuses"))
+        ],
+        "containers": [_container(container) for container in _listed(status.get("containerStatuses"))],
     }
     return _bounded({key: value for key, value in kept.items() if value not in (None, "", [])})
 
@@ -117,7 +119,11 @@ def is_well(pod: Object) -> bool:
     status = _mapping(pod.get("status"))
     if _mapping(pod.get("metadata")).get("deletionTimestamp") or status.get("phase") not in _WELL:
         return False
-    ready = [one.get("status") for one in _listed(status.get("conditions")) if one.get("type") == "Ready"]
+    ready = [
+        condition.get("status")
+        for condition in _listed(status.get("conditions"))
+        if condition.get("type") == "Ready"
+    ]
     return status["phase"] == "Succeeded" or ready == ["True"]
 
 
@@ -145,7 +151,7 @@ def _state(state: object) -> dict[str, Any]:
 
 def _is_flat(value: object) -> bool:
     if isinstance(value, Mapping):
-        return all(_is_short(one) for one in value.values())
+        return all(_is_short(part) for part in value.values())
     return _is_short(value)
 
 
@@ -164,7 +170,7 @@ def _mapping(value: object) -> Object:
 
 
 def _listed(value: object) -> list[Object]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
 def _bounded(kept: dict[str, Any]) -> dict[str, Any]:
@@ -177,8 +183,8 @@ def _short(value: object) -> object:
         case str():
             return text(value)
         case Mapping():
-            return {text(key, LONGEST_NAME): _short(one) for key, one in value.items()}
+            return {text(key, LONGEST_NAME): _short(part) for key, part in value.items()}
         case list():
-            return [_short(one) for one in value]
+            return [_short(part) for part in value]
         case _:
             return value

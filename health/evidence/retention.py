@@ -28,10 +28,12 @@ class Retention:
 
         Timestamps of API servers have whole seconds, so `newest` is never deleted in favour of another one.
         """
-        newest_first = sorted(kept, key=lambda one: (one.name == newest, one.created, one.name), reverse=True)
+        newest_first = sorted(
+            kept, key=lambda stored: (stored.name == newest, stored.created, stored.name), reverse=True
+        )
         old = [
-            one
-            for place, one in enumerate(newest_first)
-            if place >= self.most or now - one.created > self.longest
+            stored
+            for place, stored in enumerate(newest_first)
+            if place >= self.most or now - stored.created > self.longest
         ]
-        return [one.name for one in reversed(old)][:MOST_AT_ONCE]
+        return [stored.name for stored in reversed(old)][:MOST_AT_ONCE]

@@ -41,7 +41,7 @@ class OrderMoment:
     """The order, and the state of its target and check."""
 
     order: RemediationOrder
-    seen: Observation
+    observation: Observation
     """The answer that the incident of the target would get without the order."""
     holds: Sequence[Hold]
     """Every hold of the target, in the order of precedence."""
@@ -61,20 +61,20 @@ class OrderMoment:
 
 def refusal(moment: OrderMoment) -> str:
     """Why the order is refused; "": it is not."""
-    seen = moment.seen
-    if seen.state is TargetState.UNKNOWN:
-        return f"its state is unknown: {seen.hold}"
+    observation = moment.observation
+    if observation.state is TargetState.UNKNOWN:
+        return f"its state is unknown: {observation.hold}"
     if moment.is_refused_by_policy:
         return "the policy has ordersByAnnotation: false"
-    if seen.is_shadow:
+    if observation.is_shadow:
         return "the check is in shadow, so nothing would be written"
     if moment.earlier is not None:
         return f"an order stands until {stamp(moment.earlier.until)}: {moment.earlier.words}"
-    if under_way := _under_way(seen):
+    if under_way := _under_way(observation):
         return f"a remediation is under way: {under_way}"
-    if seen.is_unhealthy:
+    if observation.is_unhealthy:
         return (
-            f"it is unhealthy already, and is remediated without an order ({seen.reason}); "
+            f"it is unhealthy already, and is remediated without an order ({observation.reason}); "
             "paramedic show says what it waits for, paramedic resume ends a wait between attempts"
         )
     return _held(moment)

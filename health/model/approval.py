@@ -125,6 +125,6 @@ def names_of(step: Step, steps: Iterable[Step]) -> tuple[str, ...]:
     """The names that mean this step alone; the first has its kind, and its namespace if it must."""
     if step.action is not Action.REQUEST:
         return (step.action.lower(),)
-    others = {name for one in steps if one.template != step.template for name in one.template.names}
+    others = {name for other in steps if other.template != step.template for name in other.template.names}
     name, with_kind, whole = step.template.names
-    return tuple(one for one in (with_kind, whole, name) if one not in others) or (whole,)
+    return tuple(candidate for candidate in (with_kind, whole, name) if candidate not in others) or (whole,)

@@ -8,8 +8,8 @@ kind. Add no kind to this list.
 from objects.group_kind import GroupKind
 
 _WRITTEN_ALONE = {
-    one.kind: one
-    for one in (
+    kind.kind: kind
+    for kind in (
         GroupKind("remediation.medik8s.io", "NodeHealthCheck"),
         GroupKind("machine.openshift.io", "MachineHealthCheck"),
         GroupKind("machine.openshift.io", "Machine"),

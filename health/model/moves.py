@@ -135,15 +135,15 @@ class Wait:
     @property
     def next_transition(self) -> NextTransition:
         """The earliest moment that moves the incident on."""
-        named = (one for one in self.until if one.what)
-        first = min(named, key=lambda one: one.at, default=None)
+        named = (moment for moment in self.until if moment.what)
+        first = min(named, key=lambda moment: moment.at, default=None)
         return NextTransition(what=first.what, at=first.at) if first else self.otherwise
 
     def requeue_after(self, now: datetime) -> timedelta | None:
         """The length of the timer; None: wait for a wake or an order only."""
         if not self.until:
             return None
-        first = min(one.wakes_at for one in self.until)
+        first = min(moment.wakes_at for moment in self.until)
         return max(timedelta(), min(first - now, LONGEST_WAIT))
 
     def is_short_hold(self, now: datetime) -> bool:
@@ -153,17 +153,17 @@ class Wait:
 
     def is_over_for_renewal(self, now: datetime) -> bool:
         """True if the renewal of the Lease is due, and no other moment has come."""
-        due = [one for one in self.until if one.wakes_at <= now]
-        return bool(due) and all(one.is_renewal for one in due)
+        due = [moment for moment in self.until if moment.wakes_at <= now]
+        return bool(due) and all(moment.is_renewal for moment in due)
 
     def with_next_renewal(self, at: datetime | None) -> Self:
         """The same wait after a renewal; None: the Lease is not renewed again."""
-        others = tuple(one for one in self.until if not one.is_renewal)
+        others = tuple(moment for moment in self.until if not moment.is_renewal)
         return replace(self, until=others).or_until(Until(at, is_renewal=True) if at else None)
 
     def or_until(self, *until: Until | None) -> Self:
         """The same wait, ended by any of these moments as well; None adds nothing."""
-        return replace(self, until=(*self.until, *(one for one in until if one is not None)))
+        return replace(self, until=(*self.until, *(moment for moment in until if moment is not None)))
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ _ASKS_A_PERSON = frozenset(
         NotificationEvent.EXHAUSTED,
     }
 )
-_OUTCOMES = frozenset(one.value for one in Outcome)
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 DEFAULT_EVENTS = (
     NotificationEvent.APPROVAL_REQUIRED,
     NotificationEvent.STEP_REJECTED,

@@ -19,8 +19,8 @@ UID_LENGTH = 8
 """Characters of the target's uid in the workflow id: enough to tell two Nodes of one name apart."""
 
 
-def _group(known: dict[str, Any]) -> str:
-    return kind_named(known["kind"]).group
+def _group(fields: dict[str, Any]) -> str:
+    return kind_named(fields["kind"]).group
 
 
 class TypedObjectReference(Frozen):

@@ -62,7 +62,7 @@ def _readable(conditions: object) -> object:
     if isinstance(conditions, tuple):
         return conditions
     found = items({"conditions": conditions}, "conditions")
-    return [one for one in found if string(one, "type") and string(one, "status")]
+    return [condition for condition in found if string(condition, "type") and string(condition, "status")]
 
 
 class RequestStatus(FrozenObject):

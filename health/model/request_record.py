@@ -25,18 +25,21 @@ class RequestRecord(Frozen):
 
 
 def recorded(
-    records: Iterable[RequestRecord], seen: Iterable[RequestSnapshot], known: Collection[str], now: datetime
+    records: Iterable[RequestRecord],
+    requests: Iterable[RequestSnapshot],
+    known: Collection[str],
+    now: datetime,
 ) -> tuple[RequestRecord, ...]:
-    """The records after a look that shows the requests `seen`; a request neither seen nor `known` is gone."""
-    shown = {one.uid: one for one in seen}
+    """The records after a look that shows `requests`; a request neither shown nor `known` is gone."""
+    shown = {request.uid: request for request in requests}
     before = [
         record
         if record.ended or record.uid in shown or record.uid in known
         else record.model_copy(update={"ended": now})
         for record in records
     ]
-    old = {one.uid for one in before}
-    new = [_record(one) for uid, one in shown.items() if uid not in old]
+    old = {record.uid for record in before}
+    new = [_record(request) for uid, request in shown.items() if uid not in old]
     return tuple([*before, *new][-MOST_RECORDS:])
 
 

@@ -60,9 +60,13 @@ class StatusWriters:
 
     def then(self, entries: Iterable[ManagedFields]) -> Self:
         noted = _last_writes(entries)
-        last = {one: max(time, self.last.get(one, time)) for one, time in noted.items()}
-        wrote = [one for one, time in noted.items() if one not in self.noted or time > self.noted[one]]
-        seen = {one: self.seen.get(one, 0) + 1 for one in wrote}
+        last = {manager: max(time, self.last.get(manager, time)) for manager, time in noted.items()}
+        wrote = [
+            manager
+            for manager, time in noted.items()
+            if manager not in self.noted or time > self.noted[manager]
+        ]
+        seen = {manager: self.seen.get(manager, 0) + 1 for manager in wrote}
         return type(self)(noted, {**self.last, **last}, {**self.seen, **seen})
 
     def others(self, ours: Collection[str], now: datetime) -> tuple[StatusFieldManager, ...]:

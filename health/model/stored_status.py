@@ -11,7 +11,7 @@ from typing import Any
 def items(stored: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
     """The objects in the list of that name; empty without such a list."""
     found = stored.get(field)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
 
 
 def string(entry: Mapping[str, Any], field: str) -> str:
@@ -22,4 +22,6 @@ def string(entry: Mapping[str, Any], field: str) -> str:
 
 def stored_condition(stored: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """The condition of that type; empty without one."""
-    return next((one for one in items(stored, "conditions") if string(one, "type") == type_), {})
+    return next(
+        (condition for condition in items(stored, "conditions") if string(condition, "type") == type_), {}
+    )

@@ -37,7 +37,7 @@ def wake_rules(answer: type[BaseModel]) -> dict[str, tuple[WakeRule, ...]]:
 
     """
     declared = {
-        name: tuple(one for one in field.metadata if isinstance(one, WakeRule))
+        name: tuple(rule for rule in field.metadata if isinstance(rule, WakeRule))
         for name, field in answer.model_fields.items()
     }
     if undeclared := [name for name, rules in declared.items() if not rules]:

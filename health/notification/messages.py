@@ -28,31 +28,31 @@ def document(message: Notification | Summary, sent: datetime) -> dict[str, Any]:
     return {**fields, "sent_at": stamp(sent)}
 
 
-def _document_of(one: Notification) -> dict[str, Any]:
+def _document_of(notification: Notification) -> dict[str, Any]:
     return {
         "version": VERSION,
         "kind": "Notification",
-        **_reference(one),
-        "target_uid": one.incident.target.uid,
-        "at": stamp(one.at),
-        "failed_since": stamp(one.failed_since) if one.failed_since else None,
-        "title": one.title,
-        "reason": one.reason,
-        "waits_for": one.waits_for,
-        "waits_until": stamp(one.waits_until) if one.waits_until else None,
-        "commands": list(one.commands),
+        **_reference(notification),
+        "target_uid": notification.incident.target.uid,
+        "at": stamp(notification.at),
+        "failed_since": stamp(notification.failed_since) if notification.failed_since else None,
+        "title": notification.title,
+        "reason": notification.reason,
+        "waits_for": notification.waits_for,
+        "waits_until": stamp(notification.waits_until) if notification.waits_until else None,
+        "commands": list(notification.commands),
     }
 
 
-def _reference(one: Notification) -> dict[str, Any]:
+def _reference(notification: Notification) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "event": str(one.event),
-        "asks_a_person": one.asks_a_person,
-        "cluster": one.incident.cluster,
-        "check": str(one.incident.check),
-        "target": str(one.incident.target),
-        "workflow_id": one.incident.workflow_id,
+        "id": notification.id,
+        "event": str(notification.event),
+        "asks_a_person": notification.asks_a_person,
+        "cluster": notification.incident.cluster,
+        "check": str(notification.incident.check),
+        "target": str(notification.incident.target),
+        "workflow_id": notification.incident.workflow_id,
     }
 
 
@@ -73,7 +73,7 @@ def _summary_document(summary: Summary) -> dict[str, Any]:
             }
             for group in summary.groups
         ],
-        "notifications": [_reference(one) for one in summary.notifications[:MOST_LISTED]],
+        "notifications": [_reference(notification) for notification in summary.notifications[:MOST_LISTED]],
     }
 
 
@@ -96,19 +96,20 @@ def escaped(text: str) -> str:
     return cut_to_length(" ".join(text.split()), LONGEST).translate(_ESCAPED)
 
 
-def _lines_of(one: Notification, sent: datetime) -> Iterator[str]:
-    yield f"*{_prefix(one.asks_a_person)}{escaped(one.title)}*"
-    if sent - one.at > LATE:
-        yield f"Late: this happened at {stamp(one.at)}, and may be out of date. See `paramedic show`."
-    since = f", unhealthy since {stamp(one.failed_since)}" if one.failed_since else ""
-    incident = one.incident
+def _lines_of(notification: Notification, sent: datetime) -> Iterator[str]:
+    yield f"*{_prefix(notification.asks_a_person)}{escaped(notification.title)}*"
+    if sent - notification.at > LATE:
+        late = f"Late: this happened at {stamp(notification.at)}, and may be out of date."
+        yield f"{late} See `paramedic show`."
+    since = f", unhealthy since {stamp(notification.failed_since)}" if notification.failed_since else ""
+    incident = notification.incident
     yield f"Check {escaped(str(incident.check))}, cluster {escaped(incident.cluster)}{since}"
-    if one.reason:
-        yield escaped(one.reason)
-    if one.waits_for or one.waits_until:
-        at = f" at {stamp(one.waits_until)}" if one.waits_until else ""
-        yield f"Next{at}: {escaped(one.waits_for)}"
-    for command in one.commands:
+    if notification.reason:
+        yield escaped(notification.reason)
+    if notification.waits_for or notification.waits_until:
+        at = f" at {stamp(notification.waits_until)}" if notification.waits_until else ""
+        yield f"Next{at}: {escaped(notification.waits_for)}"
+    for command in notification.commands:
         yield f"`{escaped(command)}`"
     yield f"Workflow `{escaped(incident.workflow_id)}`"
 
@@ -120,14 +121,14 @@ def _prefix(asks_a_person: bool) -> str:  # noqa: FBT001  its only argument
 def _summary_lines(summary: Summary) -> Iterator[str]:
     yield f"*{_prefix(summary.asks_a_person)}{len(summary.notifications)} more notifications*"
     groups = summary.groups
-    yield from (_group(one) for one in groups[:MOST_GROUPS])
-    if left := sum(len(one.notifications) for one in groups[MOST_GROUPS:]):
+    yield from (_group(group) for group in groups[:MOST_GROUPS])
+    if left := sum(len(group.notifications) for group in groups[MOST_GROUPS:]):
         yield f"• {left} others"
     yield "`paramedic list` shows all open incidents."
 
 
 def _group(group: Group) -> str:
-    names = [str(one.incident.target) for one in group.notifications]
+    names = [str(notification.incident.target) for notification in group.notifications]
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     shown = escaped(f"{', '.join(names[:MOST_NAMES])}{more}")
     of = escaped(f"{group.check}, cluster {group.cluster}")

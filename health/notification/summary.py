@@ -27,29 +27,29 @@ class Summary:
     @property
     def id(self) -> str:
         """The identity of the message, which follows from its notifications."""
-        return message_id(*sorted(one.id for one in self.notifications))
+        return message_id(*sorted(notification.id for notification in self.notifications))
 
     @property
     def asks_a_person(self) -> bool:
-        return any(one.asks_a_person for one in self.notifications)
+        return any(notification.asks_a_person for notification in self.notifications)
 
     @property
     def since(self) -> datetime:
-        return min(one.at for one in self.notifications)
+        return min(notification.at for notification in self.notifications)
 
     @property
     def groups(self) -> Sequence[Group]:
         """Those that ask a person first, then the largest."""
         groups = list(self._groups())
         return sorted(
-            groups, key=lambda one: (not one.notifications[0].asks_a_person, -len(one.notifications))
+            groups, key=lambda group: (not group.notifications[0].asks_a_person, -len(group.notifications))
         )
 
     def _groups(self) -> Iterator[Group]:
         by_group = sorted(self.notifications, key=_group)
         for (event, cluster, check), found in groupby(by_group, key=_group):
-            yield Group(event, cluster, check, sorted(found, key=lambda one: one.at))
+            yield Group(event, cluster, check, sorted(found, key=lambda notification: notification.at))
 
 
-def _group(one: Notification) -> tuple[str, str, str]:
-    return str(one.event), one.incident.cluster, str(one.incident.check)
+def _group(notification: Notification) -> tuple[str, str, str]:
+    return str(notification.event), notification.incident.cluster, str(notification.incident.check)

@@ -43,13 +43,13 @@ def _true_or_false(text: object) -> bool:
 
 def _store(text: object) -> EvidenceStore:
     if text not in list(EvidenceStore):
-        raise ValueError(f"must be {' or '.join(repr(one.value) for one in EvidenceStore)}")
+        raise ValueError(f"must be {' or '.join(repr(store.value) for store in EvidenceStore)}")
     return EvidenceStore(str(text))
 
 
 def _default(text: object) -> ApprovalDefault:
     if text not in list(ApprovalDefault):
-        raise ValueError(f"must be {' or '.join(repr(one.value) for one in ApprovalDefault)}")
+        raise ValueError(f"must be {' or '.join(repr(default.value) for default in ApprovalDefault)}")
     return ApprovalDefault(str(text))
 
 
@@ -106,8 +106,8 @@ class _Choices(Bounded):
 
     @classmethod
     def _unknown(cls) -> str:
-        known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"there is no such annotation {cls._of_what()}{f', there are {known}' if known else ''}"
+        names = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
+        return f"there is no such annotation {cls._of_what()}{f', there are {names}' if names else ''}"
 
     @classmethod
     def _of_what(cls) -> str:

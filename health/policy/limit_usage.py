@@ -137,13 +137,13 @@ class LimitUsage:
         """The limits of a remediation, as they are remembered while its scopes are the same."""
         scopes = self.scopes_of(remediation.check)
         alike = remediation.check, *remediation.labels.items()
-        known = self._applied.get(alike)
-        if known is None or known.scopes is not scopes:
+        applied = self._applied.get(alike)
+        if applied is None or applied.scopes is not scopes:
             if len(self._applied) >= _MOST_APPLIED:
                 self._applied.clear()
             limits, slots = tuple(applied_limits(scopes, remediation)), slots_in_flight(scopes, remediation)
-            known = self._applied[alike] = _Applied(scopes, limits, slots)
-        return known
+            applied = self._applied[alike] = _Applied(scopes, limits, slots)
+        return applied
 
     def _start_slots(self, check: CheckReference) -> tuple[Slot, ...]:
         return tuple(
@@ -170,16 +170,16 @@ class LimitUsage:
         """
         selection = Selection()
         counts: dict[Hashable, _Counts] = {}
-        for one in sorted(waiting, key=lambda one: one.place):
-            alike = one.remediation.counts_as
-            known = counts.get(alike) or counts.setdefault(alike, self._counts(one.remediation, now))
-            if known.is_refused:  # no slot was freed since
+        for target in sorted(waiting, key=lambda target: target.place):
+            alike = target.remediation.counts_as
+            count = counts.get(alike) or counts.setdefault(alike, self._counts(target.remediation, now))
+            if count.is_refused:  # no slot was freed since
                 continue
-            full = known.full(selection)
+            full = count.full(selection)
             if full is None:
-                selection.add_last(one, known.uses)
+                selection.add_last(target, count.uses)
             else:
-                known.is_refused = True
+                count.is_refused = True
                 selection.wait_for(full)
         return selection
 

@@ -155,7 +155,7 @@ def _openings_as_spans(window: MaintenanceWindow, part: datetime) -> tuple[_Span
     latest, horizon = _openings(window.schedule, window.time_zone, part).latest, part + 2 * _PART
     zone, names = ZoneInfo(window.time_zone), frozenset({window.name})
     schedule = CronSim(window.schedule, (part - _BEYOND_A_CHANGE).astimezone(zone))
-    starts = takewhile(lambda one: one <= horizon, _in_utc(schedule))
+    starts = takewhile(lambda start: start <= horizon, _in_utc(schedule))
     openings = (latest, *(start for start in starts if start > part))
     return tuple(
         _Span(opening, opening + window.duration, names) for opening in openings if opening is not None
@@ -239,6 +239,6 @@ def _not_allowed(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed 
     opens = {window.name: start for window in allowing if (start := window.opens(now)) is not None}
     if not opens:
         return Closed("no maintenance window that allows remediation opens again", None, now)
-    name, start = min(opens.items(), key=lambda one: one[1])
+    name, start = min(opens.items(), key=lambda opening: opening[1])
     words = f"remediation is allowed from {stamp(start)}, when the maintenance window {name} opens"
     return Closed(words, start, now)

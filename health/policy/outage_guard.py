@@ -248,7 +248,7 @@ class Outages:
     @property
     def suspected(self) -> list[SuspectedOutage]:
         """The outages that hold now, one per group."""
-        return [one.suspected for one in self.by_group.values() if one.suspected is not None]
+        return [outage.suspected for outage in self.by_group.values() if outage.suspected is not None]
 
     def _of(self, cluster: str, zone: str) -> GroupOutage:
         return self.by_group.get(NodeGroup(cluster, zone), NO_OUTAGE)

@@ -83,8 +83,8 @@ class PolicyDocument(Bounded):
         first, problem = error.errors()[0], str(FieldProblem.of(error))
         if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
             return problem
-        known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"{problem}, there are {known}"
+        names = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
+        return f"{problem}, there are {names}"
 
     def over(self, defaults: Policy) -> Policy:
         """The policy: the fields named here, and `defaults` for the others."""

@@ -79,7 +79,7 @@ class Receiver(Bounded):
 
 def unique_receivers(receivers: tuple[Receiver, ...]) -> tuple[Receiver, ...]:
     """`receivers`, if no two have the same name."""
-    names = [one.name for one in receivers]
+    names = [receiver.name for receiver in receivers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SaysItsValueError(f"two receivers have the name {twice}")

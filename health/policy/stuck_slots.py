@@ -61,7 +61,7 @@ def stuck_slots(
     """The limits in flight that remediations have filled for too long while targets wait."""
     limits: dict[str, AppliedLimit] = {}
     checks: defaultdict[str, set[CheckReference]] = defaultdict(set)
-    for remediation in {one.remediation.counts_as: one.remediation for one in waiting}.values():
+    for remediation in {target.remediation.counts_as: target.remediation for target in waiting}.values():
         for limit in applied_limits(scopes_of(remediation.check), remediation):
             if limit.is_of_starts:  # starts leave the last hour by themselves
                 continue
@@ -79,20 +79,20 @@ def stuck_slots(
 
 def _holders(scopes_of: ScopesOf, under_way: Iterable[UnderWay]) -> Mapping[Slot, Sequence[UnderWay]]:
     holders: defaultdict[Slot, list[UnderWay]] = defaultdict(list)
-    for one in under_way:
-        for slot in slots_in_flight(scopes_of(one.remediation.check), one.remediation):
-            holders[slot].append(one)
+    for holder in under_way:
+        for slot in slots_in_flight(scopes_of(holder.remediation.check), holder.remediation):
+            holders[slot].append(holder)
     return holders
 
 
 def _stuck(
     limit: AppliedLimit, holders: Mapping[Slot, Sequence[UnderWay]], now: datetime
 ) -> tuple[UnderWay, ...]:
-    found = [one for slot in limit.slots for one in holders.get(slot, ())]
+    found = [holder for slot in limit.slots for holder in holders.get(slot, ())]
     if len(found) < limit.most:
         return ()
-    old = [one for one in found if now - one.since > STUCK_AFTER]
-    return tuple(sorted(old, key=lambda one: (one.since, one.target)))
+    old = [holder for holder in found if now - holder.since > STUCK_AFTER]
+    return tuple(sorted(old, key=lambda holder: (holder.since, holder.target)))
 
 
 def _words(limit: AppliedLimit) -> str:

@@ -71,8 +71,8 @@ def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | R
     if isinstance(fields, Refusal):
         return fields
     if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & _OURS):
-        known = ", ".join(sorted(spec.message.model_fields.keys() - _OURS))
-        return Refusal(f"it has no field {quoted(unknown[0], _LONGEST_QUOTE)}; the fields are {known}")
+        names = ", ".join(sorted(spec.message.model_fields.keys() - _OURS))
+        return Refusal(f"it has no field {quoted(unknown[0], _LONGEST_QUOTE)}; the fields are {names}")
     reason = fields.get("reason", "")
     if isinstance(reason, str) and len(reason) > LONGEST_REASON:
         return Refusal(
@@ -137,7 +137,7 @@ def kept_event(key: AnnotatedOrderKey, seed: str, why: str) -> Event:
 
 
 def _listed(receipts: Sequence[Receipt]) -> str:
-    named = "; ".join(f"{one.incident}: {one.words}" for one in receipts[:_MOST_NAMED])
+    named = "; ".join(f"{receipt.incident}: {receipt.words}" for receipt in receipts[:_MOST_NAMED])
     more = len(receipts) - _MOST_NAMED
     return f"{named}; and {more} more" if more > 0 else named
 

@@ -147,11 +147,11 @@ def _by_check(approval: Approval, observation: Observation) -> Approval:
 
 def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
     """The memory after the default of the check; with a default that holds, an Event reports it."""
-    known = _DEFAULTS.get(approval.default)
-    if known is None:
+    by_default = _DEFAULTS.get(approval.default)
+    if by_default is None:
         expired = approval.model_copy(update={"is_expired": True, "is_reported": False})
         return memory.model_copy(update={"approval": expired})
-    name, answer = known
+    name, answer = by_default
     reason = f"no answer within {in_words(now - approval.asked_at)}"
     order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
     return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)

@@ -113,16 +113,16 @@ class Plan:
 
     def _steps_of(self, request: RequestReference) -> list[Step]:
         """The possible steps of a request; other API versions count only if none matches exactly."""
-        known = [step for step in self.steps if _is_made_from(request, step.template)]
-        return [step for step in known if step.template.api_version == request.api_version] or known
+        steps = [step for step in self.steps if _is_made_from(request, step.template)]
+        return [step for step in steps if step.template.api_version == request.api_version] or steps
 
     def time_before(self, step: Step) -> timedelta:
         """The sum of the timeouts of all steps before `step` (NHC 2.5/overdue)."""
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
-        return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
+        return timedelta(seconds=bounded_seconds(sum(earlier.timeout_seconds or 0 for earlier in before)))
 
     def _next(self, over: Sequence[RequestSnapshot]) -> int | None:
-        tried = {step for one in over for step in self._steps_of(one.reference)}
+        tried = {step for request in over for step in self._steps_of(request.reference)}
         for number, step in enumerate(self.steps):
             if step.template not in self.spent and step not in tried:
                 return number

@@ -93,8 +93,8 @@ def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> tim
 
     Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server asks.
     """
-    asked = timedelta(seconds=min(max(retry_after_seconds, 0), RETRIES.longest.total_seconds()))
-    return asked + RETRIES.wait(failures, spread)
+    requested = timedelta(seconds=min(max(retry_after_seconds, 0), RETRIES.longest.total_seconds()))
+    return requested + RETRIES.wait(failures, spread)
 
 
 REPEATS = Backoff(timedelta(seconds=5), timedelta(minutes=5), jitter=(1.0, 1.2))

@@ -75,7 +75,9 @@ def _noting_the_boot(memory: Memory, observation: Observation) -> Memory:
     A request that was just cleaned up may still be visible, and is ignored.
     """
     made = [
-        one for one in observation.requests if not one.is_being_deleted and one.uid not in memory.cleaned_up
+        request
+        for request in observation.requests
+        if not request.is_being_deleted and request.uid not in memory.cleaned_up
     ]
     if not made:
         return memory
@@ -116,11 +118,11 @@ def _watching_the_mark(memory: Memory, observation: Observation, now: datetime) 
 def _adopting(memory: Memory, observation: Observation, now: datetime) -> Memory:
     if not observation.requests:
         return memory
-    known = {request.uid: request for request in memory.requests}
-    known |= {request.uid: request.reference for request in observation.requests}
+    requests = {request.uid: request for request in memory.requests}
+    requests |= {request.uid: request.reference for request in observation.requests}
     is_of_control_plane = any(request.is_of_control_plane for request in observation.requests)
     changes: dict[str, object] = {
-        "requests": tuple(known.values()),
+        "requests": tuple(requests.values()),
         "has_acted": True,
         "attempt": memory.attempt_of(observation),
         "lease": memory.lease.adopted(
@@ -138,8 +140,8 @@ def _lease_seconds(observation: Observation) -> float | None:
 
 
 def _recording(memory: Memory, observation: Observation, now: datetime) -> Memory:
-    known = {request.uid for request in memory.requests}
-    return memory.model_copy(update={"records": recorded(memory.records, observation.requests, known, now)})
+    own = {request.uid for request in memory.requests}
+    return memory.model_copy(update={"records": recorded(memory.records, observation.requests, own, now)})
 
 
 def _forgetting_what_was_found(memory: Memory, observation: Observation) -> Memory:

@@ -85,10 +85,10 @@ def after_attempt(  # noqa: PLR0913  an attempt has these parts
     spread: float,
 ) -> tuple[TaskNote, ...]:
     """The notes after an attempt at `task` for the subjects `tried`, of which `failures` failed."""
-    known = {(note.task, note.subject): note for note in notes}
-    earlier = {subject: known.pop((task, subject), None) for subject in tried}
+    others = {(note.task, note.subject): note for note in notes}
+    earlier = {subject: others.pop((task, subject), None) for subject in tried}
     failed = (_note(task, failure, earlier.get(failure.subject), now, spread) for failure in failures)
-    return (*known.values(), *failed)
+    return (*others.values(), *failed)
 
 
 def _note(
@@ -145,9 +145,9 @@ WRITTEN = frozenset({TIMED_OUT, HEALTHY_DELAY, GREW_OLD})
 """All annotations written after the creation of a request, except that of the incident that adopts it."""
 
 
-def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> tuple[AnnotationPatch, ...]:
+def merged(written: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> tuple[AnnotationPatch, ...]:
     """All patches so far, merged into one patch per request."""
-    patches = {patch.request.uid: patch for patch in known}
+    patches = {patch.request.uid: patch for patch in written}
     for patch in new:
         before = patches.get(patch.request.uid)
         annotations = {**(before.annotations if before else {}), **patch.annotations}

@@ -219,8 +219,8 @@ class RecoveryMemory(Frozen):
             return self
         if observation.state is not TargetState.HEALTHY:
             return self._with(healthy_since=None, boot_id="", last_transition=None)
-        known = self.boot_id, self.last_transition
-        if self.healthy_since is not None and known == (observation.boot_id, observation.last_transition):
+        before = self.boot_id, self.last_transition
+        if self.healthy_since is not None and before == (observation.boot_id, observation.last_transition):
             return self
         return self._with(
             healthy_since=now, boot_id=observation.boot_id, last_transition=observation.last_transition
@@ -259,13 +259,13 @@ class NotificationMemory(Frozen):
 
     def has_asked(self, receiver: str) -> bool:
         """True if that receiver was notified that a person has to decide."""
-        asked = (one.event for one in self.sent if one.receiver == receiver)
-        return any(isinstance(event, NotificationEvent) and event.asks_a_person for event in asked)
+        events = (sent.event for sent in self.sent if sent.receiver == receiver)
+        return any(isinstance(event, NotificationEvent) and event.asks_a_person for event in events)
 
     def having_sent(self, receiver: str, event: NotificationEvent, occasion: str) -> Self:
         """The same after a notification; it replaces the previous one of that event."""
         sent = SentNotification(receiver=receiver, event=event, occasion=occasion)
-        others = (one for one in self.sent if (one.receiver, one.event) != (receiver, event))
+        others = (earlier for earlier in self.sent if (earlier.receiver, earlier.event) != (receiver, event))
         return self.model_copy(update={"sent": (*others, sent)})
 
     def held(self, *, is_held: bool, now: datetime) -> Self:

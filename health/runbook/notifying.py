@@ -98,8 +98,8 @@ def held_long_at(incident: Incident) -> Until | None:
     if since is None:
         return None
     occasion = Occasion(NotificationEvent.HELD, stamp(since))
-    left = (one for one in incident.observation.notifies if _is_news(one, incident.memory, occasion))
-    at = min((since + timedelta(seconds=one.held_for_seconds) for one in left), default=None)
+    left = (wanted for wanted in incident.observation.notifies if _is_news(wanted, incident.memory, occasion))
+    at = min((since + timedelta(seconds=wanted.held_for_seconds) for wanted in left), default=None)
     return None if at is None or at <= incident.now else Until(at)
 
 
@@ -111,10 +111,10 @@ def _receivers(incident: Incident, occasion: Occasion) -> Iterator[str]:
 
 
 def _is_news(wanted: WantedEvents, memory: Memory, occasion: Occasion) -> bool:
-    known = memory.notifications
+    notified = memory.notifications
     is_end = occasion.event.is_end
-    is_wanted = occasion.event in wanted.events or (is_end and known.has_asked(wanted.receiver))
-    return is_wanted and not known.has_sent(wanted.receiver, occasion.event, occasion.key)
+    is_wanted = occasion.event in wanted.events or (is_end and notified.has_asked(wanted.receiver))
+    return is_wanted and not notified.has_sent(wanted.receiver, occasion.event, occasion.key)
 
 
 def _is_held_long(incident: Incident, wanted: WantedEvents) -> bool:
@@ -162,14 +162,14 @@ def _latest_step(incident: Incident) -> str:
 def _held(incident: Incident) -> Occasion | None:
     """The question to a person, if there is one; else the hold."""
     memory = incident.memory
-    asked, since = memory.approval, memory.notifications.held_since
+    approval, since = memory.approval, memory.notifications.held_since
     if memory.is_blocked:
         return None
-    if asked is not None and asked.answer is None:
-        key = f"{asked.asked_at.isoformat()} {asked.is_expired}"
+    if approval is not None and approval.answer is None:
+        key = f"{approval.asked_at.isoformat()} {approval.is_expired}"
         return Occasion(NotificationEvent.APPROVAL_REQUIRED, key)
-    if asked is not None and asked.answer is ApprovalAnswer.REJECTED:
-        at = asked.answered_at or asked.asked_at
+    if approval is not None and approval.answer is ApprovalAnswer.REJECTED:
+        at = approval.answered_at or approval.asked_at
         return Occasion(NotificationEvent.STEP_REJECTED, at.isoformat())
     return None if since is None else Occasion(NotificationEvent.HELD, stamp(since))
 
@@ -227,9 +227,9 @@ def _commands(reference: IncidentReference, incident: Incident, event: Notificat
 
 
 def _step(incident: Incident, event: NotificationEvent) -> str:
-    asked = incident.memory.approval
-    is_named = event is NotificationEvent.APPROVAL_REQUIRED and asked is not None
-    return f" --step {shlex.quote(asked.name)}" if asked is not None and is_named else ""
+    approval = incident.memory.approval
+    is_named = event is NotificationEvent.APPROVAL_REQUIRED and approval is not None
+    return f" --step {shlex.quote(approval.name)}" if approval is not None and is_named else ""
 
 
 _ORDERS: Mapping[NotificationEvent, tuple[str, ...]] = MappingProxyType(
@@ -243,17 +243,17 @@ _ORDERS: Mapping[NotificationEvent, tuple[str, ...]] = MappingProxyType(
 
 
 def _asks(incident: Incident) -> str:
-    asked = incident.memory.approval
-    step = asked.name if asked else "its next step"
-    if asked is not None and asked.is_expired:
+    approval = incident.memory.approval
+    step = approval.name if approval else "its next step"
+    if approval is not None and approval.is_expired:
         return f"still waits for the approval of {step}, and the time for the answer is over"
     return f"waits for the approval of {step}"
 
 
 def _rejected(incident: Incident) -> str:
-    asked = incident.memory.approval
-    is_answered = asked is not None and asked.answer is ApprovalAnswer.REJECTED
-    return f"does not get {asked.name}, which was rejected" if asked and is_answered else "gets no step"
+    approval = incident.memory.approval
+    is_answered = approval is not None and approval.answer is ApprovalAnswer.REJECTED
+    return f"does not get {approval.name}, which was rejected" if approval and is_answered else "gets no step"
 
 
 def _held_words(incident: Incident) -> str:

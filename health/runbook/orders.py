@@ -88,7 +88,7 @@ class Situation:
 
     phase: OpenEnum[Phase]
     memory: Memory
-    seen: Observation | None
+    observation: Observation | None
     """The latest observation; None: unknown while the incident asks the detector."""
     now: datetime
     templates: Sequence[TemplateReference] = ()
@@ -167,9 +167,9 @@ def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
     meant = meant_by(order.step, templates)
     if not order.step or not templates or len(meant) == 1:
         return None
-    known = ", ".join(short_name(template, templates) for template in dict.fromkeys(templates))
+    names = ", ".join(short_name(template, templates) for template in dict.fromkeys(templates))
     problem = f"names {len(meant)} steps" if meant else "is the template of no step"
-    return Refusal(f"{order.step!r} {problem}; the templates are {known}", field="step")
+    return Refusal(f"{order.step!r} {problem}; the templates are {names}", field="step")
 
 
 _HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
@@ -186,34 +186,38 @@ def _ends_something(situation: Situation) -> bool:
 
 
 def _waits_to_act(situation: Situation) -> bool:
-    seen = situation.seen
-    if situation.phase is not Phase.HELD or seen is None:
+    observation = situation.observation
+    if situation.phase is not Phase.HELD or observation is None:
         return False
-    return seen.hold is None or seen.hold.reason is HoldReason.BACK_OFF
+    return observation.hold is None or observation.hold.reason is HoldReason.BACK_OFF
 
 
 def _first_steps(situation: Situation) -> Sequence[str]:
-    if situation.phase not in _RESUME_AT_A_STEP or situation.seen is None:
+    if situation.phase not in _RESUME_AT_A_STEP or situation.observation is None:
         return ()
-    requests = (step for step in situation.seen.steps if step.action is Action.REQUEST)
+    requests = (step for step in situation.observation.steps if step.action is Action.REQUEST)
     found = tuple(dict.fromkeys(step.template for step in requests))
-    return tuple(short_name(one, found) for one in found) if len(found) > 1 else ()
+    return tuple(short_name(template, found) for template in found) if len(found) > 1 else ()
 
 
 def _skip_refused(order: SkipOrder, situation: Situation) -> Refusal | None:
-    seen, memory, now = situation.seen, situation.memory, situation.now
-    if seen is None or seen.state is TargetState.UNKNOWN:
+    observation, memory, now = situation.observation, situation.memory, situation.now
+    if observation is None or observation.state is TargetState.UNKNOWN:
         return skipping.why_blocked(memory)  # the next observation decides the rest
-    result = skipping.skip(memory, SKIP.record(order, now), seen, now)
+    result = skipping.skip(memory, SKIP.record(order, now), observation, now)
     return result if isinstance(result, Refusal) else None
 
 
 def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder | Refusal:
     if order.step:
         return order
-    if situation is None or situation.seen is None or situation.seen.state is TargetState.UNKNOWN:
+    if (
+        situation is None
+        or situation.observation is None
+        or situation.observation.state is TargetState.UNKNOWN
+    ):
         return Refusal("its running step is unknown now; name it with --step")
-    running = skipping.skippable(situation.memory, situation.seen, situation.now)
+    running = skipping.skippable(situation.memory, situation.observation, situation.now)
     if isinstance(running, Refusal):
         return running
     young = skipping.just_begun(running, situation.now)
@@ -221,9 +225,9 @@ def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder 
 
 
 def _runs_a_step(situation: Situation) -> bool:
-    if situation.seen is None:
+    if situation.observation is None:
         return False
-    running = skipping.skippable(situation.memory, situation.seen, situation.now)
+    running = skipping.skippable(situation.memory, situation.observation, situation.now)
     return not isinstance(running, Refusal)
 
 
@@ -349,14 +353,14 @@ UNCLAIM = OrderSpec(
     is_offered=lambda situation: claim_of(situation.memory) is not None,
 )
 ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(
-    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME, APPROVE, REJECT, UNCLAIM, CLAIM)}
+    {spec.name: spec for spec in (ABORT, HOLD, SKIP, RESUME, APPROVE, REJECT, UNCLAIM, CLAIM)}
 )
 """Each order by its name, the one with the largest effect first."""
 
 
 def spec_of(order: OrderMessage) -> OrderSpec[Any]:
     """The row of a message; every message class has one."""
-    return next(one for one in ORDERS.values() if one.message is type(order))
+    return next(spec for spec in ORDERS.values() if spec.message is type(order))
 
 
 def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
@@ -369,10 +373,13 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
         return memory
     spec = spec_of(order)
     record = spec.record(order, now)
-    if any(one.is_pending and one.model_copy(update={"given": now}) == record for one in memory.orders):
+    if any(
+        earlier.is_pending and earlier.model_copy(update={"given": now}) == record
+        for earlier in memory.orders
+    ):
         return memory
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
-    standing = tuple(one for one in memory.standing if ended_by(one) != spec.name)
+    standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
     clean_up_at = memory.clean_up_at if spec.is_note else None
     memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
     memory = spec.effect(memory, order)
@@ -386,7 +393,7 @@ def is_repeated(order: OrderMessage, memory: Memory) -> bool:
 
 def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | None:
     """The record of the order with this name and id; None if it is unknown, or has no id."""
-    records = (one for one in memory.orders if (one.order, one.order_id) == (name, order_id))
+    records = (record for record in memory.orders if (record.order, record.order_id) == (name, order_id))
     return next(records, None) if order_id else None
 
 

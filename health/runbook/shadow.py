@@ -19,9 +19,9 @@ from health.runbook.state import Memory
 
 def ours(observation: Observation, memory: Memory) -> Observation:
     """The observation without the actions of others."""
-    known = {request.uid for request in memory.requests}
+    own = {request.uid for request in memory.requests}
     changes: dict[str, object] = {
-        "requests": tuple(request for request in observation.requests if request.uid in known)
+        "requests": tuple(request for request in observation.requests if request.uid in own)
     }
     if not memory.has_acted:
         changes |= {"under_way": "", "is_marked": False}
@@ -33,9 +33,9 @@ def ours(observation: Observation, memory: Memory) -> Observation:
 
 def others(observation: Observation, memory: Memory) -> tuple[RequestSnapshot, ...]:
     """The requests of others, which an incident in shadow leaves to them; outside shadow none."""
-    known = {request.uid for request in memory.requests}
+    own = {request.uid for request in memory.requests}
     requests = observation.requests if memory.is_shadow else ()
-    return tuple(request for request in requests if request.uid not in known)
+    return tuple(request for request in requests if request.uid not in own)
 
 
 def as_if(observation: Observation, memory: Memory) -> Observation:
@@ -89,8 +89,9 @@ def _imagined(record: ShadowRecord) -> tuple[RequestSnapshot, ...]:
 def is_over(step: Step, record: ShadowRecord) -> bool:
     """True if the step, a deletion or a mark was recorded: after these the incident only waits."""
     return any(
-        one.action is not Action.REQUEST or (one.action, one.template) == (step.action, step.template)
-        for one in record.current
+        recorded.action is not Action.REQUEST
+        or (recorded.action, recorded.template) == (step.action, step.template)
+        for recorded in record.current
     )
 
 
@@ -124,8 +125,8 @@ def begun_anew(memory: Memory) -> Memory:
 
 def watching_others(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory with the current actions of others on the target."""
-    known = {request.uid for request in memory.requests}
-    requests = [request for request in observation.requests if request.uid not in known]
+    own = {request.uid for request in memory.requests}
+    requests = [request for request in observation.requests if request.uid not in own]
     others = recorded(memory.shadow.others, requests, (), now)
     if not memory.has_acted:
         others = _with_deed(others, observation.under_way, now)
@@ -137,6 +138,6 @@ def _with_deed(others: tuple[RequestRecord, ...], under_way: str, now: datetime)
     if not under_way:
         return others
     new = RequestRecord(request=under_way, uid=under_way, template="", started=now)
-    known = next((other for other in others if other.uid == under_way), new)
+    earlier = next((other for other in others if other.uid == under_way), new)
     rest = tuple(other for other in others if other.uid != under_way)
-    return (*rest, known.model_copy(update={"ended": None}))[-MOST_RECORDS:]
+    return (*rest, earlier.model_copy(update={"ended": None}))[-MOST_RECORDS:]

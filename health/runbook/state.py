@@ -215,15 +215,15 @@ class Memory(Frozen):
         """Remediations in a row that have ended; the detector may already count a loss among them."""
         return max(observation.earlier_attempts, self.loss.attempt if self.loss else 0)
 
-    def settled(self, known: tuple[RequestReference, ...], observation: Observation) -> tuple[str, ...]:
-        """The uids of those of `known` whose disappearance is not a loss.
+    def settled(self, requests: tuple[RequestReference, ...], observation: Observation) -> tuple[str, ...]:
+        """The uids of those of `requests` whose disappearance is not a loss.
 
         Either the incident deleted them itself, or the target recovered and failed again since, so that the
         detector counts their remediation as an earlier one.
         """
         if 0 < self.attempt <= observation.earlier_attempts:
-            return tuple(one.uid for one in known)
-        return tuple(one.uid for one in known if one.uid in self.withdrawn)
+            return tuple(request.uid for request in requests)
+        return tuple(request.uid for request in requests if request.uid in self.withdrawn)
 
     def at(self, now: datetime) -> Self:
         """The same at `now`, without expired orders and without a mark that should be visible by now."""
@@ -252,7 +252,10 @@ class Memory(Frozen):
         duration = lease_duration(step)
         lease = self.lease.taken(duration, acquired, now + duration / 2 if acquired else now)
         return self._with(
-            requests=(*(one for one in self.requests if one.uid != request.uid), request.reference),
+            requests=(
+                *(earlier for earlier in self.requests if earlier.uid != request.uid),
+                request.reference,
+            ),
             lease=lease.for_request(request),
             recovery=self.recovery.begun(request.boot_id, is_first=self.is_before_the_first_step),
             clean_up_at=None,
@@ -286,7 +289,7 @@ class Memory(Frozen):
         """The same once an act found that another actor deleted these requests."""
         uids = {request.uid for request in gone}
         return self._with(
-            requests=tuple(known for known in self.requests if known.uid not in uids),
+            requests=tuple(request for request in self.requests if request.uid not in uids),
             approval=None,
             loss=Loss(at=now, attempt=self.attempt_of(observation)),
         )
@@ -305,18 +308,18 @@ class Memory(Frozen):
         by us. While a request exists its remediator may be working, so the Lease is kept.
         """
         before = tuple(requests)
-        not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
+        not_ours = {request.uid for request in before if request.is_being_deleted}.difference(self.withdrawn)
         nothing_left = (
             {} if left.requests else {"spent": (), "skipped": (), "patches": (), "is_exhausted": False}
         )
         is_over = not left.requests and not self.starts_over
         return self._with(
             requests=left.requests,
-            withdrawn=tuple(one.uid for one in left.hanging if one.uid not in not_ours),
+            withdrawn=tuple(request.uid for request in left.hanging if request.uid not in not_ours),
             lease=self.lease.after_clean_up(left),
             recovery=self.recovery.over() if is_over else self.recovery,
             clean_up_at=left.again_at(self.notes, now),
-            cleaned_up=tuple(sorted(one.uid for one in before)),
+            cleaned_up=tuple(sorted(request.uid for request in before)),
             **nothing_left,
         )
 
@@ -351,7 +354,7 @@ class Memory(Frozen):
 
     def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
         """The same with a new order; if it stands, it replaces a standing one of the same name."""
-        others = tuple(one for one in self.standing if one.order != order.order)
+        others = tuple(standing for standing in self.standing if standing.order != order.order)
         return self._with(
             orders=(*self.orders, order)[-MOST_RECORDS:],
             standing=(*others, order) if stands else self.standing,

@@ -13,5 +13,5 @@ def meant_by(name: str, templates: Iterable[TemplateReference]) -> frozenset[Tem
 def short_name(template: TemplateReference, templates: Iterable[TemplateReference]) -> str:
     """The shortest name with its kind that means this template and no other of `templates`."""
     name = f"{template.kind}/{template.name}"
-    others = (one for one in templates if one != template)
+    others = (other for other in templates if other != template)
     return str(template) if meant_by(name, others) else name

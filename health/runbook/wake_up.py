@@ -85,7 +85,7 @@ def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
     """True if an incident in shadow must record an action of others."""
     if not now.is_shadow:
         return False
-    uids, before = ({request.uid for request in one.requests} for one in (now, last))
+    uids, before = ({request.uid for request in observation.requests} for observation in (now, last))
     return (uids, now.under_way) != (before, last.under_way)
 
 

@@ -295,8 +295,8 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
     """The same; in shadow with the steps that would have been taken, and without the requests of others."""
     if not incident.memory.is_shadow:
         return details
-    known = {request.uid for request in incident.memory.requests}
-    own = ", ".join(str(request) for request in incident.observation.requests if request.uid in known)
+    uids = {request.uid for request in incident.memory.requests}
+    own = ", ".join(str(request) for request in incident.observation.requests if request.uid in uids)
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return details.model_copy(update={"requests": own, "shadow": words})

@@ -54,12 +54,12 @@ class CheckRow:
         old_marks: Collection[str],
         failed: FailedWrite | None = None,
     ) -> "CheckRow":
-        known = before.as_known(check) if before else check
-        seen = before.having_seen(check) if before else None
+        current = before.as_known(check) if before else check
+        updated = before.having_seen(check) if before else None
         is_unsettled = failed is not None and failed.is_unsettled(check.resource_version)
         return cls(
-            check=known,
-            before=seen,
+            check=current,
+            before=updated,
             order=order,
             has_old_mark=check.uid in old_marks,
             is_unsettled=is_unsettled,

@@ -76,10 +76,10 @@ class Handled(Frozen):
         """The same after an observation of the check, in which the latest write may be visible."""
         write = self.latest_write
         is_unseen = write is not None and write.replaced == check.resource_version
-        known = (check.reference, False, write if is_unseen else None)
-        if known == (self.reference, self.is_deleted, write):
+        current = (check.reference, False, write if is_unseen else None)
+        if current == (self.reference, self.is_deleted, write):
             return self
-        changes = zip(("reference", "is_deleted", "latest_write"), known, strict=True)
+        changes = zip(("reference", "is_deleted", "latest_write"), current, strict=True)
         return self.model_copy(update=dict(changes))
 
     def having_gone(self) -> "Handled":
@@ -146,11 +146,11 @@ class PauseMemory(Frozen):
 
     @property
     def by_uid(self) -> Mapping[str, Handled]:
-        return {one.uid: one for one in self.handled}
+        return {check.uid: check for check in self.handled}
 
     @property
     def failed_by_uid(self) -> Mapping[str, FailedWrite]:
-        return {one.uid: one for one in self.failed}
+        return {write.uid: write for write in self.failed}
 
     @property
     def settled(self) -> tuple[str, ...]:
@@ -159,9 +159,13 @@ class PauseMemory(Frozen):
         A check whose latest write is not visible yet is not among them, because its annotation does not hold
         yet. Nor is a check with an unsettled patch, which may still change the annotation.
         """
-        unsettled = {one.uid for one in self.failed if one.unsettled}
+        unsettled = {write.uid for write in self.failed if write.unsettled}
         return tuple(
-            sorted(one.uid for one in self.handled if one.latest_write is None and one.uid not in unsettled)
+            sorted(
+                check.uid
+                for check in self.handled
+                if check.latest_write is None and check.uid not in unsettled
+            )
         )
 
     def next_order_number(self) -> int:
@@ -176,13 +180,13 @@ class PauseMemory(Frozen):
         new = [order for order in self.orders if order not in written.orders]
         patched = {patch.uid: patch.reference for patch in patches}
         ordered = {uid for uid, check in patched.items() if latest_for(new, check)}
-        now = {one.uid: one for one in self.failed if one.uid not in patched}
-        now |= {one.uid: one.due_at_once() for one in written.failed if one.uid in ordered}
-        failed = tuple(now.get(one.uid, one) for one in written.failed)
+        now = {write.uid: write for write in self.failed if write.uid not in patched}
+        now |= {write.uid: write.due_at_once() for write in written.failed if write.uid in ordered}
+        failed = tuple(now.get(write.uid, write) for write in written.failed)
         return self.model_copy(update={"handled": written.handled, "failed": failed})
 
     def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
         """The memory with one more order; only the latest orders are kept."""
         orders = (*self.orders, order)[-MOST_ORDERS:]
-        failed = tuple(one.due_at_once() for one in self.failed)
+        failed = tuple(write.due_at_once() for write in self.failed)
         return self.model_copy(update={"orders": orders, "failed": failed})

@@ -78,7 +78,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
     ]
     memory = _having_found(memory, observed, rows, {row.check.uid for row, _ in wanted}, now)
     put_off = _put_off(memory, wanted, now)
-    due = [one for one in wanted if one[0].check.uid not in put_off][:MOST_PATCHES]
+    due = [(row, action) for row, action in wanted if row.check.uid not in put_off][:MOST_PATCHES]
     warn_at, kept_until = _warn_at(observed, memory), _kept_until(observed, memory, now)
     unseen = _unseen(memory)
     look_again = now + SEEN_WITHIN if unseen else None
@@ -103,7 +103,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
 
 def _earliest(*events: tuple[datetime | None, str]) -> tuple[datetime | None, str]:
     """The earliest of these events with a time; without one, None and no words."""
-    timed = [(at, what) for at, what in events if at is not None]
+    timed = [(at, words) for at, words in events if at is not None]
     return min(timed, key=lambda event: event[0]) if timed else (None, "")
 
 
@@ -127,29 +127,29 @@ def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, 
 
 def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> PauseMemory:
     """The memory for the observed upgrade: another upgrade starts with a new one (rule 35)."""
-    known = memory.upgrade
+    earlier = memory.upgrade
     if not observed.is_under_way:
-        over = known and known.model_copy(update={"is_over": True})
+        over = earlier and earlier.model_copy(update={"is_over": True})
         return memory.model_copy(update={"upgrade": over})
-    if known is not None and not known.is_another(observed.transitions):
-        same = known.model_copy(update={"transitions": observed.transitions})
+    if earlier is not None and not earlier.is_another(observed.transitions):
+        same = earlier.model_copy(update={"transitions": observed.transitions})
         return memory.model_copy(update={"upgrade": same})
     before = memory.by_uid
     checks = (
         before[check.uid].as_known(check) if check.uid in before else check for check in observed.checks
     )
     marked_alone = (check.uid for check in checks if check.is_marked and not check.is_paused)
-    marks = {"old_marks": tuple(marked_alone) if known is not None else (), "unseen": _unseen(memory)}
+    marks = {"old_marks": tuple(marked_alone) if earlier is not None else (), "unseen": _unseen(memory)}
     upgrade = KnownUpgrade(since=observed.since, transitions=observed.transitions, first_seen=now)
     upgrade = upgrade.model_copy(update=marks)  # unlimited numbers are valid here: this is not a message
     orders = still_standing(memory.orders, upgrade.began, now)
-    unsettled = tuple(one for one in memory.failed if one.unsettled)
+    unsettled = tuple(write for write in memory.failed if write.unsettled)
     return PauseMemory(upgrade=upgrade, failed=unsettled, orders=orders, began=memory.began)
 
 
 def _unseen(memory: PauseMemory) -> tuple[Handled, ...]:
     """The checks with a write that is not visible yet."""
-    return tuple(one for one in memory.handled if one.latest_write is not None and not one.is_deleted)
+    return tuple(check for check in memory.handled if check.latest_write is not None and not check.is_deleted)
 
 
 def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableCheck]:
@@ -157,13 +157,13 @@ def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableChe
     there = [check for check in observed.checks if not check.is_going]
     if not observed.is_turned_off:
         return there
-    ours = {*memory.by_uid, *(one.uid for one in memory.failed)}
+    ours = {*memory.by_uid, *(write.uid for write in memory.failed)}
     return [check for check in there if check.uid in ours]
 
 
 def _rows(observed: UpgradeObservation, memory: PauseMemory) -> list[CheckRow]:
     upgrade, handled, failed = memory.upgrade, memory.by_uid, memory.failed_by_uid
-    unseen = {one.uid: one for one in upgrade.unseen} if upgrade else {}
+    unseen = {check.uid: check for check in upgrade.unseen} if upgrade else {}
     old_marks = frozenset(upgrade.old_marks) if upgrade else frozenset[str]()
     orders = () if observed.is_turned_off else memory.orders
 
@@ -191,11 +191,11 @@ def _having_found(
             found[uid] = row.before
         elif uid not in wanted and (observed.is_under_way or row.before is not None):
             found[uid] = row.handled_as_found(now)
-    lost = [one for one in memory.handled if one.uid not in found]
-    gone = [one.having_gone() for one in lost[-MOST_GONE:]]
+    lost = [check for check in memory.handled if check.uid not in found]
+    gone = [check.having_gone() for check in lost[-MOST_GONE:]]
     changes = {
         "handled": (*gone, *found.values()),
-        "failed": tuple(one for one in memory.failed if one.uid in wanted),
+        "failed": tuple(write for write in memory.failed if write.uid in wanted),
         "forgotten": memory.forgotten + len(lost) - len(gone),
     }
     return memory.model_copy(update=changes)
@@ -234,9 +234,9 @@ def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime
 
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
-    there = [one for one in memory.handled if not one.is_deleted]
-    paused = sum(one.how is CheckPauseState.PAUSED for one in there)
-    left = sum(one.how in {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS} for one in there)
+    there = [check for check in memory.handled if not check.is_deleted]
+    paused = sum(check.how is CheckPauseState.PAUSED for check in there)
+    left = sum(check.how in {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS} for check in there)
     began = memory.upgrade.since if memory.upgrade else None
     since = f" since {stamp(began)}" if began else ""
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"

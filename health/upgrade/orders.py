@@ -53,7 +53,9 @@ def _names(check: CheckReference) -> frozenset[str]:
 def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> PauseOrderRecord | None:
     """The order that counts for a check, obeyed or not."""
     names = _names(check) | {""}  # once for all orders: 5,000 checks may have 100
-    return max((order for order in orders if order.check in names), key=lambda one: one.number, default=None)
+    return max(
+        (order for order in orders if order.check in names), key=lambda order: order.number, default=None
+    )
 
 
 def still_standing(

@@ -358,7 +358,7 @@ def test_names_of_a_step_mean_no_other_one(
 
 
 def situation(memory: Memory, now: Any = NOW) -> Situation:
-    return Situation(phase=Phase.HELD, memory=memory, seen=needing(), now=now)
+    return Situation(phase=Phase.HELD, memory=memory, observation=needing(), now=now)
 
 
 def test_command_names_the_step_that_waits_and_show_proposes_it() -> None:
@@ -389,7 +389,7 @@ def test_show_proposes_resume_after_a_rejection() -> None:
 
 def replaced_hold(memory: Memory) -> Situation:
     held = needing(hold=Hold(reason=HoldReason.APPROVAL_REQUIRED, message=""))
-    return Situation(phase=Phase.HELD, memory=memory, seen=held, now=NOW)
+    return Situation(phase=Phase.HELD, memory=memory, observation=held, now=NOW)
 
 
 QUESTION = asked(asking())

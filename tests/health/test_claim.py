@@ -23,7 +23,7 @@ CLAIMED = ordered(Memory(), ADA, NOW)
 
 
 def situation(memory: Memory, phase: Phase = Phase.HELD) -> Situation:
-    return Situation(phase=phase, memory=memory, seen=seen(), now=NOW)
+    return Situation(phase=phase, memory=memory, observation=seen(), now=NOW)
 
 
 def test_claim_blocks_nothing() -> None:

@@ -15,7 +15,7 @@ from tests.support.values.remediation_orders import ORDER, remediation_order
 FORCED = remediation_order(is_forced=True)
 HEALTHY = seen(state=TargetState.HEALTHY, admission=None, is_shadow=False)
 PASSED = {HoldReason.BACK_OFF, HoldReason.MAINTENANCE_WINDOW}
-NOTHING_HOLDS = OrderMoment(order=ORDER, seen=HEALTHY, holds=(), allowance=ALLOWED)
+NOTHING_HOLDS = OrderMoment(order=ORDER, observation=HEALTHY, holds=(), allowance=ALLOWED)
 
 
 def hold(reason: HoldReason) -> Hold:
@@ -55,12 +55,12 @@ def test_every_other_hold_of_an_ordered_target_stays_in_its_order() -> None:
     [
         pytest.param(NOTHING_HOLDS, "", id="nothing holds it"),
         pytest.param(
-            moment(seen=seen(state=TargetState.UNKNOWN, hold=hold(HoldReason.STALE_CACHE))),
+            moment(observation=seen(state=TargetState.UNKNOWN, hold=hold(HoldReason.STALE_CACHE))),
             "its state is unknown: StaleCache: not now",
             id="unknown",
         ),
         pytest.param(
-            moment(seen=HEALTHY.model_copy(update={"is_shadow": True})),
+            moment(observation=HEALTHY.model_copy(update={"is_shadow": True})),
             "the check is in shadow, so nothing would be written",
             id="shadow",
         ),
@@ -74,28 +74,28 @@ def test_every_other_hold_of_an_ordered_target_stays_in_its_order() -> None:
             id="ordered already",
         ),
         pytest.param(
-            moment(seen=HEALTHY.model_copy(update={"requests": (request_snapshot(created=NOW),)})),
+            moment(observation=HEALTHY.model_copy(update={"requests": (request_snapshot(created=NOW),)})),
             f"a remediation is under way: {request_snapshot(created=NOW)}",
             id="its request",
         ),
         pytest.param(
-            moment(seen=HEALTHY.model_copy(update={"under_way": "it is being deleted"})),
+            moment(observation=HEALTHY.model_copy(update={"under_way": "it is being deleted"})),
             "a remediation is under way: it is being deleted",
             id="its deletion",
         ),
         pytest.param(
-            moment(seen=HEALTHY.model_copy(update={"is_marked": True})),
+            moment(observation=HEALTHY.model_copy(update={"is_marked": True})),
             "a remediation is under way: it is marked",
             id="its mark",
         ),
         pytest.param(
-            moment(seen=seen(reason="Ready is False")),
+            moment(observation=seen(reason="Ready is False")),
             "it is unhealthy already, and is remediated without an order (Ready is False); "
             "paramedic show says what it waits for, paramedic resume ends a wait between attempts",
             id="unhealthy",
         ),
         pytest.param(
-            moment(seen=seen(state=TargetState.WAITING, reason="Ready is False")),
+            moment(observation=seen(state=TargetState.WAITING, reason="Ready is False")),
             "it is unhealthy already, and is remediated without an order (Ready is False); "
             "paramedic show says what it waits for, paramedic resume ends a wait between attempts",
             id="a timer runs",

@@ -71,6 +71,8 @@ def test_incident_does_not_ask_to_act_while_an_order_blocks_what_this_version_do
 
 def test_expired_order_blocks_nothing_and_is_offered_no_end() -> None:
     memory = ordered(Memory(), ORDERS["hold"].message(for_seconds=60), NOW)
-    situation = Situation(phase=Phase.REMEDIATING, memory=memory.at(NOW + MINUTE), seen=seen(), now=NOW)
+    situation = Situation(
+        phase=Phase.REMEDIATING, memory=memory.at(NOW + MINUTE), observation=seen(), now=NOW
+    )
     assert not situation.memory.is_blocked
     assert not ORDERS["resume"].is_offered(situation)

@@ -261,7 +261,7 @@ def test_restart_forgets_what_was_skipped() -> None:
 
 
 def situation(observation: Observation | None, memory: Memory = AT_WORK) -> Situation:
-    return Situation(phase=Phase.REMEDIATING, memory=memory, seen=observation, now=NOW)
+    return Situation(phase=Phase.REMEDIATING, memory=memory, observation=observation, now=NOW)
 
 
 STEPS = st.permutations(ESCALATION).flatmap(lambda steps: st.integers(0, 3).map(lambda n: tuple(steps[:n])))
@@ -322,7 +322,7 @@ def test_command_without_a_step_names_only_a_step_that_has_run_for_a_while(
 ) -> None:
     assert SKIP.complete is not None
     observation = seen(request_of(FIRST, age))
-    situation = Situation(phase=Phase.REMEDIATING, memory=AT_WORK, seen=observation, now=NOW)
+    situation = Situation(phase=Phase.REMEDIATING, memory=AT_WORK, observation=observation, now=NOW)
     completed = SKIP.complete(SkipOrder(), situation)
     assert (completed.why if isinstance(completed, Refusal) else completed.step) == answer
     assert SKIP.complete(SkipOrder(step="reset"), situation) == SkipOrder(step="reset")
