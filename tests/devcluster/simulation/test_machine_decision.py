@@ -15,9 +15,8 @@ from devcluster.simulation.machine_api import (
     SwitchOn,
     UpdatePhase,
 )
-from devcluster.simulation.machine_decision import next_step
 from devcluster.simulation.machine_object import MachineObject, ReferencedNode
-from devcluster.simulation.machine_upkeep import with_finalizer, without_finalizer
+from devcluster.simulation.machine_upkeep import next_step, with_finalizer, without_finalizer
 from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_api import link
 from health.model.node import Node

@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.simulation.machine_conditions import Version, deletion, with_condition
 from devcluster.simulation.machine_object import MachineCondition, MachineObject
-from devcluster.simulation.marked_machines import REMEDIATE, Defer, Replace, Step, Unmark, next_step
+from devcluster.simulation.machine_set_decision import REMEDIATE, Defer, Replace, Step, Unmark, next_of_marked
 from devcluster.simulation.no_action import NoAction
 from tests.devcluster.simulation.machine_objects import CREATED, SINCE, condition, machine
 
@@ -55,7 +55,7 @@ GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
     ],
 )
 def test_next_step_for_marked_machines(machines: list[MachineObject], limit: int | None, step: Step) -> None:
-    assert next_step(machines, limit) == step
+    assert next_of_marked(machines, limit) == step
 
 
 @pytest.mark.parametrize(

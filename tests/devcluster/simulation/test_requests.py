@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from devcluster.simulation.errors import BadRequestError
-from devcluster.simulation.remediator import (
+from devcluster.simulation.fleet import (
     Add,
     ListNodes,
     PowerCycle,

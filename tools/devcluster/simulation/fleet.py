@@ -3,28 +3,107 @@
 Requests for one machine are executed one after the other; a power cycle that is requested while the power is
 off joins the one in progress. A machine may be removed before its request is executed, so each request checks
 again that it exists.
+
+A request on the control socket is one JSON object on one line, and so is its answer:
+
+| request | answer |
+|---|---|
+| `{"stop": "node-3"}` | `{"node": {...}}`: it renews no Lease, like a machine that hangs |
+| `{"start": "node-3"}` | `{"node": {...}}`: it continues on the same boot |
+| `{"power_cycle": "node-3", "power_off_seconds": 2}` | `{"node": {...}}`, once it runs, on a new boot ID |
+| `{"add": "node-x"}` | `{"node": {...}}`: a new machine, just booted, unless it exists |
+| `{"remove": "node-x"}` | `{"removed": "node-x"}`: an added machine no longer exists |
+| `{"list": true}` | `{"nodes": [{"name": ..., "boot_id": ..., "state": ...}, ...]}` |
+
+The answer to any other request is `{"error": "<field>: <the problem>, got <value>"}`.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devcluster.simulation.control_socket import Answer
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.remediator import (
-    Add,
-    ListNodes,
-    PowerCycle,
-    Remove,
-    StartKubelet,
-    StopKubelet,
-    parse,
-)
 
+LONGEST_POWER_OFF_SECONDS = 3600
 Kubelet = Callable[[SimulatedMachine], Coroutine[Any, Any, None]]
+
+
+NodeName = Annotated[str, Field(min_length=1)]
+
+
+class Request(BaseModel):
+    """A request on the control socket, frozen and without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class StopKubelet(Request):
+    """Stop a kubelet, as if its machine hung."""
+
+    stop: NodeName
+
+
+class StartKubelet(Request):
+    """Start a kubelet on the same boot of its machine."""
+
+    start: NodeName
+
+
+class PowerCycle(Request):
+    """Switch a machine off and, after a while, on again."""
+
+    power_cycle: NodeName
+    power_off_seconds: float = Field(default=2, ge=0, le=LONGEST_POWER_OFF_SECONDS)
+
+
+class Add(Request):
+    """Add a machine that is switched on, with a Node of this name."""
+
+    add: NodeName
+
+
+class Remove(Request):
+    """Remove an added machine; the caller deletes its Node."""
+
+    remove: NodeName
+
+
+class ListNodes(Request):
+    """List all machines with their boot ID and state."""
+
+    list: Literal[True]
+
+
+AnyRequest = StopKubelet | StartKubelet | PowerCycle | Add | Remove | ListNodes
+KINDS: dict[str, type[AnyRequest]] = {
+    "stop": StopKubelet,
+    "start": StartKubelet,
+    "power_cycle": PowerCycle,
+    "add": Add,
+    "remove": Remove,
+    "list": ListNodes,
+}
+
+
+def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  any JSON of a client
+    """Parse decoded JSON; raises BadRequestError with the field and its value."""
+    if not isinstance(fields, dict):
+        raise BadRequestError(f"request: must be a JSON object, got {fields!r}")
+    kinds = [kind for name, kind in KINDS.items() if name in fields]
+    if len(kinds) != 1:
+        raise BadRequestError(f"request: must have exactly one of {', '.join(KINDS)}, got {fields!r}")
+    try:
+        return kinds[0].model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise BadRequestError(f"{field}: {first['msg']}, got {first['input']!r}") from error
 
 
 class Fleet:

@@ -7,7 +7,6 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from devcluster.simulation import machine_set_decision, marked_machines
 from devcluster.simulation.machine_api import MachineApi
 from devcluster.simulation.machine_conditions import (
     OWNER_REMEDIATED,
@@ -17,9 +16,19 @@ from devcluster.simulation.machine_conditions import (
     without_condition,
 )
 from devcluster.simulation.machine_object import MachineCondition, MachineObject, MachineSetObject
-from devcluster.simulation.machine_set_decision import Create, Delete, UpdateReplicas
+from devcluster.simulation.machine_set_decision import (
+    Create,
+    Defer,
+    Delete,
+    Replace,
+    Step,
+    Unmark,
+    UpdateReplicas,
+    next_of_marked,
+    next_step,
+    owned_by,
+)
 from devcluster.simulation.machine_upkeep import of_version
-from devcluster.simulation.marked_machines import Defer, Replace, Unmark
 from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
 from kube.client import Client
@@ -89,40 +98,30 @@ class MachineSetUpkeep:
         machine_set = MachineSetObject.model_validate(stored)
         found = await self.management.list(self.api.machines, key.namespace)
         machines = [MachineObject.model_validate(machine) for machine in found]
-        marked = self._next_of_marked(machine_set, machines)
-        if not isinstance(marked, NoAction):
-            await self._remediate(marked)
-            return True
-        step = machine_set_decision.next_step(machine_set, machines, _ready_nodes(self.nodes))
+        step = self._next_step(machine_set, machines)
         await self._do(step, machine_set, stored)
         return not isinstance(step, NoAction)
 
-    def _next_of_marked(
-        self, machine_set: MachineSetObject, machines: list[MachineObject]
-    ) -> marked_machines.Step:
-        if not self.api.replaces_marked:
-            return NoAction()
-        owned = machine_set_decision.owned_by(machine_set, machines)
-        return marked_machines.next_step(owned, self.max_in_flight)
+    def _next_step(self, machine_set: MachineSetObject, machines: list[MachineObject]) -> Step:
+        if self.api.replaces_marked:
+            marked = next_of_marked(owned_by(machine_set, machines), self.max_in_flight)
+            if not isinstance(marked, NoAction):
+                return marked
+        return next_step(machine_set, machines, _ready_nodes(self.nodes))
 
-    async def _remediate(self, step: Unmark | Defer | Replace) -> None:
+    async def _do(self, step: Step, machine_set: MachineSetObject, stored: Object) -> None:
+        at = machine_set.metadata
         match step:
-            case Unmark(machine=machine):
-                await self._set_condition(machine, None)
-            case Defer(machine=machine, message=message):
+            case Unmark(machine=marked):
+                await self._set_condition(marked, None)
+            case Defer(machine=marked, message=message):
                 condition = MachineCondition(
                     type=OWNER_REMEDIATED, status="False", reason=REMEDIATION_DEFERRED, message=message
                 )
-                await self._set_condition(machine, condition)
-            case Replace(machine=machine):
-                await self._set_condition(machine, deletion(self.api.version))
-                await self._delete(machine)
-
-    async def _do(
-        self, step: machine_set_decision.Step, machine_set: MachineSetObject, stored: Object
-    ) -> None:
-        at = machine_set.metadata
-        match step:
+                await self._set_condition(marked, condition)
+            case Replace(machine=marked):
+                await self._set_condition(marked, deletion(self.api.version))
+                await self._delete(marked)
             case Create(count=count):
                 for _ in range(count):
                     machine = new_machine(self.api, stored, _suffix())

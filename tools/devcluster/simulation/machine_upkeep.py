@@ -1,9 +1,13 @@
-"""Controls one Machine: read, decide, take one step, and repeat.
+"""Controls one Machine on simulated hardware: read, decide, take one step, and repeat.
 
-Each step begins with a fresh read and may be repeated, so a killed controller continues from any point. As
-with a real provider, a Machine whose finalizer a user removes leaves its hardware behind. Patches of Machines
-apply only to the version that was read; those of Nodes to any version, because the kubelet writes all the
-time.
+A Machine waits for its provider, gets its hardware, reports that, and is linked to the Node that the kubelet
+of the hardware registers. A deleted Machine loses the hardware first, then the Node, then our finalizer; its
+phase is Deleting once the hardware is gone. A Failed Machine is left alone, and a deleted Node is not created
+again. As with a real provider, a Machine whose finalizer a user removes leaves its hardware behind.
+
+Each step begins with a fresh read and may be repeated, so a killed controller continues from any point.
+Patches of Machines apply only to the version that was read; those of Nodes to any version, because the
+kubelet writes all the time.
 """
 
 from contextlib import suppress
@@ -23,8 +27,7 @@ from devcluster.simulation.machine_api import (
     SwitchOn,
     UpdatePhase,
 )
-from devcluster.simulation.machine_decision import next_step
-from devcluster.simulation.machine_object import DELETING, MachineObject
+from devcluster.simulation.machine_object import DELETING, FAILED, PROVISIONED, PROVISIONING, MachineObject
 from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_api import link
 from devcluster.simulation.power_switch import PowerSwitch
@@ -34,6 +37,39 @@ from kube.errors import NotFound
 from kube.record import Key
 from kube.resource import NODES, Object
 from objects.metadata import ObjectMetadata
+
+
+def next_step(
+    api: MachineApi, machine: MachineObject, node: Node | None, now: datetime, provisioning: timedelta
+) -> Step:
+    """The next step for the Machine and its Node; `provisioning` is how long its hardware takes."""
+    has_our_finalizer = api.finalizer in machine.metadata.finalizers
+    if machine.is_being_deleted:
+        return _next_of_deletion(machine, node) if has_our_finalizer else NoAction()
+    if machine.status.phase == FAILED:
+        return NoAction()
+    if not has_our_finalizer:
+        return AddFinalizer()
+    if not machine.spec.provider_id:
+        return _next_of_provisioning(machine, now, provisioning)
+    if machine.status.phase in ("", PROVISIONING):
+        return UpdatePhase(PROVISIONED)
+    return NoAction() if node is None else api.next_link(machine, node)
+
+
+def _next_of_provisioning(machine: MachineObject, now: datetime, provisioning: timedelta) -> Step:
+    if machine.status.phase != PROVISIONING:
+        return UpdatePhase(PROVISIONING)
+    remaining = machine.metadata.creation_timestamp + provisioning - now
+    return RequeueAfter(remaining) if remaining > timedelta() else SwitchOn()
+
+
+def _next_of_deletion(machine: MachineObject, node: Node | None) -> Step:
+    if machine.status.phase != DELETING:
+        return SwitchOff()
+    if node is None:
+        return RemoveFinalizer()
+    return NoAction() if node.metadata.deletion_timestamp else DeleteNode(node.metadata.uid)
 
 
 def with_finalizer(machine: MachineObject, finalizer: str) -> Object:
