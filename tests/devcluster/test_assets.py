@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from devcluster import assets
-from devcluster.build import find_go
 from devcluster.errors import BuildError
-from devcluster.go_programs import CONTROL_PLANE, HELM, kubernetes_version
+from devcluster.go_programs import CONTROL_PLANE, HELM, find_go, kubernetes_version
 
 
 def executable(path: Path, script: str) -> Path:

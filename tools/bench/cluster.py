@@ -9,7 +9,7 @@ from types import MappingProxyType
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster import assets, control_plane, manifests, processes, readiness, temporal
+from devcluster import assets, control_plane, manifests, processes, temporal
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
@@ -58,7 +58,7 @@ class BenchCluster:
             command = commands.get(name, program.command)
             await self.supervisor.start(replace(program, command=command, environment=environment))
         for name in names:
-            await readiness.until_ready(self.supervisor, self.layout, name)
+            await processes.until_ready(self.supervisor, self.layout, name)
 
     async def stop(self, name: str) -> None:
         await self.supervisor.stop(name)

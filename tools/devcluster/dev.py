@@ -11,9 +11,8 @@ from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, readiness, temporal
+from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, temporal
 from devcluster import simulated_nodes as nodes
-from devcluster.back_off_limit import write_back_off_limit
 from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import OptionsError
@@ -24,11 +23,14 @@ from devcluster.progress import print_progress
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
+from health.policy.policy_document import KEY, POLICY, StoredPolicy
 from kube.client import Client
-from kube.resource import NAMESPACES
+from kube.errors import AlreadyExists
+from kube.resource import CONFIG_MAPS, NAMESPACES
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
+from runtime.process_names import NAMESPACE
 from runtime.settings import NOTIFICATION_DIRECTORY_VARIABLE
 
 RIGHTS = Path(__file__).parent / "rights"
@@ -190,7 +192,7 @@ class _Dev:
         if self._settings.simulates:
             await self._start_simulation(cluster)
         for name in names:
-            await readiness.until_ready(self._supervisor, self._layout, name)
+            await processes.until_ready(self._supervisor, self._layout, name)
 
     async def _start_simulation(self, cluster: ControlPlane) -> None:
         layout, count = self._layout, self._settings.simulate_nodes
@@ -219,3 +221,20 @@ async def _prepare(cluster: ControlPlane, server: TemporalServer, settings: DevS
         namespace = await client.get(NAMESPACES, "kube-system")
     uid: str = namespace["metadata"]["uid"]
     return cluster_identity(processes.CLUSTER, uid)
+
+
+async def write_back_off_limit(client: Client, limit: timedelta) -> None:
+    """Create the policy with this limit alone.
+
+    Raises:
+        SettingsError: the cluster has another policy, which a person may have written.
+
+    """
+    text = f"backOffLimit: {limit.total_seconds():g}s\n"
+    try:
+        await client.create(CONFIG_MAPS, {"metadata": {"name": POLICY}, "data": {KEY: text}}, NAMESPACE)
+    except AlreadyExists as error:
+        found = StoredPolicy.model_validate(await client.get(CONFIG_MAPS, POLICY, NAMESPACE))
+        if found.data != {KEY: text}:
+            advice = f"write backOffLimit into its {KEY}, and leave the option out"
+            raise OptionsError(f"--back-off-limit: {found} exists with another policy: {advice}") from error

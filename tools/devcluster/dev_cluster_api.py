@@ -17,8 +17,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.errors import OptionsError
 from devcluster.layout import Layout, lay_out
 from devcluster.simulation.cluster_api import ClusterApi
-from devcluster.simulation.machine_conditions import with_condition
-from devcluster.simulation.machine_object import MachineCondition
+from devcluster.simulation.machine_object import MachineCondition, with_condition
 from devcluster.supervisor import Supervisor
 from kube.client import Client
 from kube.errors import AlreadyExists

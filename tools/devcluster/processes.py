@@ -1,15 +1,19 @@
-"""The commands and environments of our own processes under `paramedic dev`."""
+"""The commands and environments of our own processes under `paramedic dev`, and when each is ready."""
 
 import os
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 
+import aiohttp
+
 from devcluster.control_plane import ControlPlane
+from devcluster.errors import NotReadyError
 from devcluster.layout import Layout
-from devcluster.supervisor import Program
+from devcluster.supervisor import Program, Supervisor
 from devcluster.temporal import TemporalServer
 from health.kinds.registry import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE
@@ -119,3 +123,33 @@ def _process(
 def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:
     command = (sys.executable, "-m", f"devcluster.simulation.{name}", *arguments)
     return Program(layout.prefix + name, command, layout.log(name), environment)
+
+
+PATIENCE = timedelta(seconds=60)
+
+
+async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None:
+    """Return when the process `name` is ready.
+
+    Raises NotReadyError with the process's answer after a minute, and HopelessError.
+    """
+    body = "it does not answer"
+
+    async def answers() -> bool:
+        nonlocal body
+        status, body = await _request(ready_url(layout, name))
+        return status == HTTPStatus.OK
+
+    try:
+        await supervisor.until(answers, within=PATIENCE, otherwise="")
+    except NotReadyError as error:
+        raise NotReadyError(f"the {name} is not ready: {body} (see {layout.log(name)})") from error
+
+
+async def _request(url: str) -> tuple[int, str]:
+    try:
+        timeout = aiohttp.ClientTimeout(total=5)
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:
+            return answer.status, (await answer.text()).strip()
+    except (aiohttp.ClientError, TimeoutError):
+        return 0, "it does not answer"

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
+from devcluster.errors import ControlUnavailableError
 from devcluster.layout import Layout
 from devcluster.simulation.control_socket import send_request
-from devcluster.simulation.errors import ControlUnavailableError
 from devcluster.supervisor import Supervisor
 from health.model.node import Node
 from kube.reflector import Change, Reflector

@@ -15,9 +15,13 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.simulation.cluster_api import ClusterApi
 from devcluster.simulation.kubelets import Intervals, simulate
-from devcluster.simulation.machine_conditions import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, with_condition
 from devcluster.simulation.machine_controllers import Provider, keep_cluster_api_machines
-from devcluster.simulation.machine_object import MachineCondition
+from devcluster.simulation.machine_object import (
+    HEALTH_CHECK_SUCCEEDED,
+    OWNER_REMEDIATED,
+    MachineCondition,
+    with_condition,
+)
 from devcluster.simulation.machine_room import MachineRoom
 from kube.client import Client
 from kube.errors import NotFound

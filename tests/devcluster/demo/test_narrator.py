@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from devcluster.demo.errors import DemoFailedError
-from devcluster.demo.line import Line
-from devcluster.demo.narrator import Narrator
+from devcluster.demo.narrator import Line, Narrator
+from devcluster.errors import DemoFailedError
 
 LINE: Line[str] = Line(
     before="The kettle is on.",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from devcluster.errors import BadRequestError, ControlPathError, ControlUnavailableError
 from devcluster.simulation.control_socket import Answer, send_request, serve
-from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
 
 
 async def echo(fields: Any) -> Answer:

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from devcluster.errors import SimulationError
 from devcluster.polling import until
 from devcluster.simulation.controller import Controller
-from devcluster.simulation.errors import SimulationError
 from kube.record import Key
 
 KEY = Key("default", "one")

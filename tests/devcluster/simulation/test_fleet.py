@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from devcluster.errors import BadRequestError
 from devcluster.polling import until
-from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.fleet import Fleet
 from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_api import (
     AddFinalizer,
     DeleteNode,
@@ -17,7 +18,6 @@ from devcluster.simulation.machine_api import (
 )
 from devcluster.simulation.machine_object import MachineObject, ReferencedNode
 from devcluster.simulation.machine_upkeep import next_step, with_finalizer, without_finalizer
-from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_api import link
 from health.model.node import Node
 from tests.devcluster.simulation.machine_objects import CLUSTER_API, CREATED, OPENSHIFT, machine, node_of

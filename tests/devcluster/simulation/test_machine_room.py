@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.simulation.errors import MachineRoomError
+from devcluster.errors import MachineRoomError
 from devcluster.simulation.machine_room import MachineRoom
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject, MachineSetStatus
 from devcluster.simulation.machine_set_decision import (
     Create,
@@ -13,7 +14,6 @@ from devcluster.simulation.machine_set_decision import (
     next_step,
 )
 from devcluster.simulation.machine_set_upkeep import new_machine
-from devcluster.simulation.no_action import NoAction
 from tests.devcluster.simulation.machine_objects import (
     CLUSTER_API,
     OPENSHIFT,

@@ -4,10 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from devcluster.simulation.machine_conditions import Version, deletion, with_condition
-from devcluster.simulation.machine_object import MachineCondition, MachineObject
+from devcluster.simulation.controller import NoAction
+from devcluster.simulation.machine_object import (
+    MachineCondition,
+    MachineObject,
+    Version,
+    deletion,
+    with_condition,
+)
 from devcluster.simulation.machine_set_decision import REMEDIATE, Defer, Replace, Step, Unmark, next_of_marked
-from devcluster.simulation.no_action import NoAction
 from tests.devcluster.simulation.machine_objects import CREATED, SINCE, condition, machine
 
 FAILED, HEALTHY = condition("HealthCheckSucceeded", "False"), condition("HealthCheckSucceeded", "True")

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.no_action import NoAction
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.remediation import (
     NODE_NAME,
     TIMED_OUT,

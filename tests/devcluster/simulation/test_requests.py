@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.errors import BadRequestError
+from devcluster.errors import BadRequestError
 from devcluster.simulation.fleet import (
     Add,
     ListNodes,

@@ -1,6 +1,6 @@
 from devcluster.simulation import node_api
-from devcluster.simulation.guest_node import GUEST
 from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.node_api import GUEST
 from tests.support.values.builders import NOW
 
 NODE = node_api.node(SimulatedMachine("paramedic-demo-0a1b-1", 1, "boot"), NOW, GUEST)

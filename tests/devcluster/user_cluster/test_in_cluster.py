@@ -12,9 +12,8 @@ import pytest
 
 from devcluster import assets, control_plane
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.guest_node import GUEST
 from devcluster.simulation.machine import SimulatedMachine
-from devcluster.simulation.node_api import NodeApi, lease
+from devcluster.simulation.node_api import GUEST, NodeApi, lease
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
 from devcluster.user_cluster.clean_up import DemoCleanUp
 from devcluster.user_cluster.guard_proxy import guarded_kubeconfig

@@ -6,9 +6,9 @@ Every method raises KubernetesError.
 from typing import Any
 
 from devcluster.demo import fixtures
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures, ensure, remove
+from devcluster.errors import DemoFailedError
 from devcluster.simulation.remediation import NODE_NAME
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client

@@ -17,8 +17,8 @@ from rich.console import Console
 from devcluster.bound import bind
 from devcluster.demo import dev_description
 from devcluster.demo.dev_description import DevDescription
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.incident import seen
+from devcluster.errors import DemoFailedError
 
 INTERRUPTED = 130
 UNHEARD = 128 + signal.SIGPIPE

@@ -11,12 +11,12 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.machine_view import ClusterApiView, OpenShiftView
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
 from devcluster.dev_cluster_api import folder
+from devcluster.errors import DemoFailedError
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, send_request
 from kube.client import Client

@@ -15,10 +15,9 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, W
 from temporalio.service import RPCError
 
 from devcluster.demo.dev_description import DevDescription
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE
-from devcluster.simulation.errors import ControlUnavailableError
+from devcluster.errors import ControlUnavailableError, DemoFailedError
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.model.incident_result import IncidentResult
 from health.model.references import CheckReference, IncidentReference, TargetReference

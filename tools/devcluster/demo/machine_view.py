@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from devcluster.demo import fixtures
 from devcluster.demo.cluster_view import ClusterView
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, MarkSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import (
     CHECK,
@@ -19,8 +18,13 @@ from devcluster.demo.fixtures import (
     ensure,
     remove,
 )
-from devcluster.simulation.machine_conditions import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED
-from devcluster.simulation.machine_object import RUNNING, MachineObject
+from devcluster.errors import DemoFailedError
+from devcluster.simulation.machine_object import (
+    HEALTH_CHECK_SUCCEEDED,
+    OWNER_REMEDIATED,
+    RUNNING,
+    MachineObject,
+)
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound

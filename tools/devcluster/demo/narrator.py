@@ -5,19 +5,32 @@ Every line begins with the seconds since the start. Each `Line` limits its wait.
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
-from devcluster.demo.errors import DemoFailedError
-from devcluster.demo.line import Line
+from devcluster.errors import DemoFailedError
 from devcluster.progress import in_words
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line(Generic[T]):
+    """The texts around one wait for a fact of type T."""
+
+    before: str
+    after: Callable[[T], str]
+    failure: str
+    """A sentence that the narrator completes with `within 30 s.`"""
+    within: timedelta
+    advice: str = ""
+    """The likely cause of the failure and what to do, in whole sentences; "" if there is no likely one."""
 
 
 class Narrator:

@@ -10,15 +10,13 @@ from typing import Any
 from devcluster import layout
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
 from devcluster.demo.environment import environment
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
-from devcluster.demo.line import Line
-from devcluster.demo.narrator import Narrator
+from devcluster.demo.narrator import Line, Narrator
 from devcluster.demo.row import DemoStep, Do, Row, Show, Success
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.stage import CONSTANTS, Stage
-from devcluster.errors import DevclusterError
+from devcluster.errors import DemoFailedError, DevclusterError
 from kube.errors import KubernetesError
 
 

@@ -9,7 +9,6 @@ from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowHandle
 
 from devcluster.demo.cluster_view import ClusterView
-from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, ensure
 from devcluster.demo.machine_view import OpenShiftView
@@ -22,6 +21,7 @@ from devcluster.demo.upgrade_fixtures import (
     definition,
     spare_check,
 )
+from devcluster.errors import DemoFailedError
 from devcluster.simulation.resources import DEFINITIONS
 from health.check.pause import PAUSED
 from kube.client import Client

@@ -6,16 +6,17 @@ Only the Machine's nodeRef, a name in the other cluster, links Machine and Node.
 from dataclasses import dataclass
 from datetime import datetime
 
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_api import Step, UpdatePhase
-from devcluster.simulation.machine_conditions import Version, with_condition
 from devcluster.simulation.machine_object import (
     PROVISIONED,
     RUNNING,
     MachineCondition,
     MachineObject,
     ReferencedNode,
+    Version,
+    with_condition,
 )
-from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
 from kube.resource import Object, Resource
 

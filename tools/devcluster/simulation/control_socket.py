@@ -1,18 +1,19 @@
 """The control socket: JSON lines over a unix socket, several on one connection, answered in order.
 
-It also parses numbers in the arguments of the simulations.
+PowerSwitch is its client. The module also parses numbers in the arguments of the simulations.
 """
 
 import argparse
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
+from devcluster.errors import BadRequestError, ControlPathError, ControlUnavailableError
 
 CONTROL_SOCKET = "kubelets.sock"
 """The name of the control socket in the directory of a devcluster."""
@@ -126,3 +127,29 @@ def _understood(answer: bytes, path: Path) -> Answer:
 
 def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class PowerSwitch:
+    """Switches simulated machines on and off; every method raises SimulationError."""
+
+    control: Path
+
+    async def boot_ids(self) -> Mapping[str, str]:
+        """The present boot ID of each machine, by the name of its node."""
+        answer = await send_request(self.control, {"list": True})
+        return {node["name"]: node["boot_id"] for node in answer["nodes"]}
+
+    async def add(self, node: str) -> None:
+        """Add a machine whose Node is called `node`; without effect if it exists."""
+        await send_request(self.control, {"add": node})
+
+    async def remove(self, node: str) -> None:
+        """Remove an added machine; without effect if it is gone."""
+        await send_request(self.control, {"remove": node})
+
+    async def power_cycle(self, node: str, power_off: timedelta) -> None:
+        """Switch the machine of that node off and on; returns once it runs again."""
+        await send_request(
+            self.control, {"power_cycle": node, "power_off_seconds": power_off.total_seconds()}
+        )

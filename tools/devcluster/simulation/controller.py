@@ -7,9 +7,10 @@ one whose work asks for that after a time.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 
-from devcluster.simulation.errors import SimulationError
+from devcluster.errors import SimulationError
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from kube.errors import KubernetesError
 from kube.record import Key
@@ -19,6 +20,11 @@ _ERRORS = (KubernetesError, SimulationError)
 
 Work = Callable[[Key], Awaitable[timedelta | None]]
 """Does the work for an object. Returns when to look again without a change, or None."""
+
+
+@dataclass(frozen=True)
+class NoAction:
+    """The step of a controller if the object is as it should be, or another controller acts next."""
 
 
 class Controller:

@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from devcluster.errors import BadRequestError
 from devcluster.simulation.control_socket import Answer
-from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
 

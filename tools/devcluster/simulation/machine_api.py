@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from devcluster.simulation.machine_conditions import Version
-from devcluster.simulation.machine_object import MachineObject, ReferencedNode
-from devcluster.simulation.no_action import NoAction
+from devcluster.simulation.controller import NoAction
+from devcluster.simulation.machine_object import MachineObject, ReferencedNode, Version
 from health.model.node import Node
 from kube.resource import Object, Resource
 

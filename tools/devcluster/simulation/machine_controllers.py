@@ -20,7 +20,7 @@ from pathlib import Path
 
 from devcluster.errors import DevclusterError
 from devcluster.simulation.cluster_api import ClusterApi
-from devcluster.simulation.control_socket import count, seconds
+from devcluster.simulation.control_socket import PowerSwitch, count, seconds
 from devcluster.simulation.controller import Controller
 from devcluster.simulation.machine_api import MachineApi
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject
@@ -28,7 +28,6 @@ from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set_upkeep import MachineSetUpkeep
 from devcluster.simulation.machine_upkeep import MachineUpkeep
 from devcluster.simulation.openshift_api import OpenShiftApi
-from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_terminated
 from health.model.node import Node

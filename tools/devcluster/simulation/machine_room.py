@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from devcluster.errors import MachineRoomError
 from devcluster.files import write
-from devcluster.simulation.errors import MachineRoomError
 from devcluster.simulation.machine import FIRST_ADDED, SimulatedMachine, new_boot_id, node_name
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject
 from devcluster.simulation.resources import MACHINE_SETS

@@ -11,19 +11,17 @@ newest, then by name. Machines beyond the limit wait, with the reason in their c
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from devcluster.simulation.machine_conditions import (
+from devcluster.simulation.controller import NoAction
+from devcluster.simulation.machine_object import (
     HEALTH_CHECK_SUCCEEDED,
     MACHINE_DELETING,
     OWNER_REMEDIATED,
     REMEDIATION_DEFERRED,
-)
-from devcluster.simulation.machine_object import (
     RUNNING,
     MachineObject,
     MachineSetObject,
     MachineSetStatus,
 )
-from devcluster.simulation.no_action import NoAction
 
 REMEDIATE = "cluster.x-k8s.io/remediate-machine"
 """The annotation that requests a remediation independent of the health of the Machine."""

@@ -7,15 +7,18 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_api import MachineApi
-from devcluster.simulation.machine_conditions import (
+from devcluster.simulation.machine_object import (
     OWNER_REMEDIATED,
     REMEDIATION_DEFERRED,
+    MachineCondition,
+    MachineObject,
+    MachineSetObject,
     deletion,
     with_condition,
     without_condition,
 )
-from devcluster.simulation.machine_object import MachineCondition, MachineObject, MachineSetObject
 from devcluster.simulation.machine_set_decision import (
     Create,
     Defer,
@@ -29,7 +32,6 @@ from devcluster.simulation.machine_set_decision import (
     owned_by,
 )
 from devcluster.simulation.machine_upkeep import of_version
-from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound

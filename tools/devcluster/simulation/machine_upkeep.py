@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from devcluster.simulation.control_socket import PowerSwitch
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine import provider_id
 from devcluster.simulation.machine_api import (
     AddFinalizer,
@@ -28,9 +30,7 @@ from devcluster.simulation.machine_api import (
     UpdatePhase,
 )
 from devcluster.simulation.machine_object import DELETING, FAILED, PROVISIONED, PROVISIONING, MachineObject
-from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_api import link
-from devcluster.simulation.power_switch import PowerSwitch
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound

@@ -4,11 +4,17 @@ The bodies are pure functions; time is an argument. A kubelet owns four conditio
 list: each report states True or False anew, and changes `lastTransitionTime` only if the status differs from
 the one on the Node. So a kubelet that returns after the node-lifecycle controller wrote Unknown causes a
 transition, and a repeated report does not.
+
+In a cluster that also has real Nodes, the simulated ones are guests (`GUEST`). They take no Pods: they are
+tainted, have no room, and are of no operating system that a DaemonSet selects. They have no address, because
+network plug-ins would make routes to it. Autoscalers and load balancers leave them out, and their ROLES in
+`kubectl get nodes` say what they are.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from devcluster.simulation.machine import SimulatedMachine, provider_id
@@ -237,3 +243,24 @@ class NodeApi:
 def _bound_to(node: Object, status: dict[str, Any]) -> Object:
     """A patch that fails on another Node of the same name."""
     return {"metadata": {"uid": node["metadata"]["uid"]}, "status": status}
+
+
+LABEL, LABEL_VALUE = "demo.paramedic.dev/simulated", "true"
+"""Selects the simulated Nodes."""
+GUEST = Appearance(
+    labels=MappingProxyType(
+        {
+            LABEL: LABEL_VALUE,
+            "node-role.kubernetes.io/paramedic-demo": "",
+            "node.kubernetes.io/exclude-from-external-load-balancers": "true",
+        }
+    ),
+    annotations=MappingProxyType({"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}),
+    taints=tuple(
+        MappingProxyType({"key": LABEL, "value": LABEL_VALUE, "effect": effect})
+        for effect in ("NoSchedule", "NoExecute")
+    ),
+    operating_system="simulated",
+    resources=MappingProxyType({"cpu": "0", "memory": "0", "pods": "0"}),
+    has_address=False,
+)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_api import LinkNode, Step, UpdatePhase
-from devcluster.simulation.machine_conditions import Version
-from devcluster.simulation.machine_object import RUNNING, MachineObject, ReferencedNode
-from devcluster.simulation.no_action import NoAction
+from devcluster.simulation.machine_object import RUNNING, MachineObject, ReferencedNode, Version
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
 from kube.resource import Object, Resource

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from devcluster.simulation.control_socket import PowerSwitch
+from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_object import MachineObject
-from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import NotFound

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
+from devcluster.simulation.control_socket import PowerSwitch
 from devcluster.simulation.controller import Controller
-from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.remediation import PowerCycleReconciler, PowerCycleRemediation
 from devcluster.simulation.resources import REQUESTS
 from devcluster.simulation.termination import run_until_terminated

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import processes, readiness, simulated_nodes, temporal
+from devcluster import processes, simulated_nodes, temporal
 from devcluster.errors import DevclusterError
 from devcluster.files import write_json
 from devcluster.layout import Layout, allocate, exclusive, prepare
@@ -76,7 +76,7 @@ class _Servers:
         for node in self._nodes:
             await send_request(layout.kubelets_socket, {"add": node})
         for name in OURS:
-            await readiness.until_ready(self._supervisor, layout, name)
+            await processes.until_ready(self._supervisor, layout, name)
         self._supervisor.require_hope()
 
     async def _fixed_description(self, server: TemporalServer) -> Mapping[str, object]:
