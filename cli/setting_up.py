@@ -19,9 +19,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.shared.ages import parse_days, short
-from cli.shared.connection import NOT_FOR_US, any_namespace
+from cli.shared.connection import NOT_FOR_US, any_namespace, retention_of
 from cli.shared.errors import CommandError, ExitCode, UnreachableError, carry_out
-from cli.shared.retention import retention_of
 from runtime import search_attributes
 from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict

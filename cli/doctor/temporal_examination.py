@@ -20,9 +20,8 @@ from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
 from cli.shared.ages import short
-from cli.shared.connection import silent_core
+from cli.shared.connection import retention_of, silent_core
 from cli.shared.parameters import quoted
-from cli.shared.retention import retention_of
 from cli.shared.terminal import PLAIN_DATA
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures

@@ -13,7 +13,7 @@ from cli.incidents.story import Episode, Story, read_story, with_refusals
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shared.ages import short
-from cli.shared.retention import retention_of
+from cli.shared.connection import retention_of
 from cli.shared.terminal import error_sentence
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord

@@ -1,13 +1,18 @@
-"""Finds the incident that a person names by node, Machine, check and target, or workflow id."""
+"""Finds the incident that a person names by node, Machine, check and target, or workflow id.
 
-from collections.abc import Sequence
+It also completes the names of targets, and of check and target, in a shell.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
 
 import typer
 from temporalio.client import Client
 
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, closed_incidents, open_incidents
-from cli.shared.errors import NotFoundError
+from cli.shared.connection import choose_environment, temporal
+from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.parameters import forms, kind_names, with_kind
 from health.kinds.registry import CHECK_KINDS
@@ -18,6 +23,8 @@ LISTED = "paramedic list shows the open incidents"
 """Advice for other orders without an incident: the target is healthy, or its name is misspelt."""
 NEWEST = 100
 """The newest closed incidents of one target that are searched."""
+LONGEST_COMPLETION_SECONDS = 3
+"""A person waits for a completion no longer than this."""
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
@@ -138,3 +145,27 @@ def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummar
 
 def _short(incident: IncidentReference) -> str:
     return f"{incident.check.name}/{incident.target.name}"
+
+
+def open_incident_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The names of open incidents that begin with the typed text."""
+    choose_environment(context, context.find_root().params)  # completion runs no callback
+    try:
+        found = asyncio.run(_all_open(context))
+    except (CommandError, TimeoutError):  # an error would break the typed line
+        return []
+    return completions(found, incomplete)
+
+
+async def _all_open(context: typer.Context) -> list[IncidentReference]:
+    async with asyncio.timeout(LONGEST_COMPLETION_SECONDS), temporal(context) as client:
+        return [summary.incident for summary in await open_incidents(client, Filter())]
+
+
+def completions(incidents: Iterable[IncidentReference], incomplete: str) -> list[str]:
+    """Names of targets; names of check and target once a slash is typed."""
+    names = {
+        f"{incident.check.name}/{incident.target.name}" if "/" in incomplete else incident.target.name
+        for incident in incidents
+    }
+    return sorted(name for name in names if name.startswith(incomplete))

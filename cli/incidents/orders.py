@@ -16,8 +16,7 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOr
 from temporalio.service import RPCError
 from typer.models import OptionInfo
 
-from cli.incidents.completing import open_incident_names
-from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name
+from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name, open_incident_names
 from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure

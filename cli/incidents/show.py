@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from temporalio.client import Client
 
-from cli.incidents.completing import open_incident_names
-from cli.incidents.names import NAME_HELP, find_any, incident_name
+from cli.incidents.names import NAME_HELP, find_any, incident_name, open_incident_names
 from cli.incidents.next_steps import http_address, ui_link
 from cli.incidents.page import IncidentPage, incident_page
 from cli.incidents.state_queries import StateQueries

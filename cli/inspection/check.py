@@ -16,9 +16,8 @@ from temporalio.service import RPCError
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.connecting import reading_cluster
+from cli.inspection.connecting import read_progress, reading_cluster
 from cli.inspection.explanation_view import HoldView, ThresholdView
-from cli.inspection.progress import read_progress
 from cli.inspection.targets import named_check
 from cli.shared.ages import short
 from cli.shared.options import ClusterChoice

@@ -3,21 +3,30 @@
 The installation in the cluster names itself, so that a user needs no options. Without one, the answers are
 those of a detector with its default settings. If Temporal is down, the earlier remediations are
 unknown, and back-off holds.
+
+Which steps an incident has tried, and which of them people approved, it reports to its detector with its
+questions; a command asks the incident. Only incidents of checks with a step that needs an approval are asked:
+the cluster shows the next step of all others.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 from prometheus_client import CollectorRegistry
+from temporalio.service import RPCError
 
+from cli.incidents.state_queries import StateQueries
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import Filter, open_incidents
 from cli.shared.connection import identity_of, silent_core
 from cli.shared.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
 from cli.shared.installations import FoundInstallation, installations
 from cli.shared.options import ClusterChoice
 from cli.shared.parameters import configured_name, is_cluster_called
-from cli.shared.terminal import PLAIN_DATA
+from cli.shared.terminal import PLAIN_DATA, error_sentence
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
+from health.model.references import IncidentReference
 from health.policy.policy import Policy
 from kube.client import Client
 from kube.connection import ClusterConnection
@@ -160,3 +169,25 @@ def _chosen(found: tuple[FoundInstallation, ...], name: str) -> FoundInstallatio
     if not named and found and name:
         raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
     return named[0] if named else None
+
+
+async def read_progress(inspection: Inspection, incidents: Iterable[IncidentReference]) -> tuple[str, ...]:
+    """Note the progress of these incidents in the state; return why that of some is unknown."""
+    asked = {one for one in incidents if inspection.answers.observe(one).approval is not None}
+    if not asked:
+        return ()
+    try:
+        client = inspection.state.connections.temporal()
+        listed = await open_incidents(client, Filter(cluster=inspection.cluster_state.cluster))
+        found = await StateQueries(client).all(one for one in listed if one.incident in asked)
+    except RPCError as error:
+        return (f"approvals of people are unknown: {error_sentence(error)}",)
+    for summary in found:
+        if summary.state is not None:
+            inspection.cluster_state.reported(summary.incident, summary.state.memory.progress)
+    return tuple(map(_unknown, (one for one in found if one.state is None)))
+
+
+def _unknown(summary: IncidentSummary) -> str:
+    incident = summary.incident
+    return f"approvals for {incident.target} under {incident.check} are unknown: {summary.problem}"

@@ -7,7 +7,7 @@ from pydantic import Field
 from rich.table import Table
 from rich.text import Text
 
-from cli.inspection.connecting import reading_cluster
+from cli.inspection.connecting import read_progress, reading_cluster
 from cli.inspection.explanation_view import (
     ConditionView,
     ExplanationView,
@@ -15,7 +15,6 @@ from cli.inspection.explanation_view import (
     HoldView,
     SupposedView,
 )
-from cli.inspection.progress import read_progress
 from cli.inspection.targets import invalid_checks_for, selected
 from cli.shared.ages import ago, short
 from cli.shared.options import ClusterChoice

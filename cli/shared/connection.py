@@ -11,9 +11,11 @@ import shlex
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Annotated
 
 import typer
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
@@ -38,8 +40,7 @@ _AWAY = {
     RPCStatusCode.NOT_FOUND,
 }
 """Status codes that mean that Temporal is down or denies access; NOT_FOUND is about the namespace."""
-
-
+RPC_TIMEOUT = timedelta(seconds=10)
 _OPTIONS = ("profile", "address", "namespace")
 _ADVICE = "if it is the right one, `paramedic setup` prepares it"
 _SEARCHED = {
@@ -180,3 +181,20 @@ def _user_of_this_process() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a Pod
         return f"uid-{os.getuid()}"
+
+
+async def retention_of(client: Client) -> timedelta | None:
+    """The retention of the namespace of this client; None if the namespace does not exist.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    try:
+        answer = await client.workflow_service.describe_namespace(request, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    return answer.config.workflow_execution_retention_ttl.ToTimedelta()

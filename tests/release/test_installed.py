@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from devcluster.polling import until
-from release.bill_of_materials import read_lock
+from release.attestation import read_lock
 from release.manifests import IMAGE
 from release.release import LOCK, build_wheel, version_of
 from tests.histories.files import files_of, read

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from release.__main__ import refuse_changes_of_the_image
-from release.bill_of_materials import read_lock
+from release.attestation import read_lock
 from release.errors import ReleaseError
 from release.release import LOCK, Release, version_of, write
 

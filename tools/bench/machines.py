@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
-from bench.audit import writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure, percentile
 from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, BenchFleet, running, watched_fleet
+from bench.usage import writes_since
 from devcluster.polling import until
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK

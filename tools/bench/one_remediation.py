@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from temporalio.api.enums.v1 import EventType
 
-from bench.audit import OURS
 from bench.cluster import BenchCluster
 from bench.figure import Figure, percentile
 from bench.fleet import BenchFleet, watched_fleet
+from bench.usage import OURS
 from devcluster.polling import until
 from runtime.process_names import NAMESPACE
 

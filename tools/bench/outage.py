@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import aiohttp
 
-from bench.audit import writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import CHECK, BenchFleet, watched_fleet
-from bench.usage import cpu_seconds
+from bench.usage import cpu_seconds, writes_since
 from devcluster.polling import until
 from devcluster.processes import ready_url
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS

@@ -15,8 +15,7 @@ from bench.clusterapi.fleet import API, WorkloadFleet, workload_fleet
 from bench.figure import Figure, longest_stop
 from bench.fleet import watched_fleet
 from bench.outage import limit_unhealthy, until_all_are_held
-from bench.temporal_requests import TemporalRequests
-from bench.usage import cpu_seconds
+from bench.usage import TemporalRequests, cpu_seconds
 from bench.watched_detector import STOPS_FILE
 from devcluster.dev_cluster_api import NAMESPACE
 from health.cluster.global_stop import STOP

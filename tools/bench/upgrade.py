@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from bench.audit import requests_for, writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import AT_ONCE, PATIENCE, running
-from bench.temporal_requests import PROCESSES, TemporalRequests
+from bench.usage import PROCESSES, TemporalRequests, requests_for, writes_since
 from devcluster.demo.fixtures import CHECKS, NAMESPACE
 from devcluster.demo.upgrade_fixtures import (
     CLUSTER_VERSIONS,

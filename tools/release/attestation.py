@@ -1,21 +1,83 @@
-"""The provenance of a release in the format of SLSA v1, and signatures with a key of the publisher.
+"""The bill of materials of a release, its provenance, and signatures with a key of the publisher.
 
-The formats are those of in-toto statements (https://in-toto.io/Statement/v1) and DSSE envelopes, and a
-signature of a file is what `cosign sign-blob --key` writes: ECDSA with SHA-256, in base64.
+The bill has the format of CycloneDX, with the wheel and the dependencies in the lock file of the image, which
+is read in the format of `uv pip compile`: each dependency, and those that need it. The bill depends on
+neither time nor machine, so a commit always gives the same bytes.
+
+The provenance has the format of SLSA v1, as an in-toto statement (https://in-toto.io/Statement/v1) in a DSSE
+envelope. A signature of a file is what `cosign sign-blob --key` writes: ECDSA with SHA-256, in base64.
 """
 
 import base64
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
 
 from release.errors import ReleaseError
+
+PROJECT = "paramedic"
+_PINNED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)")
+_ASKED = re.compile(r" +# +(?:via +)?(?P<name>[a-z0-9-]+)(?: \(pyproject\.toml\))?$")
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A dependency, and the names of those that need it."""
+
+    name: str
+    version: str
+    needed_by: frozenset[str]
+
+
+def read_lock(text: str) -> tuple[Locked, ...]:
+    """The dependencies in the lock file, in its order."""
+    return tuple(_entries(text))
+
+
+def _entries(text: str) -> Iterator[Locked]:
+    for entry in re.split(r"\n(?=[A-Za-z0-9])", text):
+        if pinned := _PINNED.match(entry):
+            asking = frozenset(found["name"] for line in entry.splitlines() if (found := _ASKED.match(line)))
+            yield Locked(pinned["name"], pinned["version"], asking - {"via"})
+
+
+def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:
+    hashes = [HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256)]
+    project = _component(PROJECT, version, ComponentType.APPLICATION, hashes)
+    libraries = {one.name: _component(one.name, one.version, ComponentType.LIBRARY) for one in locked}
+    bom = Bom(
+        components=libraries.values(),
+        serial_number=uuid5(NAMESPACE_URL, f"{project.purl}#sha256={wheel_sha256}"),
+        metadata=BomMetaData(component=project, timestamp=time),
+    )
+    _connect(bom, {PROJECT: project, **libraries}, locked)
+    return f"{JsonV1Dot6(bom).output_as_string(indent=2)}\n"
+
+
+def _component(name: str, version: str, kind: ComponentType, hashes: Iterable[HashType] = ()) -> Component:
+    url = PackageURL("pypi", name=name, version=version)
+    return Component(name=name, version=version, type=kind, purl=url, bom_ref=url.to_string(), hashes=hashes)
+
+
+def _connect(bom: Bom, components: Mapping[str, Component], locked: Sequence[Locked]) -> None:
+    for name, component in components.items():
+        needed = [components[one.name] for one in locked if name in one.needed_by]
+        bom.register_dependency(component, needed)
+
 
 BUILD_TYPE = "https://paramedic.dev/release/v1"
 BUILDER = "https://paramedic.dev/release/make"

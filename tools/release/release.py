@@ -13,8 +13,7 @@ from pathlib import Path
 import yaml
 
 from release import manifests
-from release.attestation import Signer, provenance
-from release.bill_of_materials import bill, read_lock
+from release.attestation import Signer, bill, provenance, read_lock
 from release.errors import ReleaseError
 
 LOCK = Path("deploy/image/requirements.lock")

@@ -6,7 +6,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 
 import pytest
 
-from cli.incidents.completing import completions
+from cli.incidents.names import completions
 from devcluster.programs import kubectl
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.inspection.simulated_file import SIMULATED_UID, SimulatedCheck, read_simulated
+from cli.inspection.simulating import SIMULATED_UID, SimulatedCheck, read_simulated
 from cli.shared.errors import UsageError
 from detector.state.check_state import CheckRecord
 from health.policy.policy_document import PolicyDocument

@@ -7,10 +7,9 @@ import pytest
 
 from devcluster.demo.environment import Environment
 from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, NodeSeen, RequestSeen, Run
-from devcluster.demo.row import DemoStep, Success
 from devcluster.demo.scenarios import CLUSTER_API, SCRIPTS
 from devcluster.demo.settings import Scenario
-from devcluster.demo.stage import Stage
+from devcluster.demo.stage import DemoStep, Stage, Success
 from devcluster.demo.story import line_of
 from health.model.moves import Phase
 from workflows.messages import State

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import actions, fixtures
 from devcluster.demo.actions import kubectl, kubectl_of_workload
-from devcluster.demo.row import LATER, DemoStep, Do, Row, Show, Success
 from devcluster.demo.settings import Scenario
+from devcluster.demo.stage import LATER, DemoStep, Do, Row, Show, Success
 
 STOP_KUBELET = (
     DemoStep(

@@ -1,8 +1,14 @@
-"""The stage of one scenario: its environment, and what its rows have seen so far."""
+"""The stage of one scenario: its environment, and what its rows have seen so far; and the kinds of rows.
+
+The texts of rows are format strings. They may name the constants, what the stage knows, and as `it` the value
+that the row waited for.
+"""
 
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from devcluster.demo import fixtures
 from devcluster.demo.environment import Environment
@@ -61,3 +67,47 @@ class Stage:
         """The text with the values of the constants and of the stage."""
         elapsed = 0.0 if self._began is None else time.monotonic() - self._began
         return text.format(**self._constants, **vars(self), elapsed=elapsed, it=it)
+
+
+SOON = timedelta(seconds=30)
+LATER = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoStep:
+    """One wait, and the texts before and after it."""
+
+    before: str
+    wait: Callable[[Stage], Awaitable[Any]]
+    """Returns the value that `after` quotes as `it`."""
+    after: str
+    failure: str
+    """A sentence that the narrator completes with `within 30 s.`"""
+    within: timedelta = SOON
+    advice: str = ""
+    """The likely cause of the failure and what to do, in whole sentences."""
+
+
+@dataclass(frozen=True)
+class Do:
+    """A change that the demo makes without a text."""
+
+    act: Callable[[Stage], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Show:
+    """An address or a command to copy, which works while everything runs."""
+
+    heading: str
+    text: Callable[[Stage], str]
+
+
+@dataclass(frozen=True)
+class Success:
+    """The last sentence; `elapsed` is the time since the first failure, in seconds."""
+
+    text: str
+
+
+Row = DemoStep | Do | Show | Success

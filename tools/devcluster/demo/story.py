@@ -12,10 +12,9 @@ from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_pro
 from devcluster.demo.environment import environment
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.narrator import Line, Narrator
-from devcluster.demo.row import DemoStep, Do, Row, Show, Success
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import CONSTANTS, Stage
+from devcluster.demo.stage import CONSTANTS, DemoStep, Do, Row, Show, Stage, Success
 from devcluster.errors import DemoFailedError, DevclusterError
 from kube.errors import KubernetesError
 

@@ -18,10 +18,9 @@ from devcluster import layout
 from devcluster.demo import actions
 from devcluster.demo.dev_process import Ending, PipeConsole, dev_process
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.row import DemoStep, Row
 from devcluster.demo.scenarios import NODE
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import CONSTANTS
+from devcluster.demo.stage import CONSTANTS, DemoStep, Row
 from devcluster.demo.story import FAILURE, SUCCESS, Performance, perform
 from devcluster.errors import DevclusterError
 from devcluster.user_cluster.clean_up import DemoCleanUp
