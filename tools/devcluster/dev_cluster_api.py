@@ -16,7 +16,7 @@ from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.errors import OptionsError
 from devcluster.layout import Layout, lay_out
-from devcluster.simulation.cluster_api import ClusterApi
+from devcluster.simulation.machine_api import ClusterApi
 from devcluster.simulation.machine_object import MachineCondition, with_condition
 from devcluster.supervisor import Supervisor
 from kube.client import Client

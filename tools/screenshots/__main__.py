@@ -8,14 +8,143 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from temporalio.client import Client as TemporalClient
+
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import dev_process
+from devcluster.demo.fixtures import NAMESPACE, ensure
 from devcluster.manifests import ROOT
-from screenshots import incidents
+from devcluster.simulation.control_socket import CONTROL_SOCKET, send_request
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS, TEMPLATES
+from kube.client import Client
+from kube.resource import Object
+from kube.transport import Transport
 from screenshots.browser import Browser, Part, browser
+
+NODES = 8
+STEP_SECONDS = 60
+PATIENCE_SECONDS = 240
+SEVERAL = {"remediation.medik8s.io/multiple-templates-support": "true"}
+HANGS, REBOOTS = 3600, 2
+"""Seconds without power: the first does not end in time, the second does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One check, its nodes, and the part of its spec that makes its incident stay in a phase."""
+
+    check: str
+    nodes: tuple[str, ...]
+    fails: str
+    duration: str
+    min_healthy: str
+    steps: tuple[str, ...]
+
+
+ENDED = Scene(
+    check="workers",
+    nodes=("node-1", "node-2", "node-3"),
+    fails="node-2",
+    duration="5s",
+    min_healthy="51%",
+    steps=("power-cycle",),
+)
+WAITING = Scene(
+    check="gpu", nodes=("node-4",), fails="node-4", duration="10m", min_healthy="0%", steps=("power-cycle",)
+)
+HELD = Scene(
+    check="storage",
+    nodes=("node-5", "node-6"),
+    fails="node-5",
+    duration="5s",
+    min_healthy="100%",
+    steps=("power-cycle",),
+)
+ESCALATED = Scene(
+    check="batch",
+    nodes=("node-7", "node-8"),
+    fails="node-7",
+    duration="5s",
+    min_healthy="50%",
+    steps=("soft-reboot", "power-off"),
+)
+SCENES = (ENDED, WAITING, HELD, ESCALATED)
+
+
+async def begin(dev: DevDescription, directory: Path) -> None:
+    """Create the checks, and let one node of each fail."""
+    async with await Transport.connect(str(dev.kubeconfig)) as transport:
+        client = Client(transport)
+        for name, seconds in (("power-cycle", REBOOTS), ("soft-reboot", HANGS), ("power-off", HANGS)):
+            await ensure(client, TEMPLATES, _template(name, seconds), NAMESPACE)
+        for scene in SCENES:
+            await ensure(client, NODE_HEALTH_CHECKS, _check(scene))
+    for scene in SCENES:
+        await send_request(directory / CONTROL_SOCKET, {"stop": scene.fails})
+
+
+async def in_their_phases(dev: DevDescription) -> dict[str, tuple[str, str]]:
+    """Wait until each incident is in its phase; returns workflow and run id by check."""
+    client = await TemporalClient.connect(dev.temporal_address, namespace=dev.temporal_namespace)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(found := await _listed(client)) < len(SCENES):  # noqa: ASYNC110  Temporal signals nothing
+            await asyncio.sleep(1)
+        workflow, run = found[ENDED.check]
+        await client.get_workflow_handle(workflow, run_id=run).result()
+        workflow, run = found[ESCALATED.check]
+        handle = client.get_workflow_handle(workflow, run_id=run)
+        while len((await handle.query("state"))["requests"]) < len(ESCALATED.steps):  # noqa: ASYNC110  see above
+            await asyncio.sleep(1)
+    return found
+
+
+async def _listed(client: TemporalClient) -> dict[str, tuple[str, str]]:
+    listed = [one async for one in client.list_workflows("WorkflowType = 'Remediation'")]
+    return {one.id.split("/")[3]: (one.id, one.run_id or "") for one in listed}
+
+
+def _template(name: str, seconds: int) -> Object:
+    return {
+        "apiVersion": TEMPLATES.api_version,
+        "kind": TEMPLATES.kind,
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": SEVERAL},
+        "spec": {"template": {"spec": {"powerOffSeconds": seconds}}},
+    }
+
+
+def _check(scene: Scene) -> Object:
+    named = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(scene.nodes)}
+    return {
+        "apiVersion": NODE_HEALTH_CHECKS.api_version,
+        "kind": NODE_HEALTH_CHECKS.kind,
+        "metadata": {"name": scene.check},
+        "spec": {
+            "selector": {"matchExpressions": [named]},
+            "minHealthy": scene.min_healthy,
+            "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "duration": scene.duration}],
+            **_remediation(scene.steps),
+        },
+    }
+
+
+def _remediation(steps: Sequence[str]) -> Object:
+    if len(steps) == 1:
+        return {"remediationTemplate": _reference(steps[0])}
+    escalating = [
+        {"remediationTemplate": _reference(name), "order": order, "timeout": f"{STEP_SECONDS}s"}
+        for order, name in enumerate(steps)
+    ]
+    return {"escalatingRemediations": escalating}
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": name, "namespace": NAMESPACE}
+
 
 IMAGES = ROOT / "docs" / "images"
 LARGEST_BYTES = 150_000
@@ -38,9 +167,9 @@ class Pictures:
         """Take all; the last one sends an order, and waits until the incident has obeyed it."""
         self._tab.open(f"{self._namespace}/workflows?query={quote(ALL)}", "node-2", height=560)
         self._keep("temporal-list", Part(top=0, height=560))
-        self._timeline(incidents.ENDED.check, "temporal-ended", rows=10)
-        self._timeline(incidents.ESCALATED.check, "temporal-escalation", rows=14)
-        self._open(incidents.HELD.check, "Timeline")
+        self._timeline(ENDED.check, "temporal-ended", rows=10)
+        self._timeline(ESCALATED.check, "temporal-escalation", rows=14)
+        self._open(HELD.check, "Timeline")
         self._tab.click("User Metadata")
         self._tab.wait_for("Current Details")
         top = self._tab.top_of("User Metadata") - 20
@@ -53,7 +182,7 @@ class Pictures:
         self._keep(name, Part(top=top, height=110 + 24 * rows, left=270, width=930))
 
     def _order(self) -> None:
-        self._open(incidents.HELD.check, "Timeline", height=1000)
+        self._open(HELD.check, "Timeline", height=1000)
         self._tab.click("More Actions")
         self._tab.click("Send an Update")
         self._tab.press("[data-testid=update-select-button]")
@@ -62,7 +191,7 @@ class Pictures:
         self._tab.write(ORDER)
         self._keep("temporal-order", Part(top=230, height=540, left=200, width=800))
         self._tab.click("Submit")
-        self._open(incidents.HELD.check, OBEYED)
+        self._open(HELD.check, OBEYED)
 
     def _open(self, check: str, shows: str, height: int = 1500) -> None:
         workflow, run = self._found[check]
@@ -85,11 +214,11 @@ async def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="shots-") as directory:
         data = Path(directory)
-        module = ("cli.main", "dev", "--simulate-nodes", str(incidents.NODES))
+        module = ("cli.main", "dev", "--simulate-nodes", str(NODES))
         async with dev_process(data, module, _report) as process:
             dev = await asyncio.wait_for(process.ready(), READY_SECONDS)
-            await incidents.begin(dev, data)
-            found = await incidents.in_their_phases(dev)
+            await begin(dev, data)
+            found = await in_their_phases(dev)
             with browser(data / "browser") as tab:
                 Pictures(tab, dev, found).take()
 

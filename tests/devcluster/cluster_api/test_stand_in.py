@@ -13,8 +13,8 @@ from devcluster import cluster_api_crds, dev_cluster_api, workload_cluster
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.simulation.cluster_api import ClusterApi
 from devcluster.simulation.kubelets import Intervals, simulate
+from devcluster.simulation.machine_api import ClusterApi
 from devcluster.simulation.machine_controllers import Provider, keep_cluster_api_machines
 from devcluster.simulation.machine_object import (
     HEALTH_CHECK_SUCCEEDED,

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.cluster_api import ClusterApi
+from devcluster.simulation.machine_api import ClusterApi, OpenShiftApi
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject
-from devcluster.simulation.openshift_api import OpenShiftApi
 from health.model.node import Node
 from kube.resource import Object
 

@@ -10,8 +10,7 @@ import pytest
 from devcluster.errors import BadRequestError
 from devcluster.polling import until
 from devcluster.simulation.fleet import Fleet
-from devcluster.simulation.machine import SimulatedMachine
-from devcluster.simulation.machine_room import MachineRoom
+from devcluster.simulation.machine_room import MachineRoom, SimulatedMachine
 
 
 class Kubelets:

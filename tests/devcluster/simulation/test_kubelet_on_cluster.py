@@ -7,7 +7,7 @@ import pytest
 
 from devcluster.polling import until
 from devcluster.simulation.kubelets import Intervals, Kubelet
-from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import NAMESPACE, NodeApi
 from kube.client import Client
 from kube.errors import NotFound

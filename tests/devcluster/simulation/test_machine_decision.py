@@ -15,10 +15,10 @@ from devcluster.simulation.machine_api import (
     SwitchOff,
     SwitchOn,
     UpdatePhase,
+    link,
 )
 from devcluster.simulation.machine_object import MachineObject, ReferencedNode
 from devcluster.simulation.machine_upkeep import next_step, with_finalizer, without_finalizer
-from devcluster.simulation.openshift_api import link
 from health.model.node import Node
 from tests.devcluster.simulation.machine_objects import CLUSTER_API, CREATED, OPENSHIFT, machine, node_of
 

@@ -16,9 +16,9 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import send_request
 from devcluster.simulation.kubelets import Intervals, simulate
+from devcluster.simulation.machine_api import OpenShiftApi
 from devcluster.simulation.machine_controllers import Provider, keep_machines
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.openshift_api import OpenShiftApi
 from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.resource import NODES

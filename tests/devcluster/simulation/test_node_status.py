@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from devcluster.simulation import node_api
-from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.machine_room import SimulatedMachine
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=90)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from devcluster.simulation.controller import NoAction
-from devcluster.simulation.remediation import (
+from devcluster.simulation.remediator import (
     NODE_NAME,
     TIMED_OUT,
     Begin,

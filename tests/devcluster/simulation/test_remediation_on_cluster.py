@@ -7,8 +7,7 @@ import pytest
 
 from devcluster.polling import until
 from devcluster.simulation.control_socket import Answer, serve
-from devcluster.simulation.remediation import NODE_NAME
-from devcluster.simulation.remediator import remediate
+from devcluster.simulation.remediator import NODE_NAME, remediate
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import Invalid, NotFound

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devcluster.simulation import node_api
-from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import GUEST
 from devcluster.user_cluster.guard import ApiRequest, Forward, Refuse, judge
 from devcluster.user_cluster.look import demo_rights

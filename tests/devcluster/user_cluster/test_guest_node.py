@@ -1,5 +1,5 @@
 from devcluster.simulation import node_api
-from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import GUEST
 from tests.support.values.builders import NOW
 

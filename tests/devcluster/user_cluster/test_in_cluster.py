@@ -12,7 +12,7 @@ import pytest
 
 from devcluster import assets, control_plane
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.machine import SimulatedMachine
+from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import GUEST, NodeApi, lease
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
 from devcluster.user_cluster.clean_up import DemoCleanUp

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from devcluster.simulation.cluster_api import GROUP
+from devcluster.simulation.machine_api import GROUP
 from health.model.remediation_order import REMEDIATE, RemediationOrder
 from kube.errors import NotFound
 from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet

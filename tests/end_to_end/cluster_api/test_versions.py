@@ -7,7 +7,7 @@ import pytest
 from devcluster import cluster_api_crds
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.cluster_api import ClusterApi
+from devcluster.simulation.machine_api import ClusterApi
 from tests.end_to_end.cluster_api.fleet import NEW, OLD, OWNER, SUCCEEDED, Fleet, until_served
 from tests.support.story.machine_check import Check
 from tests.support.story.policies import NO_BACK_OFF

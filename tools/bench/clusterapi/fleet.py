@@ -19,7 +19,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import NAMESPACE, ensure_cluster
 from devcluster.layout import lay_out
 from devcluster.polling import until
-from devcluster.simulation.cluster_api import CLUSTER_NAME, ClusterApi
+from devcluster.simulation.machine_api import CLUSTER_NAME, ClusterApi
 from devcluster.workload_cluster import publish_kubeconfig
 from health.kinds.clusterapi.machine import (
     HEALTH_CHECK_SUCCEEDED,

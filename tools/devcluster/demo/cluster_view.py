@@ -9,7 +9,7 @@ from devcluster.demo import fixtures
 from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures, ensure, remove
 from devcluster.errors import DemoFailedError
-from devcluster.simulation.remediation import NODE_NAME
+from devcluster.simulation.remediator import NODE_NAME
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound

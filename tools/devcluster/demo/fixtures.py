@@ -10,9 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from devcluster.dev_cluster_api import CLUSTER
-from devcluster.simulation.cluster_api import SET_NAME, ClusterApi
-from devcluster.simulation.machine_api import MachineApi
-from devcluster.simulation.openshift_api import OpenShiftApi
+from devcluster.simulation.machine_api import SET_NAME, ClusterApi, MachineApi, OpenShiftApi
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, TEMPLATES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client

@@ -27,8 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devcluster.errors import BadRequestError
 from devcluster.simulation.control_socket import Answer
-from devcluster.simulation.machine import SimulatedMachine
-from devcluster.simulation.machine_room import MachineRoom
+from devcluster.simulation.machine_room import MachineRoom, SimulatedMachine
 
 LONGEST_POWER_OFF_SECONDS = 3600
 Kubelet = Callable[[SimulatedMachine], Coroutine[Any, Any, None]]

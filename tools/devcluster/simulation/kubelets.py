@@ -24,8 +24,7 @@ from devcluster.errors import DevclusterError
 from devcluster.simulation import node_api
 from devcluster.simulation.control_socket import Answer, count, seconds, serve
 from devcluster.simulation.fleet import Fleet
-from devcluster.simulation.machine import SimulatedMachine
-from devcluster.simulation.machine_room import MachineRoom
+from devcluster.simulation.machine_room import MachineRoom, SimulatedMachine
 from devcluster.simulation.node_api import GUEST, WORKER, Appearance, NodeApi
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_terminated

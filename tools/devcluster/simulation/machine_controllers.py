@@ -13,28 +13,27 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
-from devcluster.simulation.cluster_api import ClusterApi
 from devcluster.simulation.control_socket import PowerSwitch, count, seconds
 from devcluster.simulation.controller import Controller
-from devcluster.simulation.machine_api import MachineApi
+from devcluster.simulation.machine_api import ClusterApi, MachineApi, OpenShiftApi
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject
-from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set_upkeep import MachineSetUpkeep
 from devcluster.simulation.machine_upkeep import MachineUpkeep
-from devcluster.simulation.openshift_api import OpenShiftApi
+from devcluster.simulation.resources import MACHINE_SETS
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_terminated
 from health.model.node import Node
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, KubernetesError
-from kube.reflector import Change, Reflector
+from kube.record import Change, Key, key_of
+from kube.reflector import Reflector
 from kube.resource import NODES
 from kube.transport import Transport
 from runtime.problems import retry_forever
@@ -66,6 +65,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asyncio.run(run_until_terminated(_run(options.workload_kubeconfig, provider)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"machine_controllers: {error}")
+
+
+Enqueue = Callable[[Key], None]
+
+
+class MachineWatch:
+    """Passes the key of each changed Machine to `machine`, and that of its set to `machine_set`."""
+
+    def __init__(self, machine: Enqueue, machine_set: Enqueue) -> None:
+        self._enqueue_machine = machine
+        self._enqueue_machine_set = machine_set
+        self._by_node: dict[str, MachineObject] = {}
+
+    def machine_set_changed(self, change: Change[MachineSetObject]) -> None:
+        self._enqueue_machine_set(change.key)
+
+    def machine_changed(self, change: Change[MachineObject]) -> None:
+        """Notify also the previous owner, by the Machine's earlier state."""
+        if change.old is not None:
+            self._by_node.pop(change.old.node_name, None)
+            self._enqueue(change.old)
+        if change.new is not None:
+            self._by_node[change.new.node_name] = change.new
+            self._enqueue(change.new)
+
+    def node_changed(self, change: Change[Node]) -> None:
+        """Notify the Machine of the Node; the Nodes of the initial fleet have none."""
+        if machine := self._by_node.get(change.key.name):
+            self._enqueue(machine)
+
+    def _enqueue(self, machine: MachineObject) -> None:
+        self._enqueue_machine(key_of(machine))
+        owner = machine.controller
+        if owner is not None and owner.kind == MACHINE_SETS.kind:
+            self._enqueue_machine_set(Key(machine.metadata.namespace, owner.name))
 
 
 async def keep_machines(

@@ -1,11 +1,12 @@
-"""The simulated machines and their state, kept in a file; and which Machine a change concerns.
+"""The simulated machines and their state, kept in a file.
 
 The file beside the control socket stands for the hardware: a machine that hangs still hangs after the
 simulation restarts, and one that ran was not rebooted by that. Machines can be added to the initial fleet,
 and removed, at any time.
 """
 
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,45 +15,52 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from devcluster.errors import MachineRoomError
 from devcluster.files import write
-from devcluster.simulation.machine import FIRST_ADDED, SimulatedMachine, new_boot_id, node_name
-from devcluster.simulation.machine_object import MachineObject, MachineSetObject
-from devcluster.simulation.resources import MACHINE_SETS
-from health.model.node import Node
-from kube.record import Change, Key, key_of
 
-Enqueue = Callable[[Key], None]
+FIRST_ADDED = 1_000_001
+"""The number of the first machine that is added to the initial fleet."""
+
+ADDRESS_BLOCK = 254
+"""Usable addresses in each /24 of 10.0.0.0/8."""
 
 
-class MachineWatch:
-    """Passes the key of each changed Machine to `machine`, and that of its set to `machine_set`."""
+@dataclass(frozen=True)
+class SimulatedMachine:
+    """One machine, as its kubelet finds it when it starts."""
 
-    def __init__(self, machine: Enqueue, machine_set: Enqueue) -> None:
-        self._enqueue_machine = machine
-        self._enqueue_machine_set = machine_set
-        self._by_node: dict[str, MachineObject] = {}
+    name: str
+    """The name of its Node: `node-<number>`, or the name it was added with."""
+    number: int
+    """Counted from 1, or from `FIRST_ADDED`."""
+    boot_id: str
+    """As /proc/sys/kernel/random/boot_id: it changes with each boot."""
 
-    def machine_set_changed(self, change: Change[MachineSetObject]) -> None:
-        self._enqueue_machine_set(change.key)
+    @property
+    def hardware_id(self) -> str:
+        """An ID that survives reboots, and new simulations of the fleet."""
+        return _hardware_id(self.name)
 
-    def machine_changed(self, change: Change[MachineObject]) -> None:
-        """Notify also the previous owner, by the Machine's earlier state."""
-        if change.old is not None:
-            self._by_node.pop(change.old.node_name, None)
-            self._enqueue(change.old)
-        if change.new is not None:
-            self._by_node[change.new.node_name] = change.new
-            self._enqueue(change.new)
+    @property
+    def address(self) -> str:
+        """The address of the node; no process listens there."""
+        block, host = divmod(self.number - 1, ADDRESS_BLOCK)
+        return f"10.{block >> 8 & 255}.{block & 255}.{host + 1}"
 
-    def node_changed(self, change: Change[Node]) -> None:
-        """Notify the Machine of the Node; the Nodes of the initial fleet have none."""
-        if machine := self._by_node.get(change.key.name):
-            self._enqueue(machine)
 
-    def _enqueue(self, machine: MachineObject) -> None:
-        self._enqueue_machine(key_of(machine))
-        owner = machine.controller
-        if owner is not None and owner.kind == MACHINE_SETS.kind:
-            self._enqueue_machine_set(Key(machine.metadata.namespace, owner.name))
+def node_name(number: int) -> str:
+    return f"node-{number}"
+
+
+def provider_id(node: str) -> str:
+    """The ID that a cloud would give the machine of the Node `node`."""
+    return f"simulated://{_hardware_id(node)}"
+
+
+def new_boot_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _hardware_id(node: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{node}.demo.paramedic.dev"))
 
 
 class MachineEntry(BaseModel):

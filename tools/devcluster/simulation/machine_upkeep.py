@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 
 from devcluster.simulation.control_socket import PowerSwitch
 from devcluster.simulation.controller import NoAction
-from devcluster.simulation.machine import provider_id
 from devcluster.simulation.machine_api import (
     AddFinalizer,
     DeleteNode,
@@ -28,9 +27,10 @@ from devcluster.simulation.machine_api import (
     SwitchOff,
     SwitchOn,
     UpdatePhase,
+    link,
 )
 from devcluster.simulation.machine_object import DELETING, FAILED, PROVISIONED, PROVISIONING, MachineObject
-from devcluster.simulation.openshift_api import link
+from devcluster.simulation.machine_room import provider_id
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from devcluster.simulation.machine import SimulatedMachine, provider_id
+from devcluster.simulation.machine_room import SimulatedMachine, provider_id
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import LEASES, NAMESPACES, NODES, Object
