@@ -15,10 +15,10 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
+from kube.client import SharedReads
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
-from kube.shared_reads import SharedReads
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind

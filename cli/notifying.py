@@ -12,7 +12,7 @@ from cli.shared.options import ClusterChoice
 from health.model.notification import Notification, message_id
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.policy.receivers import Receiver
-from kube.shared_reads import SharedReads
+from kube.client import SharedReads
 
 EVENT = "Test"
 """The event of the message; no policy can name it, because no incident has it."""

@@ -4,6 +4,7 @@ Every write names its field manager, and every patch its content type: strategic
 library, is refused for custom resources.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from functools import partial
@@ -19,6 +20,11 @@ from kube.listing import FROM_CACHE, PageReader, Paging, selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 
+GATHER = timedelta(seconds=0.1)
+"""Between two shared reads, more callers may join for this time: a storm then has a third fewer reads."""
+LONGEST_SHARED = timedelta(seconds=60)
+"""The limit of waiting for the previous shared read, whose own limits together are shorter."""
+_Key = tuple[Resource, str, str]
 _Objects = list[Object]  # inside the class the name `list` is the verb
 
 _MERGE_PATCH = "application/merge-patch+json"
@@ -188,3 +194,39 @@ def _page(answer: Object, path: str) -> tuple[_Objects, str]:
     if not is_list or not isinstance(token, str):
         raise Malformed(f"The answer for {path} is not a list.", path=path)
     return items, token
+
+
+class SharedReads:
+    """GETs of single objects that concurrent callers share, each as fresh as a read of its own.
+
+    A caller gets the answer to a request that was sent after its call. A hundred acts that wait together need
+    the same check and template: one read of each, not a hundred. For each object at most one read is running
+    and one is waiting. All callers get the same object and must not change it.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._under_way: dict[_Key, asyncio.Task[Object]] = {}
+        self._in_waiting: dict[_Key, asyncio.Task[Object]] = {}
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        """The object as the API server held it after this call; raises as `Client.get`."""
+        key = (resource, name, namespace)
+        waiting = self._in_waiting.get(key)
+        if waiting is None:
+            waiting = self._in_waiting[key] = asyncio.create_task(self._read(key))
+        # A cancelled caller must not cancel the read of the others.
+        return await asyncio.shield(waiting)
+
+    async def _read(self, key: _Key) -> Object:
+        before = self._under_way.get(key)
+        if before is not None:
+            await asyncio.wait([before], timeout=LONGEST_SHARED.total_seconds())
+            await asyncio.sleep(GATHER.total_seconds())
+        # Sent from here on: later callers need another read.
+        task = self._under_way[key] = self._in_waiting.pop(key)
+        try:
+            return await self._client.get(*key)
+        finally:
+            if self._under_way.get(key) is task:
+                del self._under_way[key]

@@ -23,12 +23,11 @@ from typing import NamedTuple, Self
 
 from kubernetes.aio.client import Configuration
 
-from kube.client import Client
+from kube.client import Client, SharedReads
 from kube.configuration import use_proxy, use_token, without_retries
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, NotFound, Unreachable
 from kube.resource import SECRETS
-from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig, unusable
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField

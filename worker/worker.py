@@ -38,13 +38,12 @@ from activities.upgrade_pauses import EVENT_TIMEOUT, WarnOfLongUpgrade, WritePau
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from health.model.evidence import EvidenceStore
-from kube.client import Client
+from kube.client import Client, SharedReads
 from kube.connection import ClusterConnection
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
-from kube.shared_reads import SharedReads
 from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
 from runtime.leader_watch import LeaderWatch

@@ -18,9 +18,9 @@ from health.notification.summary import Summary
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.receivers import MessageForm, Receiver
+from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import CONFIG_MAPS
-from kube.shared_reads import SharedReads
 
 
 class Receivers:

@@ -20,6 +20,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
 from health.policy.policy_document import POLICY
+from kube.client import SharedReads
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
 from kube.resource import (
@@ -32,7 +33,6 @@ from kube.resource import (
     group_version_path,
     resource_of,
 )
-from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import SecretField

@@ -19,8 +19,7 @@ from activities.notifications.receivers import Receivers
 from activities.notifications.webhook import LONGEST_RETRY_AFTER, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
 from health.notification.messages import document
-from kube.client import Client
-from kube.shared_reads import SharedReads
+from kube.client import Client, SharedReads
 from tests.support.api.api_server import Answer, ApiServer, Asked, hanging, refused, reset, said, text
 from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port

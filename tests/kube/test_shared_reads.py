@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kube.client import SharedReads
 from kube.errors import NotFound
 from kube.resource import NODES, Object, Resource
-from kube.shared_reads import SharedReads
 
 
 class CountingClient:
@@ -101,7 +101,7 @@ async def test_a_caller_that_is_cancelled_leaves_the_read_to_the_others() -> Non
 async def test_read_that_never_ends_keeps_no_later_one_waiting_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kube.shared_reads.LONGEST", timedelta(milliseconds=10))
+    monkeypatch.setattr("kube.client.LONGEST_SHARED", timedelta(milliseconds=10))
     client = CountingClient()
     shared = reads(client)
     stuck = asyncio.create_task(shared.get(NODES, "a"))
