@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, EarlierNotes
+from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, EarlierNotes, LeaseNotes, NoteLease
 from detector.context.context import Context, context_of
 from detector.feeds.feeds import FeedBuilder, Feeds, WatchScope
-from detector.feeds.lease_notes import LeaseNotes, NoteLease
 from detector.feeds.node_watch import BlindTime
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.upgrade.pause_state import PauseState

@@ -8,9 +8,14 @@ from uuid import uuid4
 
 import pytest
 
-from detector.context.cluster_notes import KNOWN_CLUSTERS, ClusterIdentities, Confirmations
-from detector.feeds import lease_notes
-from detector.feeds.lease_notes import LeaseNotes, NoteLease
+from detector.context import cluster_notes
+from detector.context.cluster_notes import (
+    KNOWN_CLUSTERS,
+    ClusterIdentities,
+    Confirmations,
+    LeaseNotes,
+    NoteLease,
+)
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note
@@ -75,7 +80,7 @@ async def leading(
 
 @pytest.fixture
 async def lease(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LeaderLease]:
-    monkeypatch.setattr(lease_notes, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(cluster_notes, "LOOK_SECONDS", 0.05)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         yield LeaderLease(Client(transport, "tests"))
 
@@ -83,7 +88,7 @@ async def lease(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) ->
 async def test_notes_are_written_again_onto_a_lease_that_was_deleted_and_created_anew(
     lease: LeaderLease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease_notes, "WRITE_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_notes, "WRITE_AGAIN_SECONDS", 0.2)
     await lease.create()
     async with leading(await lease.notes(), lambda: {"east": FIRST}, lambda: None):
         await lease.has(east=FIRST)

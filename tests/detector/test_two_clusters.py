@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.cluster_notes import BLIND_TIMES
-from detector.feeds import lease_notes, workload_clusters
-from detector.feeds.lease_notes import LeaseNotes, NoteLease
+from detector.context import cluster_notes
+from detector.context.cluster_notes import BLIND_TIMES, LeaseNotes, NoteLease
+from detector.feeds import workload_clusters
 from detector.feeds.node_watch import LOST
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.state.cluster_state import ClusterState
@@ -237,7 +237,7 @@ class LeaderLease:
 
 @pytest.fixture
 def leader_lease(servers: tuple[ApiServer, ApiServer], monkeypatch: pytest.MonkeyPatch) -> LeaderLease:
-    monkeypatch.setattr(lease_notes, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_notes, "LOOK_SECONDS", 0.1)
     return LeaderLease(servers[0])
 
 
