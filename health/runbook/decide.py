@@ -88,13 +88,8 @@ def _phase_of_task(incident: Incident) -> Phase:
 
 def _until_resume(decision: Decision, incident: Incident) -> Decision:
     """The same; under a person's hold without an end, no moment moves a running remediation on."""
-    held = incident.memory.held
-    if (
-        incident.has_ended
-        or decision.phase is not Phase.REMEDIATING
-        or held is None
-        or held.until is not None
-    ):
+    held, runs = incident.memory.held, decision.phase is Phase.REMEDIATING
+    if incident.has_ended or not runs or held is None or held.until is not None:
         return decision
     until = tuple(replace(moment, event=None) for moment in decision.until)
     return replace(decision, until=until, otherwise=BY_RESUME)
