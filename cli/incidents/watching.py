@@ -4,10 +4,10 @@ It continues while Temporal is down, and always restores the cursor of the termi
 """
 
 import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import NoReturn
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -19,12 +19,12 @@ from temporalio.service import RPCError
 from cli.shared.errors import is_interrupted
 from cli.shared.output import end_unheard
 from cli.shared.terminal import console
+from cli.shared.termination import TERMINATED, end_at_sigterm
 from runtime.problems import one_sentence
 
 HEADLINES = 1
 """Lines above the page."""
 EVERY_SECONDS = 2.0
-TERMINATED = 128 + signal.SIGTERM
 
 
 class Fitting:
@@ -52,7 +52,7 @@ Page = tuple[str, RenderableType]
 async def watch(look: Callable[[], Awaitable[Page]]) -> NoReturn:
     """Draw the result of `look` until interrupted; only the first call may raise RPCError."""
     end_unheard()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sys.exit, TERMINATED)
+    end_at_sigterm(partial(sys.exit, TERMINATED))
     headline, body = await look()
     seen, problem = datetime.now(UTC), ""
     with Live(console=console(), auto_refresh=False) as live:

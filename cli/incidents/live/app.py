@@ -9,6 +9,7 @@ import signal
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -27,10 +28,11 @@ from cli.incidents.show import read_page
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import GAP, fitted_rows, headline
 from cli.incidents.wanted import IncidentList, Wanted, look
-from cli.incidents.watching import EVERY_SECONDS, TERMINATED, head
+from cli.incidents.watching import EVERY_SECONDS, head
 from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode
 from cli.shared.terminal import error_sentence, plain
+from cli.shared.termination import TERMINATED, end_at_sigterm
 from health.runbook.orders import ORDERS, OrderSpec
 
 
@@ -279,6 +281,6 @@ async def run_live(client: Client, wanted: Wanted, environment: Mapping[str, str
     app = LiveList(calls, await calls.look())
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, app.exit, INTERRUPTED)
-    loop.add_signal_handler(signal.SIGTERM, app.exit, TERMINATED)
+    end_at_sigterm(partial(app.exit, TERMINATED))
     code = await app.run_async()
     return ExitCode.FAILED if code is None else code  # None: an error ended the view, and was printed

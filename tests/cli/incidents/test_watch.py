@@ -9,6 +9,8 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from datetime import UTC, datetime
 
+import pytest
+
 from cli.incidents.watching import head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
@@ -85,6 +87,42 @@ async def _ends_by(number: signal.Signals, code: int, process: Process | Forked,
     async with asyncio.timeout(60):
         assert await process.wait() == code
         assert b"\x1b[?25h" in await drained
+
+
+@pytest.mark.parametrize("has_keyboard", [False, True])
+async def test_watch_ends_at_sigterm_although_its_terminal_takes_no_more_output(
+    has_keyboard: bool,  # noqa: FBT001  a parameter
+    temporal_server: TemporalServer,
+) -> None:
+    ours, its = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(PARAMEDIC, "list", "--watch", "--cluster", "none"),
+        env=os.environ | {**temporal_server.environment, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
+        stdin=its if has_keyboard else DEVNULL,
+        stdout=its,
+        stderr=its,
+    )
+    try:
+        await until_drawn(ours, "no incidents")
+        _fill(os.ttyname(its))
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            assert await process.wait() == 143
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(its)
+        os.close(ours)
+
+
+def _fill(terminal: str) -> None:
+    """Write until the terminal takes no more, by a description of its own that does not block."""
+    writer = os.open(terminal, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 100)
+    os.close(writer)
 
 
 async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Command) -> None:
