@@ -24,7 +24,7 @@ from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.shared.options import OrderTime
 from cli.shared.parameters import filled
-from cli.shared.updating import RPC_TIMEOUT, answered, ended, refused
+from cli.shared.updating import RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.annotated_order import KEPT_OUT
 from health.runbook.orders import OrderSpec, spec_of
@@ -183,7 +183,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     """
     if summary.unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
-    handle = client.get_workflow_handle(summary.incident.workflow_id)
+    handle = await _pinned(client, summary)
     order = _identified(order)
     message = order.message
     updating = handle.execute_update(
@@ -199,7 +199,23 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     else:
         return f"{answer}{standing(order.message, datetime.now(UTC))}"
     failure = await read_task_failure(client, handle.id, summary.run_id, RPC_TIMEOUT)
-    return await _leave_behind(handle, order, str(failure or NO_WORKER))
+    return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
+
+
+async def _pinned(client: Client, summary: IncidentSummary) -> WorkflowHandle[object, object]:
+    """The incident in any of its runs; a later incident of the target has the same workflow id."""
+    workflow_id = summary.incident.workflow_id
+    first_run = await _first_run(client.get_workflow_handle(workflow_id, run_id=summary.run_id))
+    return client.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
+
+
+async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
+    """The id of the first run of the incident; None if the server does not say it."""
+    try:
+        found = (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
+    except RPCError as error:
+        raise ended(handle.id, error) from error
+    return found.workflow_execution_info.first_run_id or None
 
 
 def _identified(order: GivenOrder) -> GivenOrder:
@@ -217,9 +233,15 @@ def standing(order: OrderMessage, now: datetime) -> str:
     return f"; until {stamp(now + duration)} (in {in_words(duration)})"
 
 
-async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrder, why: str) -> str:
+async def _leave_behind(
+    client: Client, handle: WorkflowHandle[object, object], order: GivenOrder, why: str
+) -> str:
+    """Signal the incident; a signal can name no first run, so the present one is compared before."""
+    present = client.get_workflow_handle(handle.id)
+    if await _first_run(present) != handle.first_execution_run_id:
+        raise has_ended(handle.id)
     try:
-        await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
+        await present.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
         raise ended(handle.id, error) from error
     return (

@@ -49,8 +49,12 @@ async def answered(
 def ended(workflow_id: str, error: RPCError) -> Exception:
     """The error for a person: a workflow that Temporal no longer finds existed a moment ago."""
     if error.status is RPCStatusCode.NOT_FOUND:
-        return NotFoundError(f"{workflow_id} has ended meanwhile")
+        return has_ended(workflow_id)
     return error
+
+
+def has_ended(workflow_id: str) -> NotFoundError:
+    return NotFoundError(f"{workflow_id} has ended meanwhile, and a later one does not get the order")
 
 
 def refused(workflow_id: str, order: str, refusal: Refusal) -> CommandError:

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from cli.incidents.names import LISTED
-from cli.incidents.orders import standing
+from cli.incidents.orders import GivenOrder, send, standing
+from cli.incidents.visibility import Filter, open_incidents
+from cli.shared.errors import NotFoundError
 from health.model.moves import Phase
 from health.model.order import OrderMessage
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
@@ -94,6 +96,20 @@ async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
     assert ran.code == 1
     assert ran.err == f"paramedic: no open incident of 'nobody'; {LISTED}\nresume: 2 of 3 done\n"
     assert not (await fleet.state("node-2")).memory.held
+
+
+async def test_order_to_an_incident_that_has_ended_reaches_no_later_one_of_the_same_target(
+    fleet: Fleet,
+) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.listed("Running", 1)
+    (summary,) = await open_incidents(fleet.client, Filter(cluster=fleet.cluster))
+    await fleet.handle("node-1").terminate()
+    await fleet.fail("node-1", held())
+    await fleet.reaches("node-1", Phase.HELD)
+    with pytest.raises(NotFoundError, match="has ended meanwhile, and a later one does not get the order"):
+        await send(fleet.client, summary, GivenOrder(AbortOrder(), fleet.cluster))
+    assert not (await fleet.state("node-1")).memory.orders
 
 
 async def test_order_to_an_unknown_incident_is_not_found(fleet: Fleet, paramedic: Command) -> None:
