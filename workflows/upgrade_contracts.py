@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Self
 
-from health.model.order import StandingOrder
+from health.model.order import OrderMessage, StandingOrder
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
 from health.upgrade.observation import UpgradeObservation
@@ -86,24 +86,20 @@ class PauseOrder(StandingOrder):
     reason: ShortText = "pause was ordered"
     check: ShortText = ""
     """`namespace/name`; "": every check."""
-    identity: ShortText = ""
-    """The identity of the person."""
 
 
-class UnpauseOrder(Frozen):
+class UnpauseOrder(OrderMessage):
     """Unpause a check that the upgrade pause has paused, and do not pause it again in this upgrade."""
 
     reason: ShortText = "unpause was ordered"
     check: ShortText = ""
-    identity: ShortText = ""
 
 
-class ForgetOrder(Frozen):
+class ForgetOrder(OrderMessage):
     """Treat a check as not handled in this upgrade, so that it is paused unless it already is."""
 
     reason: ShortText = "forget was ordered"
     check: ShortText = ""
-    identity: ShortText = ""
 
 
 class UpgradePauseState(Frozen):

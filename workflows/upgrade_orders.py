@@ -37,17 +37,27 @@ MOST_NAMED = 10
 
 
 def ordered(memory: PauseMemory, order: Order, now: datetime) -> PauseMemory:
-    """The memory after an order given now."""
+    """The memory after an order given now; a repeated order changes nothing."""
+    if earlier(memory, order) is not None:
+        return memory
     record = PauseOrderRecord(
         number=memory.next_order_number(),
         order=NAMES[type(order)],
         check=order.check,
         reason=order.reason,
         identity=order.identity,
+        order_id=order.order_id,
         given=now,
         until=order.until(now) if isinstance(order, StandingOrder) else None,
     )
     return memory.having_been_ordered(record)
+
+
+def earlier(memory: PauseMemory, order: Order) -> PauseOrderRecord | None:
+    """The record of an order that is sent again as its answer was lost, in this run or an earlier one."""
+    sent = (NAMES[type(order)], order.order_id)
+    records = (record for record in memory.orders if (record.order, record.order_id) == sent)
+    return next(records, None) if order.order_id else None
 
 
 def knows_checks(observation: UpgradeObservation | None) -> bool:

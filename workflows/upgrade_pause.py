@@ -47,7 +47,7 @@ with workflow.unsafe.imports_passed_through():
         WritePausesResult,
         upgrade_pause_id,
     )
-    from workflows.upgrade_orders import Order, exact, knows_checks, ordered, refuse_senseless
+    from workflows.upgrade_orders import Order, earlier, exact, knows_checks, ordered, refuse_senseless
     from workflows.upgrade_questions import UpgradeQuestions
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
@@ -150,15 +150,15 @@ class UpgradePause:
 
     @pause.validator
     def _refuse_pause(self, order: PauseOrder = PauseOrder()) -> None:
-        refuse_senseless(order, self._seen)
+        self._refuse(order)
 
     @unpause.validator
     def _refuse_unpause(self, order: UnpauseOrder = UnpauseOrder()) -> None:
-        refuse_senseless(order, self._seen)
+        self._refuse(order)
 
     @forget.validator
     def _refuse_forget(self, order: ForgetOrder = ForgetOrder()) -> None:
-        refuse_senseless(order, self._seen)
+        self._refuse(order)
 
     @workflow.signal(name=WAKE_UPGRADE_PAUSE)
     def wake(self) -> None:
@@ -187,6 +187,10 @@ class UpgradePause:
             next_after=page[-1] if len(later) > len(page) else "",
         )
 
+    def _refuse(self, order: Order) -> None:
+        if earlier(self._memory, order) is None:
+            refuse_senseless(order, self._seen)
+
     async def _give(self, order: Order) -> str:
         """Record the order, and return its checks in words."""
         if self._memory.unreadable:
@@ -196,6 +200,8 @@ class UpgradePause:
                 await workflow.wait_condition(
                     self._knows_checks, timeout=KNOWN_WITHIN, timeout_summary="until the checks are known"
                 )
+        if (record := earlier(self._memory, order)) is not None:
+            return record.check or "every check"
         meant = exact(order, self._seen)
         self._orders.give(meant)
         return meant.check or "every check"

@@ -11,6 +11,7 @@ is given. Other orders need an upgrade and are refused with advice.
 from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
+from uuid import uuid4
 
 import typer
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateRPCTimeoutOrCancelledError
@@ -119,7 +120,7 @@ def _give(  # noqa: PLR0913  the options of each order
 
 
 async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
-    order = order.model_copy(update={"identity": identity_of(context.obj)})
+    order = order.model_copy(update={"identity": identity_of(context.obj), "order_id": uuid4().hex})
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
         cluster = cluster or await _resolve_cluster(client, "")
@@ -136,8 +137,9 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
         raise UsageError(f"{summary.problem}; nothing was ordered")
     check = str(resolve_check(name, summary)) if name else ""
     handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
+    message = order.model_copy(update={"check": check})
     updating = handle.execute_update(
-        update, order.model_copy(update={"check": check}), result_type=str, rpc_timeout=RPC_TIMEOUT
+        update, message, id=order.order_id, result_type=str, rpc_timeout=RPC_TIMEOUT
     )
     return await _answer(handle.id, update, updating)
 
@@ -149,6 +151,7 @@ async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple
     updating = client.execute_update_with_start_workflow(
         update,
         order.model_copy(update={"check": _as_written(name)}),
+        id=order.order_id,
         start_workflow_operation=_beginning(named, order),
         result_type=str,
         rpc_timeout=BEGINNING_TIMEOUT,

@@ -32,6 +32,8 @@ class PauseOrderRecord(Frozen):
     """`namespace/name`, optionally with the kind before; "": every check, including future ones."""
     reason: ShortText
     identity: ShortText = ""
+    order_id: ShortText = ""
+    """The id that its sender gave it; "": none."""
     given: datetime
     until: datetime | None = None
     """Until when a pause stays without an upgrade; None: it ends with the upgrade."""

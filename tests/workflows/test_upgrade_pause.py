@@ -194,6 +194,23 @@ async def test_people_unpause_pause_and_have_it_forgotten_but_not_what_could_nev
     assert upgrading.annotations() == {"a": "", "b": "", "theirs": "P"}
 
 
+async def test_order_that_is_sent_again_is_obeyed_once_and_answered_as_before(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    order = UnpauseOrder(check="a", order_id="sent")
+    answer = await upgrading.handle.execute_update(UpgradePause.unpause, order)
+    await upgrading.becomes(a="M", b="PM")
+    upgrading.edit("a", is_paused=True, is_marked=False)
+    await upgrading.wake()
+    await upgrading.rests()
+    assert await upgrading.handle.execute_update(UpgradePause.unpause, order) == answer
+    with pytest.raises(WorkflowUpdateFailedError):
+        await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="a", order_id="other"))
+    await upgrading.becomes(a="P", b="PM")
+    await ends(upgrading)
+    assert [record.order_id for record in (await upgrading.result()).orders] == ["sent"]
+
+
 async def begun_by(upgrading: Upgrading, order: PauseOrder) -> str:
     """The result of an update that starts a pause with this order."""
     beginning = WithStartWorkflowOperation(
