@@ -11,8 +11,8 @@ from devcluster.simulation import node_api
 from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import GUEST
 from devcluster.user_cluster.guard import ApiRequest, Forward, Refuse, judge
-from devcluster.user_cluster.look import demo_rights
 from devcluster.user_cluster.names import KINDS, LABELS, SELECTOR
+from devcluster.user_cluster.refusals import demo_rights
 from devcluster.user_cluster.set_up import FIXTURES, definitions, namespace
 from health.kinds.right import Right
 from tests.support.values.builders import NOW

@@ -15,13 +15,11 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.machine_room import SimulatedMachine
 from devcluster.simulation.node_api import GUEST, NodeApi, lease
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
-from devcluster.user_cluster.clean_up import DemoCleanUp
-from devcluster.user_cluster.guard_proxy import guarded_kubeconfig
-from devcluster.user_cluster.look import look
+from devcluster.user_cluster.guard_proxy import guarded_kubeconfig, upstream
 from devcluster.user_cluster.names import KINDS
 from devcluster.user_cluster.only_one import AnotherDemoError, keeping_turn, take_turn
-from devcluster.user_cluster.set_up import FIXTURES, install_definitions
-from devcluster.user_cluster.upstream import upstream
+from devcluster.user_cluster.refusals import look
+from devcluster.user_cluster.set_up import FIXTURES, DemoCleanUp, install_definitions
 from kube.client import Client
 from kube.errors import Forbidden, NotFound, Unauthorized
 from kube.resource import LEASES, NAMESPACES, NODES, Object, Resource

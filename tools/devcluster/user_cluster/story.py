@@ -23,14 +23,11 @@ from devcluster.demo.settings import DemoSettings
 from devcluster.demo.stage import CONSTANTS, DemoStep, Row
 from devcluster.demo.story import FAILURE, SUCCESS, Performance, perform
 from devcluster.errors import DevclusterError
-from devcluster.user_cluster.clean_up import DemoCleanUp
-from devcluster.user_cluster.guard_proxy import guarded_kubeconfig
-from devcluster.user_cluster.look import look
+from devcluster.user_cluster.guard_proxy import guarded_kubeconfig, upstream
 from devcluster.user_cluster.names import CHECK, PREFIX
 from devcluster.user_cluster.only_one import keeping_turn, take_turn
-from devcluster.user_cluster.refusals import RefusedError, refuse, refuse_missing_rights
-from devcluster.user_cluster.set_up import FIXTURES, NODES, install_definitions
-from devcluster.user_cluster.upstream import upstream
+from devcluster.user_cluster.refusals import RefusedError, look, refuse, refuse_missing_rights
+from devcluster.user_cluster.set_up import FIXTURES, SIMULATED_NODES, DemoCleanUp, install_definitions
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.transport import Transport
@@ -172,12 +169,12 @@ async def _clean_up(cluster: _Cluster, settings: UserClusterSettings, narrator: 
 
 async def _play(cluster: _Cluster, settings: UserClusterSettings, narrator: Narrator, ending: Ending) -> int:
     names = node_names()
-    narrator.remark(f"{NODES} simulated Nodes join the cluster of context {settings.context}.")
+    narrator.remark(f"{SIMULATED_NODES} simulated Nodes join the cluster of context {settings.context}.")
     nodes = [part for name in names for part in ("--node", name)]
     module = ("devcluster.user_cluster.servers", "--kubeconfig", str(cluster.kubeconfig), *nodes)
     performance = Performance(
         rows=ROWS,
-        constants={**CONSTANTS, "check": CHECK, "node_count": NODES},
+        constants={**CONSTANTS, "check": CHECK, "node_count": SIMULATED_NODES},
         longest=LONGEST,
         nodes=FIXTURES,
         kubectl_options=f"--context {settings.context}",
@@ -191,7 +188,7 @@ async def _play(cluster: _Cluster, settings: UserClusterSettings, narrator: Narr
 def node_names() -> list[str]:
     """Names that no earlier demo used, so that nothing that waits for its Nodes concerns these."""
     run = secrets.token_hex(2)
-    return [f"{PREFIX}{run}-{number}" for number in range(1, NODES + 1)]
+    return [f"{PREFIX}{run}-{number}" for number in range(1, SIMULATED_NODES + 1)]
 
 
 def _patient(row: Row) -> Row:
