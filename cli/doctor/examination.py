@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.registry import readers
+from cli.doctor import of_installation, of_operators
 from cli.doctor.finding import Examined, Finding, FindingSeverity, note, problem, warning
 from cli.doctor.of_checks import (
     STORED_CHECKS,
@@ -21,26 +22,6 @@ from cli.doctor.of_checks import (
     check_findings,
     read,
     shadow_findings,
-)
-from cli.doctor.of_installation import (
-    detector_findings,
-    leases_named,
-    other_detector_findings,
-    other_installation_findings,
-    own_clock_findings,
-    own_policy_findings,
-    read_policy,
-    status_findings,
-    stop_findings,
-)
-from cli.doctor.of_operators import (
-    PoliciesInForce,
-    absent_accounts,
-    keeps_off,
-    kept_off,
-    operator_findings,
-    policy_findings,
-    read_policies_in_force,
 )
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
@@ -97,10 +78,10 @@ async def _examine_both(
                     ClusterExamination(connections, settings, watched, host).findings(),
                     temporal_findings(environment, expected, limit),
                 )
-                of_installation = await other_installation_findings(
+                other = await of_installation.other_installation_findings(
                     connection.client, expected, settings, temporal_namespace(environment)
                 )
-            return expected[0], [*of_installation, *of_cluster, *of_temporal]
+            return expected[0], [*other, *of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
@@ -110,7 +91,7 @@ async def _examine_both(
 async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:
     """The limit of the policy; the default if the policy cannot be read (another finding)."""
     try:
-        return (await read_policy(connection.client, settings)).policy.back_off_limit
+        return (await of_installation.read_policy(connection.client, settings)).policy.back_off_limit
     except (KubernetesError, ValidationError):
         return DEFAULTS.back_off_limit
 
@@ -136,7 +117,7 @@ class ClusterExamination:
         self._watches: list[StatusWatch] = []
         self._workload_clusters: list[KubeconfigSecret] = []
         self._policy = NO_OBJECT
-        self._admission: PoliciesInForce | None = PoliciesInForce()
+        self._admission: of_operators.PoliciesInForce | None = of_operators.PoliciesInForce()
         """None: we run as a detector or worker, which may not read admission policies."""
         self._rights = Rights(self._connection.client, settings.namespace, settings.service_accounts)
         self._is_one_of_us = False
@@ -156,7 +137,7 @@ class ClusterExamination:
             workload_findings(self._connections, self._workload_clusters),
             *map(self._examine_writers, self._watches),
         )
-        own_clock = own_clock_findings(self._connection.server_clock.skew())
+        own_clock = of_installation.own_clock_findings(self._connection.server_clock.skew())
         return [*found, *chain.from_iterable(concurrently), *own_clock]
 
     async def _findings(self, what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
@@ -184,15 +165,18 @@ class ClusterExamination:
         found: list[Finding] = []
         for kind in settings.check_kinds:
             found += await self._findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
-        found += await self._findings("the global stop", stop_findings(client, settings.lease_namespace))
         found += await self._findings(
-            f"the Lease {LEADER_LEASE}", detector_findings(client, settings.namespace, self._now)
+            "the global stop", of_installation.stop_findings(client, settings.lease_namespace)
         )
         found += await self._findings(
-            "the ParamedicStatus", status_findings(client, settings.namespace, self._now)
+            f"the Lease {LEADER_LEASE}",
+            of_installation.detector_findings(client, settings.namespace, self._now),
         )
         found += await self._findings(
-            "other detectors", other_detector_findings(client, settings.namespace, self._now)
+            "the ParamedicStatus", of_installation.status_findings(client, settings.namespace, self._now)
+        )
+        found += await self._findings(
+            "other detectors", of_installation.other_detector_findings(client, settings.namespace, self._now)
         )
         found += await self._findings("the checks that upgrades pause", self._examine_upgrade_pause())
         found += await self._findings("rights", self._examine_rights())
@@ -230,22 +214,22 @@ class ClusterExamination:
             await watch.follow(self._connection.transport, self._watched)
         except KubernetesError as error:
             missed.append(self._not_examined(f"the writers of the status of {watch.kind.kind}s", error))
-        is_kept_off = None if self._admission is None else keeps_off(watch.kind, self._admission)
+        is_kept_off = None if self._admission is None else of_operators.keeps_off(watch.kind, self._admission)
         return [*missed, *watch.findings(is_kept_off=is_kept_off)]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
         checks = self._checks.get(kind.group_kind)
         if checks and all(map(self._is_in_shadow, checks)):
             return []  # in shadow, the operator is expected to run
-        leases = await leases_named(self._connection.client, kind.operator_lease)
-        admission = self._admission or PoliciesInForce()
-        if not keeps_off(kind, admission):
-            incomplete = policy_findings(kind, admission, ())
-            return [*operator_findings(kind, leases, self._now), *incomplete]
-        beside = [kept_off(kind, lease) for lease in leases if holder_is_valid(lease, self._now)]
+        leases = await of_installation.leases_named(self._connection.client, kind.operator_lease)
+        admission = self._admission or of_operators.PoliciesInForce()
+        if not of_operators.keeps_off(kind, admission):
+            incomplete = of_operators.policy_findings(kind, admission, ())
+            return [*of_operators.operator_findings(kind, leases, self._now), *incomplete]
+        beside = [of_operators.kept_off(kind, lease) for lease in leases if holder_is_valid(lease, self._now)]
         requests = await requests_of(self._connection.discovery, self._readable(kind))
-        incomplete = policy_findings(kind, admission, requests)
-        absent = await absent_accounts(self._connection.client, kind, admission)
+        incomplete = of_operators.policy_findings(kind, admission, requests)
+        absent = await of_operators.absent_accounts(self._connection.client, kind, admission)
         return [*beside, *incomplete, *absent]
 
     async def _read_admission_policies(self) -> list[Finding]:
@@ -253,15 +237,15 @@ class ClusterExamination:
         if not any(kind.operator_policies for kind in self._settings.check_kinds):
             return []
         try:
-            self._admission = await read_policies_in_force(self._connection.client)
+            self._admission = await of_operators.read_policies_in_force(self._connection.client)
         except Forbidden:
             self._admission = None if self._is_one_of_us else self._admission
             raise
         return []
 
     async def _examine_policy(self) -> list[Finding]:
-        self._policy = await read_policy(self._connection.client, self._settings)
-        return list(own_policy_findings(self._policy, self._settings.namespace))
+        self._policy = await of_installation.read_policy(self._connection.client, self._settings)
+        return list(of_installation.policy_findings(self._policy, self._settings.namespace))
 
     async def _examine_temporal_place(self) -> list[Finding]:
         if not self._temporal_host:

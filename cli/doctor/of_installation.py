@@ -54,7 +54,7 @@ async def read_policy(client: Client, settings: Settings) -> PolicyInForce:
     return replace(NO_OBJECT, is_required=settings.requires_policy).after(stored, DEFAULTS)
 
 
-def own_policy_findings(found: PolicyInForce, namespace: str) -> Iterator[Finding]:
+def policy_findings(found: PolicyInForce, namespace: str) -> Iterator[Finding]:
     """A policy that is missing or invalid, or an outage guard that is off."""
     if found.is_missing:
         what = f"{MISSING} in the namespace {namespace}: every check is held"
