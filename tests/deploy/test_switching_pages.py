@@ -15,7 +15,7 @@ import yaml
 from cli.retire.cluster import CUSTOM_RESOURCES, DEPLOYMENTS
 from devcluster import programs
 from devcluster.control_plane import ControlPlane
-from devcluster.demo.upgrade_fixtures import cluster_version, definition
+from devcluster.demo.upgrade_view import cluster_version, definition
 from devcluster.go_programs import HELM
 from devcluster.manifests import ROOT
 from devcluster.polling import until

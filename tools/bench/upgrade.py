@@ -12,7 +12,7 @@ from bench.figure import Figure
 from bench.fleet import AT_ONCE, PATIENCE, running
 from bench.usage import PROCESSES, TemporalRequests, requests_for, writes_since
 from devcluster.demo.fixtures import CHECKS, NAMESPACE
-from devcluster.demo.upgrade_fixtures import (
+from devcluster.demo.upgrade_view import (
     CLUSTER_VERSIONS,
     VERSION,
     cluster_version,

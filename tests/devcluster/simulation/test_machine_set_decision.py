@@ -6,14 +6,14 @@ import pytest
 
 from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject, MachineSetStatus
-from devcluster.simulation.machine_set_decision import (
+from devcluster.simulation.machine_set_upkeep import (
     Create,
     Delete,
     Step,
     UpdateReplicas,
+    new_machine,
     next_step,
 )
-from devcluster.simulation.machine_set_upkeep import new_machine
 from tests.devcluster.simulation.machine_objects import (
     CLUSTER_API,
     OPENSHIFT,

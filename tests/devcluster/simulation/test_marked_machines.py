@@ -12,7 +12,7 @@ from devcluster.simulation.machine_object import (
     deletion,
     with_condition,
 )
-from devcluster.simulation.machine_set_decision import REMEDIATE, Defer, Replace, Step, Unmark, next_of_marked
+from devcluster.simulation.machine_set_upkeep import REMEDIATE, Defer, Replace, Step, Unmark, next_of_marked
 from tests.devcluster.simulation.machine_objects import CREATED, SINCE, condition, machine
 
 FAILED, HEALTHY = condition("HealthCheckSucceeded", "False"), condition("HealthCheckSucceeded", "True")

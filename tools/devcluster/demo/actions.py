@@ -8,10 +8,10 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from devcluster.demo import incident
+from devcluster.demo.cluster_view import MachineView
 from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, RequestSeen
 from devcluster.demo.fixtures import CHECK, SPARE
 from devcluster.demo.incident import seen
-from devcluster.demo.machine_view import MachineView
 from devcluster.demo.stage import Stage
 from devcluster.demo.upgrade_view import pause_of, unpause
 from devcluster.simulation.control_socket import send_request

@@ -8,11 +8,10 @@ from pathlib import Path
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster.demo.cluster_view import ClusterView
+from devcluster.demo.cluster_view import ClusterApiView, ClusterView, OpenShiftView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
-from devcluster.demo.machine_view import ClusterApiView, OpenShiftView
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
 from devcluster.dev_cluster_api import folder

@@ -13,7 +13,7 @@ from typing import Any
 from devcluster.demo import fixtures
 from devcluster.demo.environment import Environment
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
-from devcluster.demo.upgrade_fixtures import TIMEOUT_SECONDS
+from devcluster.demo.upgrade_view import TIMEOUT_SECONDS
 from devcluster.dev_cluster_api import CLUSTER
 from devcluster.simulation.resources import TEMPLATES
 

@@ -1,5 +1,7 @@
 """Reads and changes the cluster and its upgrade pause for the scenario `upgrade`; None means not yet.
 
+The scenario has a ClusterVersion, and a second check, which selects nothing.
+
 Every method raises KubernetesError or RPCError.
 """
 
@@ -8,25 +10,67 @@ from datetime import UTC, datetime
 from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowHandle
 
-from devcluster.demo.cluster_view import ClusterView
+from devcluster.demo.cluster_view import ClusterView, OpenShiftView
 from devcluster.demo.facts import MachineSeen
-from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, ensure
-from devcluster.demo.machine_view import OpenShiftView
-from devcluster.demo.upgrade_fixtures import (
-    CLUSTER_VERSIONS,
-    SLOWER,
-    TIMEOUT_SECONDS,
-    VERSION,
-    cluster_version,
-    definition,
-    spare_check,
-)
+from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, SPARE, ensure, machine_health_check
 from devcluster.errors import DemoFailedError
 from devcluster.simulation.resources import DEFINITIONS
 from health.check.pause import PAUSED
 from kube.client import Client
+from kube.resource import Object, Resource
 from objects.timestamps import stamp
 from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, upgrade_pause_id
+
+TIMEOUT_SECONDS = 10
+"""Long enough for a node to report again after the end of the upgrade."""
+CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
+VERSION = "version"
+SLOWER = {
+    "unhealthyConditions": [
+        {"type": "Ready", "status": status, "timeout": f"{TIMEOUT_SECONDS}s"}
+        for status in ("Unknown", "False")
+    ]
+}
+"""The conditions of the check of the Machines in this scenario."""
+
+
+def definition() -> Object:
+    """The CRD of ClusterVersions, which OpenShift has."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    return {
+        "apiVersion": DEFINITIONS.api_version,
+        "kind": DEFINITIONS.kind,
+        "metadata": {"name": "clusterversions.config.openshift.io"},
+        "spec": {
+            "group": "config.openshift.io",
+            "scope": "Cluster",
+            "names": {"plural": CLUSTER_VERSIONS.plural, "kind": CLUSTER_VERSIONS.kind},
+            "versions": [version],
+        },
+    }
+
+
+def cluster_version() -> Object:
+    return {
+        "apiVersion": CLUSTER_VERSIONS.api_version,
+        "kind": CLUSTER_VERSIONS.kind,
+        "metadata": {"name": VERSION},
+        "spec": {},
+    }
+
+
+def spare_check() -> Object:
+    check = machine_health_check()
+    spec = check["spec"] | {"selector": {"matchLabels": {"selects": "nobody"}}}
+    return check | {"metadata": {"name": SPARE, "namespace": NAMESPACE}, "spec": spec}
+
 
 MARGIN_SECONDS = 2
 
