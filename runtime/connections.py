@@ -16,13 +16,12 @@ from kube.errors import KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
-from runtime.exposition import metrics_route
+from runtime.exposition import TemporalMetrics, metrics_route, temporal_core
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems, retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
-from runtime.temporal_core import TemporalMetrics, temporal_core
 from runtime.temporal_link import TemporalLink
 from runtime.tracing import traced
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from detector.reporting.trouble_reporter import EmitEvents
+from detector.reporting.own_status import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS

@@ -4,9 +4,12 @@ Judging a target takes up to a millisecond, so the targets of a large check are 
 copy of the cluster state that does not change meanwhile, and the same time.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -27,6 +30,8 @@ from health.model.verdict import HEALTHY, Health
 from health.runbook.escalation import Plan, is_classic
 from kube.time_slice import TimeSlice
 
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rendering")
+T = TypeVar("T")
 MOST_AT_ONCE = 50
 """Targets that are judged without yielding, and without a copy of the cluster state."""
 
@@ -163,3 +168,15 @@ class SnapshotBuilder:
     def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, RemediationBackOff]:
         place, targets = place_of(reference), self.cluster_state.targets.of(reference)
         return {name: self.before(place.named(name), targets.get(name)) for name in names}
+
+
+async def rendered(snapshot: CheckSnapshot, render: Callable[[], T]) -> T:
+    """Return `render()`, which is about `snapshot`; that of a large check runs in a thread.
+
+    Rendering is a pure function of immutable values. It consists of short steps, between which the
+    interpreter switches threads every 5 ms, so the event loop goes on meanwhile. One thread renders for the
+    whole process: with more of them the event loop would wait for each.
+    """
+    if len(snapshot.targets) <= MOST_AT_ONCE:
+        return render()
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, render)

@@ -19,8 +19,7 @@ from detector.answers.storms import Storms
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
 from detector.reporting.order_events import approval_event, order_event
-from detector.reporting.rendering_thread import rendered
-from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
+from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft, rendered
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest

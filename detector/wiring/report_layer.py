@@ -15,12 +15,11 @@ from detector.metrics.live_metrics import ClockMetrics, LimitMetrics, LiveMetric
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.order_events import UnreadableOrders
-from detector.reporting.own_status import OwnStatus
+from detector.reporting.own_status import OwnStatus, TroubleReporter
 from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
-from detector.reporting.trouble_reporter import TroubleReporter
 from detector.upgrade.upgrade_pauses import UpgradeMetrics
 from detector.wiring.answer_layer import AnswerLayer
 from detector.wiring.dispatch_layer import DispatchLayer

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.reporting.rendering_thread import rendered
-from detector.reporting.snapshot_builder import MOST_AT_ONCE, SnapshotBuilder, SnapshotDraft
+from detector.reporting.snapshot_builder import MOST_AT_ONCE, SnapshotBuilder, SnapshotDraft, rendered
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
 from health.gate.back_off import NO_BACK_OFF

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from detector.reporting import status_reporter
-from detector.reporting.rendering_thread import rendered
+from detector.reporting.snapshot_builder import rendered
 from detector.reporting.status_reporter import (
     BETWEEN_WRITES,
     GATHER,

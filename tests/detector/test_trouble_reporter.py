@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.reporting.trouble_reporter import REPORT_AFTER, TroubleReporter
+from detector.reporting.own_status import REPORT_AFTER, TroubleReporter
 from health.cluster.cluster_context import ClusterContext
 from health.model.references import CheckReference
 from health.policy.policy import Policy

@@ -16,11 +16,10 @@ from temporalio.worker import Worker
 
 from devcluster.manifests import ROOT
 from devcluster.temporal import TemporalServer
-from runtime import temporal_core as module
-from runtime.exposition import metrics_route
+from runtime import exposition as module
+from runtime.exposition import LARGEST_TEXT, TemporalCore, metrics_route, temporal_core
 from runtime.serving import serve
 from runtime.temporal import connect
-from runtime.temporal_core import LARGEST_TEXT, TemporalCore, temporal_core
 from tests.support.api.ports import free_port
 from tests.support.api.tcp_proxy import TcpProxy
 from tests.support.temporal_metrics import TEMPORAL_LABELS, TEMPORAL_SERIES

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bench import event_loop, limits, upgrade_bounds, workers
 from bench.cluster import BenchCluster
 from bench.figure import Figure, longest_stop
-from detector.reporting.rendering_thread import rendered
+from detector.reporting.snapshot_builder import rendered
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.threshold import Allowance
 from health.model.node import Node

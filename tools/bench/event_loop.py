@@ -17,8 +17,7 @@ from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.limits.remediation_limits import RemediationLimits
-from detector.reporting.rendering_thread import rendered
-from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.reporting.snapshot_builder import SnapshotBuilder, rendered
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.cluster.cluster_context import ClusterContext
