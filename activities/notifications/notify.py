@@ -18,7 +18,7 @@ from activities.notifications.receivers import Receivers
 from activities.notifications.webhook import DeliveryFailure, DeliveryProblem
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
-from health.notification.summary import Summary
+from health.notification.messages import Summary
 from health.policy.receivers import Receiver
 from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput, NotifyResult
 

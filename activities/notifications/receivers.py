@@ -13,8 +13,7 @@ from activities.notifications.webhook import (
     WebhookSender,
 )
 from health.model.notification import Notification
-from health.notification.messages import document, slack
-from health.notification.summary import Summary
+from health.notification.messages import Summary, document, slack
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.receivers import MessageForm, Receiver

@@ -1,21 +1,71 @@
-"""Messages: a notification in the forms that receivers get (docs/notifications.md). Pure.
+"""Messages: one or several notifications in the forms that receivers get (docs/notifications.md). Pure.
 
-The document is generic JSON. New versions of Paramedic add fields; `version` changes only if a field is
-renamed, removed, or changes its meaning.
+A summary has several notifications, because a receiver would get too many messages. The document is generic
+JSON. New versions of Paramedic add fields; `version` changes only if a field is renamed, removed, or changes
+its meaning.
 
 Slack gets `{"text": …}` in its markup, which other chats accept too. Texts of people and of API servers may
 contain anything: `&`, `<` and `>` are escaped, as Slack requires, so no text makes a link or mentions a
 channel. A zero-width space behind `@` does the same for other chats.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
 
-from health.model.notification import Notification
-from health.notification.summary import Group, Summary
+from health.model.notification import Notification, message_id
 from objects.short_text import cut_to_length
 from objects.timestamps import stamp
+
+
+@dataclass(frozen=True)
+class Group:
+    """The notifications of one event, one cluster and one check."""
+
+    event: str
+    cluster: str
+    check: str
+    notifications: Sequence[Notification]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Several notifications to one receiver, the oldest first."""
+
+    notifications: Sequence[Notification]
+
+    @property
+    def id(self) -> str:
+        """The identity of the message, which follows from its notifications."""
+        return message_id(*sorted(notification.id for notification in self.notifications))
+
+    @property
+    def asks_a_person(self) -> bool:
+        return any(notification.asks_a_person for notification in self.notifications)
+
+    @property
+    def since(self) -> datetime:
+        return min(notification.at for notification in self.notifications)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """Those that ask a person first, then the largest."""
+        groups = list(self._groups())
+        return sorted(
+            groups, key=lambda group: (not group.notifications[0].asks_a_person, -len(group.notifications))
+        )
+
+    def _groups(self) -> Iterator[Group]:
+        by_group = sorted(self.notifications, key=_group_of)
+        for (event, cluster, check), found in groupby(by_group, key=_group_of):
+            yield Group(event, cluster, check, sorted(found, key=lambda notification: notification.at))
+
+
+def _group_of(notification: Notification) -> tuple[str, str, str]:
+    return str(notification.event), notification.incident.cluster, str(notification.incident.check)
+
 
 VERSION = 1
 MOST_LISTED = 500

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.notification import Notification, NotificationEvent
-from health.notification.messages import LATE, MOST_LISTED, document, slack
-from health.notification.summary import Summary
+from health.notification.messages import LATE, MOST_LISTED, Summary, document, slack
 from tests.support.values.builders import INCIDENT, NOW, incident_reference
 from tests.support.values.notifications import notification
 
