@@ -32,7 +32,7 @@ MEASUREMENTS: dict[str, tuple[Measure, ...]] = {
 async def _measure(names: list[str]) -> list[Figure]:
     """Run each measurement on servers of its own, one after the other."""
     figures = []
-    for measure in (one for name in names for one in MEASUREMENTS[name]):
+    for measure in (measure for name in names for measure in MEASUREMENTS[name]):
         with tempfile.TemporaryDirectory(prefix="paramedic-bench-") as directory:
             async with bench_cluster(Path(directory)) as cluster:
                 figures += await measure(cluster)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from bench import event_loop, limits, upgrade_bounds, workers
 from bench.cluster import BenchCluster
+from bench.clusterapi import join
 from bench.figure import Figure, longest_stop
 from detector.reporting.snapshot_builder import rendered
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
@@ -160,6 +161,7 @@ CASES: dict[str, Callable[[], Work]] = {
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
     **event_loop.CASES,
+    **join.CASES,
 }
 
 

@@ -107,6 +107,11 @@ class _Crowd:
                 node_name(name), Node.model_validate(unknown_node(name, _CREATED, _CREATED))
             )
 
+    def edit_check(self) -> None:
+        edited = CheckRecord.model_validate(check_object(_CREATED, min_healthy=1))
+        metadata = edited.metadata.model_copy(update={"generation": 2})
+        self.state.check_changed(KIND, CHECK, edited.model_copy(update={"metadata": metadata}))
+
     def request_all(self) -> None:
         for name in _NAMES:
             request = RemediationRequest.model_validate(_request(name))
@@ -179,6 +184,16 @@ def _policy_edit() -> Work:
     return work
 
 
+def _check_edit() -> Work:
+    crowd = _Crowd()
+
+    async def work() -> None:
+        async with crowd.leading():
+            await crowd.all_compared_after(crowd.edit_check)
+
+    return work
+
+
 def _clock_skew() -> Work:
     crowd = _Crowd()
 
@@ -217,6 +232,7 @@ def _report() -> Work:
 
 CASES: dict[str, Callable[[], Work]] = {
     "policy edit with 5,000 open incidents": _policy_edit,
+    "edit of a check with 5,000 open incidents": _check_edit,
     "clock skew begins with 5,000 open incidents": _clock_skew,
     "reconciliation of 5,000 incidents": _reconciliation,
     "snapshot, Events and status of one check of 5,000": _report,

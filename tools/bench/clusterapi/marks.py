@@ -39,7 +39,9 @@ async def measure_marks(cluster: BenchCluster) -> list[Figure]:
         await fleet.edit_remediation(CLUSTER, None)
         marks = await _marks(fleet)
     return [
-        Figure(name="start to 1,000 Machines told healthy", measured=all_reported_after, goal=None, unit="s"),
+        Figure(
+            name="start to 1,000 Machines reported healthy", measured=all_reported_after, goal=None, unit="s"
+        ),
         Figure(
             name="second failure to its request while a first one exists, longest of 20",
             measured=second,
@@ -127,7 +129,9 @@ async def measure_workload_clusters(cluster: BenchCluster) -> list[Figure]:
             goal=200,
             unit="MB",
         ),
-        Figure(name="start to 5,000 Machines told healthy", measured=all_reported_after, goal=None, unit="s"),
+        Figure(
+            name="start to 5,000 Machines reported healthy", measured=all_reported_after, goal=None, unit="s"
+        ),
         Figure(name="CPU of the detector until then", measured=spent, goal=None, unit="s"),
         Figure(
             name="failure to mark meanwhile, first in each cluster, p50",
@@ -142,7 +146,7 @@ async def measure_workload_clusters(cluster: BenchCluster) -> list[Figure]:
             unit="s",
         ),
         Figure(
-            name="Machines told healthy when the last of them was marked",
+            name="Machines reported healthy when the last failed one was marked",
             measured=reported_before,
             goal=None,
             unit="",
