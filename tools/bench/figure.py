@@ -39,6 +39,22 @@ def percentile(samples: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def latencies(
+    name: str, samples: Sequence[float], goals: tuple[float | None, float], reference: str = ""
+) -> list[Figure]:
+    """The percentiles 50 and 99 of seconds, with the goal of each."""
+    return [
+        Figure(
+            name=f"{name}, p{percent}",
+            measured=percentile(samples, percent / 100),
+            goal=goal,
+            unit="s",
+            reference=reference,
+        )
+        for percent, goal in zip((50, 99), goals, strict=True)
+    ]
+
+
 def table(figures: Sequence[Figure]) -> str:
     rows = [("figure", "measured", "goal", "", "reference"), ("---",) * 5]
     rows += [

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from bench.cluster import BenchCluster
-from bench.figure import Figure, percentile
+from bench.figure import Figure, latencies
 from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, BenchFleet, running, watched_fleet
 from bench.usage import writes_since
 from devcluster.polling import until
@@ -220,17 +220,4 @@ async def _deletions(machines: MachineFleet) -> list[Figure]:
         await machines.let_go(name)
         await asyncio.sleep(PAUSE_SECONDS)
     samples = samples[WARM_UP:]
-    return [
-        Figure(
-            name="failure to deleted Machine, 1,000 Machines, p50",
-            measured=percentile(samples, 0.5),
-            goal=0.3,
-            unit="s",
-        ),
-        Figure(
-            name="failure to deleted Machine, 1,000 Machines, p99",
-            measured=percentile(samples, 0.99),
-            goal=0.6,
-            unit="s",
-        ),
-    ]
+    return latencies("failure to deleted Machine, 1,000 Machines", samples, goals=(0.3, 0.6))

@@ -9,7 +9,7 @@ from datetime import timedelta
 from temporalio.api.enums.v1 import EventType
 
 from bench.cluster import BenchCluster
-from bench.figure import Figure, percentile
+from bench.figure import Figure, latencies
 from bench.fleet import BenchFleet, watched_fleet
 from bench.usage import OURS
 from devcluster.polling import until
@@ -96,23 +96,7 @@ async def measure_latency(cluster: BenchCluster) -> list[Figure]:
             samples.append(fleet.came[node] - began)
             await asyncio.sleep(PAUSE_SECONDS)
     samples = samples[5:]  # without the warm-up
-    reference = "1.36 s"
-    return [
-        Figure(
-            name="failure to request, 1,000 nodes, p50",
-            measured=percentile(samples, 0.5),
-            goal=0.3,
-            unit="s",
-            reference=reference,
-        ),
-        Figure(
-            name="failure to request, 1,000 nodes, p99",
-            measured=percentile(samples, 0.99),
-            goal=0.6,
-            unit="s",
-            reference=reference,
-        ),
-    ]
+    return latencies("failure to request, 1,000 nodes", samples, goals=(0.3, 0.6), reference="1.36 s")
 
 
 ACTIONS = frozenset(

@@ -5,7 +5,7 @@ import time
 
 from bench.cluster import BenchCluster
 from bench.clusterapi.fleet import TEMPLATE_REFERENCE, WorkloadFleet, gap, machine_of, workload_fleet
-from bench.figure import Figure, percentile
+from bench.figure import Figure, latencies, percentile
 from bench.large import PADDING
 from bench.usage import cpu_seconds, resident_megabytes
 
@@ -49,20 +49,7 @@ async def measure_marks(cluster: BenchCluster) -> list[Figure]:
             unit="s",
             reference="29.8 s",
         ),
-        Figure(
-            name="failure to mark, 1,000 Machines, p50",
-            measured=percentile(marks, 0.5),
-            goal=None,
-            unit="s",
-            reference="at least 15 s",
-        ),
-        Figure(
-            name="failure to mark, 1,000 Machines, p99",
-            measured=percentile(marks, 0.99),
-            goal=1,
-            unit="s",
-            reference="at least 15 s",
-        ),
+        *latencies("failure to mark, 1,000 Machines", marks, goals=(None, 1), reference="at least 15 s"),
     ]
 
 
