@@ -1,7 +1,6 @@
 """`paramedic doctor`: reports problems of the cluster and of Temporal, one finding on each line."""
 
 from datetime import timedelta
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,7 +8,8 @@ from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
-from cli.shared.parameters import at_least, one_of, words
+from cli.shared.options import PageOutput, printed_as, with_options
+from cli.shared.parameters import at_least
 from cli.shared.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
@@ -20,13 +20,6 @@ _STYLES = {
     FindingSeverity.WARNING: "yellow",
     FindingSeverity.NOTE: "blue",
 }
-
-
-class FindingsOutput(StrEnum):
-    """How findings are printed: for people or for scripts."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def doctor(
@@ -49,25 +42,14 @@ def doctor(
             help="The longest time to watch for other writers of the status of checks; 0: look once.",
         ),
     ] = WATCHED_SECONDS,
-    output: Annotated[
-        FindingsOutput,
-        typer.Option(
-            "-o",
-            "--output",
-            parser=one_of(FindingsOutput),
-            metavar=words(FindingsOutput),
-            help="How to print.",
-        ),
-    ] = FindingsOutput.TEXT,
+    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
     """Report problems of the cluster and of Temporal, with advice; exit code 1 if there are any."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}
-    environment: dict[str, str] = context.obj | {
-        name: value for name, value in given.items() if value is not None
-    }
+    environment = with_options(context, given)
     watch_for = timedelta(seconds=watched)
     try:
         examined = carry_out(examine(_settings(environment, context), environment, watch_for))
@@ -87,8 +69,8 @@ def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
 
 
-def _print(examined: Examined, output: FindingsOutput) -> None:
-    if output is FindingsOutput.JSON:
+def _print(examined: Examined, output: PageOutput) -> None:
+    if output is PageOutput.JSON:
         typer.echo(examined.model_dump_json(indent=2))
         return
     for finding in examined.findings:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cli.shared.errors import carry_out, fail, wrong_setting
-from cli.shared.options import LeaseNamespace, OfContext, parse_time
+from cli.shared.options import LeaseNamespace, OfContext, parse_time, with_options
 from cli.shared.parameters import filled
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX, Settings, SettingsError
 
@@ -58,11 +58,8 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     from cli.retire.retirement import RetireOptions, perform  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}
-    environment: dict[str, str] = context.obj | {
-        name: value for name, value in given.items() if value is not None
-    }
     try:
-        settings = Settings.from_environment(environment)
+        settings = Settings.from_environment(with_options(context, given))
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
     options = RetireOptions(

@@ -1,5 +1,6 @@
 """The options that several commands have, and the parsers of their values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -17,7 +18,7 @@ LONGEST_LOOK_BACK = timedelta(days=366)
 
 
 class PageOutput(StrEnum):
-    """How one incident, upgrade, check or target is printed: for people or for scripts."""
+    """How one incident, upgrade, check, target or finding is printed: for people or for scripts."""
 
     TEXT = "text"
     JSON = "json"
@@ -109,6 +110,12 @@ LeaseNamespace = Annotated[
 ]
 
 
+def with_options(context: typer.Context, given: Mapping[str, str | None]) -> dict[str, str]:
+    """The environment of the command, with each given option in place of its variable."""
+    environment: dict[str, str] = context.obj
+    return environment | {name: value for name, value in given.items() if value is not None}
+
+
 @dataclass(frozen=True)
 class ClusterChoice:
     """The cluster that a command asks, as its options choose it; None: not given."""
@@ -122,5 +129,4 @@ class ClusterChoice:
     def environment(self) -> dict[str, str]:
         """The environment of the command, with its options."""
         given = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
-        environment: dict[str, str] = self.context.obj
-        return environment | {name: value for name, value in given.items() if value is not None}
+        return with_options(self.context, given)
