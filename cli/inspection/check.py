@@ -21,8 +21,14 @@ from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.targets import named_check
 from cli.shared.ages import short
 from cli.shared.options import ClusterChoice
-from detector.inspection.decisions import Decided, TargetDecision, decisions, holds_of_check, incidents
-from detector.inspection.inspection import Inspection
+from detector.inspection.inspection import (
+    Decided,
+    Inspection,
+    TargetDecision,
+    decisions,
+    holds_of_check,
+    incidents,
+)
 from detector.state.check_state import CheckState
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import Outcome

@@ -22,8 +22,7 @@ from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCh
 from cli.shared.errors import UsageError
 from cli.shared.options import ClusterChoice
 from cli.shared.policy_file import policy_in, read_file
-from detector.inspection.decisions import decisions, holds_of_check, incidents
-from detector.inspection.inspection import Inspection
+from detector.inspection.inspection import Inspection, decisions, holds_of_check, incidents
 from detector.state.check_state import CheckRecord
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance

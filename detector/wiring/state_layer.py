@@ -9,7 +9,7 @@ from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.state.cluster_state import ClusterState
 from health.policy.policy import CurrentPolicy
-from kube.leadership import Leadership, LeaderTerm
+from kube.leader import Leadership, LeaderTerm
 from runtime.connections import Connections
 from runtime.guard import Guard
 from runtime.settings import Settings

@@ -13,8 +13,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.candidates import CANDIDATE_FOR, CandidateTimes, candidate_name
 from kube.client import Client
-from kube.leader import LeaderElection, LeaseTimes
-from kube.leadership import Leadership
+from kube.leader import LeaderElection, Leadership, LeaseTimes
 from kube.lease import new_lease
 from kube.resource import LEASES
 from kube.transport import Transport

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from kube.client import Client
-from kube.leader import LeaderElection, LeaseTimes
-from kube.leadership import Leadership
+from kube.leader import LeaderElection, Leadership, LeaseTimes
 from tests.support.api.api_server import ApiServer, hanging, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.leases import NOW, lease_object

@@ -14,8 +14,7 @@ from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
 from kube.events import Events
 from kube.held_lease import HeldLeases
-from kube.leader import LeaderElection
-from kube.leadership import Leadership
+from kube.leader import LeaderElection, Leadership
 from kube.lease import LeaseHolder
 from kube.record import Change
 from kube.reflector import Reflector

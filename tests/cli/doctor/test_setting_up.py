@@ -12,8 +12,7 @@ from devcluster import control_plane as control_planes
 from devcluster.temporal import TemporalServer
 from health.policy.policy_document import KEY, POLICY
 from kube.client import Client
-from kube.leader import LeaderElection
-from kube.leadership import Leadership
+from kube.leader import LeaderElection, Leadership
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
