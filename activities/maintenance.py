@@ -20,7 +20,7 @@ from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
-from health.runbook.maintenance import (
+from health.runbook.task_notes import (
     TaskFailure,
     deleting,
     releasing_lease,

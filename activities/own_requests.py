@@ -24,7 +24,7 @@ from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.runbook.escalation import Plan
-from health.runbook.maintenance import WRITTEN
+from health.runbook.task_notes import WRITTEN
 from kube.errors import none_if_absent
 from kube.resource import Object
 from kube.retry_on_conflict import retry_on_conflict

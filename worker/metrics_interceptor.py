@@ -21,7 +21,7 @@ from temporalio.worker import (
 )
 
 from health.model.references import Action
-from health.runbook.maintenance import MaintenanceTask
+from health.runbook.task_notes import MaintenanceTask
 from worker.worker_metrics import DONE, FAILED, FORBIDDEN, GIVEN_UP, HELD, LOST, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,

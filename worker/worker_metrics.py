@@ -22,7 +22,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.delays import Part, RequestDelay
-from health.runbook.maintenance import MaintenanceTask
+from health.runbook.task_notes import MaintenanceTask
 from objects.frozen import OTHER, label
 from workflows.notification_contracts import Delivery
 

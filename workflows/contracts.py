@@ -4,7 +4,7 @@ Temporal retries only `observe`, without limit, because an incident without a de
 is not retried with the same input, because its admission expires: a failed act is a hold, and the incident
 asks the detector again with back-off (`health.runbook.failures`). The maintenance tasks (annotate, renew,
 clean up) return their failures; if the worker was lost, a task is repeated once. The incident goes on in any
-case and tries again by its own back-off (`health.runbook.maintenance`), no earlier than Retry-After.
+case and tries again by its own back-off (`health.runbook.task_notes`), no earlier than Retry-After.
 Permanent problems (a missing template, a refused request) are returned in the same way, for people to read.
 No incident fails because the API server is away.
 
@@ -29,7 +29,7 @@ from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.delays import RequestDelay
-from health.runbook.maintenance import MaintenanceTask, TaskFailure
+from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from objects.frozen import Frozen, OpenEnum
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 

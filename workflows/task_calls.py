@@ -17,7 +17,8 @@ from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
-from health.runbook.maintenance import (
+from health.runbook.state import Memory
+from health.runbook.task_notes import (
     LeftBehind,
     MaintenanceTask,
     TaskFailure,
@@ -28,7 +29,6 @@ from health.runbook.maintenance import (
     removing_order,
     renewing_lease,
 )
-from health.runbook.state import Memory
 from objects.brief import Brief
 from workflows import summaries
 from workflows.contracts import (

@@ -24,8 +24,8 @@ from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
-from health.runbook.maintenance import deleting
 from health.runbook.orders import ORDERS
+from health.runbook.task_notes import deleting
 from objects.durations import in_words
 from objects.frozen import Frozen
 from objects.short_text import CUT

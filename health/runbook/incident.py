@@ -18,9 +18,9 @@ from health.model.task_subject import TaskSubject
 from health.runbook import shadow
 from health.runbook.by_order import expires_at
 from health.runbook.escalation import Course, Plan
-from health.runbook.maintenance import MaintenanceTask, TaskNote, still_ahead
 from health.runbook.recovery import Delay, proven_at, with_proof
 from health.runbook.state import Memory
+from health.runbook.task_notes import MaintenanceTask, TaskNote, still_ahead
 
 STOP_PATIENCE = timedelta(minutes=1)
 """How long the next step waits for the stop annotation, from the first failure to write it."""

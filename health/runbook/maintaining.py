@@ -28,7 +28,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE
 from health.runbook.decision import Annotated, Maintenance, Moment, NextEvent
 from health.runbook.incident import Incident
-from health.runbook.maintenance import MaintenanceTask
+from health.runbook.task_notes import MaintenanceTask
 from objects.timestamps import stamp
 
 OLD = timedelta(hours=48)

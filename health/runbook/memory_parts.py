@@ -31,7 +31,7 @@ from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import CLASSIC_LEASE, Plan
-from health.runbook.maintenance import LeftBehind
+from health.runbook.task_notes import LeftBehind
 from objects.frozen import Frozen, OpenEnum
 
 OVERDUE_AFTER = 3

@@ -23,7 +23,8 @@ from health.model.task_subject import TaskSubject
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failures import FailingActs, after_failure, lasts
-from health.runbook.maintenance import (
+from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
+from health.runbook.task_notes import (
     LeftBehind,
     MaintenanceTask,
     TaskFailure,
@@ -33,7 +34,6 @@ from health.runbook.maintenance import (
     patched,
     still_ahead,
 )
-from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
 from objects.frozen import Frozen
 from objects.short_text import ShortText
 

@@ -13,7 +13,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
 from health.runbook.delays import RequestDelay
-from health.runbook.maintenance import TaskFailure
+from health.runbook.task_notes import TaskFailure
 from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics

@@ -9,8 +9,8 @@ from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
-from health.runbook.maintenance import CHECK_HANGING_AFTER, LeftBehind, MaintenanceTask, TaskFailure
 from health.runbook.state import Memory
+from health.runbook.task_notes import CHECK_HANGING_AFTER, LeftBehind, MaintenanceTask, TaskFailure
 from tests.support.values.builders import FIRST, HOLD, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, standing, timer_of
 

@@ -10,9 +10,9 @@ from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind
 from health.runbook.memory_parts import SEEN_AFTER, Disruption
 from health.runbook.state import Memory
+from health.runbook.task_notes import LeftBehind
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import ADMITTED, NOW, fact, request_snapshot
 from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease

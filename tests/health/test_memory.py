@@ -13,9 +13,9 @@ from health.model.references import RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind
 from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.state import Loss, Memory, NewStart
+from health.runbook.task_notes import LeftBehind
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,

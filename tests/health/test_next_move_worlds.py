@@ -43,7 +43,6 @@ from health.runbook.escalation import Plan
 from health.runbook.failures import RETRIES
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from health.runbook.orders import (
     AbortOrder,
     ApproveOrder,
@@ -56,6 +55,7 @@ from health.runbook.orders import (
     ordered,
 )
 from health.runbook.state import Memory, NewStart
+from health.runbook.task_notes import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from tests.health.test_next_move import STEP
 from tests.support.values import remediation_orders as remediation
 from tests.support.values.builders import NOW, fact, request_snapshot

@@ -32,9 +32,9 @@ from health.runbook.decide import next_move
 from health.runbook.failures import after_failure
 from health.runbook.incident import STOP_PATIENCE, becomes_overdue_at
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure
 from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.state import Memory
+from health.runbook.task_notes import LeftBehind, MaintenanceTask, TaskFailure
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,

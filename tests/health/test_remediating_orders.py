@@ -9,8 +9,8 @@ from health.model.moves import Phase, RemoveRequests, TakeStep, Wait
 from health.model.observation import TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind
 from health.runbook.state import NewStart
+from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import (
     ADMITTED,
     ESCALATION,

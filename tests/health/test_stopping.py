@@ -11,8 +11,8 @@ from health.model.task_subject import TaskSubject
 from health.runbook.decide import next_move
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
-from health.runbook.maintenance import MaintenanceTask, TaskFailure
 from health.runbook.state import Memory
+from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, timer_of, with_lease
 

@@ -8,7 +8,7 @@ from health.model.moves import AnnotationPatch
 from health.model.remediation_request import TIMED_OUT
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.failures import FORBIDDEN_GRACE
-from health.runbook.maintenance import TaskFailure
+from health.runbook.task_notes import TaskFailure
 from objects.timestamps import stamp
 from tests.support.values.builders import FIRST, INCIDENT, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED

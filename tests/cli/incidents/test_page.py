@@ -18,9 +18,9 @@ from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
 from health.runbook.failures import FailingActs
-from health.runbook.maintenance import MaintenanceTask, TaskNote
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
+from health.runbook.task_notes import MaintenanceTask, TaskNote
 from tests.cli.incidents.summaries import CONDITION, UNHEALTHY, ended, state, summary, unhealthy
 from tests.support.values.builders import (
     CLASSIC,

@@ -25,7 +25,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.escalation import Plan
 from health.runbook.incident import STOP_PATIENCE
-from health.runbook.maintenance import TaskFailure, patched
+from health.runbook.task_notes import TaskFailure, patched
 from tests.support.values.observations import expired, healthy
 from workflows.contracts import (
     ACT,

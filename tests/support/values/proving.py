@@ -14,8 +14,8 @@ from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind
 from health.runbook.state import Memory
+from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import (
     FIRST,
     INCIDENT,

@@ -1,4 +1,4 @@
-"""Maintenance: the writes of an incident besides its steps, as the incident remembers them. Pure.
+"""Task notes: the writes of an incident besides its steps, as the incident remembers them. Pure.
 
 The writes are annotations, Leases and deletions. Rule: each attempt is awaited for a bounded time, and a
 failed one is never remembered as done. It becomes a note with what, why, since when, and the next try, with
