@@ -19,7 +19,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.shared.ages import parse_days, short
-from cli.shared.connection import NOT_FOR_US, any_namespace, retention_of
+from cli.shared.connection import NOT_FOR_US, RPC_TIMEOUT, any_namespace, retention_of
 from cli.shared.errors import CommandError, ExitCode, UnreachableError, carry_out
 from runtime import search_attributes
 from runtime.problems import one_sentence
@@ -33,7 +33,6 @@ SHORTEST, LONGEST = timedelta(hours=1), timedelta(days=10 * 366)
 day."""
 NAMESPACE_READY_SECONDS, AGAIN_SECONDS = 60.0, 0.5
 """How long the servers of a Temporal cluster take, at most, to learn of a new namespace."""
-RPC_TIMEOUT = timedelta(seconds=10)
 
 
 def _retention(text: str) -> timedelta:

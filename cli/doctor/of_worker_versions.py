@@ -11,18 +11,17 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.doctor.finding import Finding, note, problem, warning
+from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.parameters import configured_name, quoted
 from runtime.polling import Build, QueuePollers, queue_pollers
 from workflows.contracts import worker_queue
 
-RPC_TIMEOUT = timedelta(seconds=10)
 MOST_VERSIONS = 20
 _VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 """The version that a workflow is pinned to, or last ran on."""

@@ -20,7 +20,7 @@ from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
 from cli.shared.ages import short
-from cli.shared.connection import retention_of, silent_core
+from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.parameters import quoted
 from cli.shared.terminal import PLAIN_DATA
 from objects.timestamps import stamp
@@ -37,7 +37,6 @@ from runtime.temporal_trouble import TemporalUnreachable
 from workflows.notification_contracts import NOTIFICATION
 
 _GUIDE = "see docs/security.md"
-RPC_TIMEOUT = timedelta(seconds=10)
 NO_BACK_OFF = timedelta()
 NAMED = 3
 """The number of workflow ids in a finding."""

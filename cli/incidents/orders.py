@@ -24,7 +24,7 @@ from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.shared.options import OrderTime
 from cli.shared.parameters import filled
-from cli.shared.updating import RPC_TIMEOUT, answered, ended, has_ended, refused
+from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.annotated_order import KEPT_OUT
 from health.runbook.orders import OrderSpec, spec_of
@@ -187,7 +187,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     order = _identified(order)
     message = order.message
     updating = handle.execute_update(
-        order.name, message, id=message.order_id, result_type=str, rpc_timeout=RPC_TIMEOUT
+        order.name, message, id=message.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
     )
     try:
         answer = await answered(handle.id, order.name, updating)
@@ -198,7 +198,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
         pass
     else:
         return f"{answer}{standing(order.message, datetime.now(UTC))}"
-    failure = await read_task_failure(client, handle.id, summary.run_id, RPC_TIMEOUT)
+    failure = await read_task_failure(client, handle.id, summary.run_id, ORDER_RPC_TIMEOUT)
     return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
 
 
@@ -212,7 +212,7 @@ async def _pinned(client: Client, summary: IncidentSummary) -> WorkflowHandle[ob
 async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
     """The id of the first run of the incident; None if the server does not say it."""
     try:
-        found = (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
+        found = (await handle.describe(rpc_timeout=ORDER_RPC_TIMEOUT)).raw_description
     except RPCError as error:
         raise ended(handle.id, error) from error
     return found.workflow_execution_info.first_run_id or None
@@ -241,7 +241,7 @@ async def _leave_behind(
     if await _first_run(present) != handle.first_execution_run_id:
         raise has_ended(handle.id)
     try:
-        await present.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
+        await present.signal(order.name, order.message, rpc_timeout=ORDER_RPC_TIMEOUT)
     except RPCError as error:
         raise ended(handle.id, error) from error
     return (

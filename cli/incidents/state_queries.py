@@ -26,14 +26,14 @@ from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload
 from workflows.messages import State
 
-RPC_TIMEOUT = timedelta(seconds=3)
+QUERY_TIMEOUT = timedelta(seconds=3)
 AGAIN_SECONDS = 0.1
 NO_ANSWER = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION}
 """Status codes of a query that no worker answered."""
 AT_ONCE = 20
 NO_WORKER = "no worker answers"
 OTHER_VERSION = "its worker runs another version, whose answer cannot be read"
-BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
+BUSY = f"did not answer within {QUERY_TIMEOUT.seconds} s"
 """Other incidents of its cluster answer: this one is in the middle of a change, or its worker is
 overloaded."""
 
@@ -64,7 +64,7 @@ async def query_state(
 
     """
     clock = asyncio.get_running_loop().time
-    end = clock() + RPC_TIMEOUT.total_seconds()
+    end = clock() + QUERY_TIMEOUT.total_seconds()
     while True:
         left = timedelta(seconds=end - clock())
         try:
@@ -132,7 +132,7 @@ class StateQueries:
         """The failure of its workflow task; "" if there is none, or the history cannot be read."""
         workflow_id, run_id = summary.incident.workflow_id, summary.run_id
         try:
-            failure = await read_task_failure(self._client, workflow_id, run_id, RPC_TIMEOUT)
+            failure = await read_task_failure(self._client, workflow_id, run_id, QUERY_TIMEOUT)
         except RPCError:
             return ""
         return str(failure) if failure else ""
@@ -147,7 +147,7 @@ class StateQueries:
             summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
         )
         try:
-            result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
+            result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
         except WorkflowFailureError as error:
             return dataclasses.replace(summary, problem=error_sentence(error.cause))
         except RPCError as error:

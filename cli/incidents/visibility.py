@@ -5,11 +5,12 @@ Temporal filters by its indexed attributes, this module by the rest. Temporal's 
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from temporalio.client import Client, WorkflowExecution
 
 from cli.incidents.summary import IncidentSummary
+from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.parameters import NameFilter, is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
@@ -19,8 +20,6 @@ from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
 from workflows.messages import WORKFLOW
-
-RPC_TIMEOUT = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ It remembers the incidents, because the Leases that they held are ours and are r
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
 import typer
@@ -18,6 +17,7 @@ from cli.incidents.state_queries import AT_ONCE, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, open_incidents
 from cli.retire.identification import Traces
+from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
 from cli.shared.parameters import quoted
@@ -89,7 +89,6 @@ def next_step(
     return IncidentStep(IncidentAction.WAIT, f"{summary.state.phase}: {summary.details}")
 
 
-RPC_TIMEOUT = timedelta(seconds=10)
 _READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name, NOTIFY.name}
 """Activities that change nothing in the cluster; without a detector or worker they stay pending."""
 

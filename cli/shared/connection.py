@@ -41,6 +41,7 @@ _AWAY = {
 }
 """Status codes that mean that Temporal is down or denies access; NOT_FOUND is about the namespace."""
 RPC_TIMEOUT = timedelta(seconds=10)
+"""The limit for one call of Temporal; orders and queries have shorter ones."""
 _OPTIONS = ("profile", "address", "namespace")
 _ADVICE = "if it is the right one, `paramedic setup` prepares it"
 _SEARCHED = {

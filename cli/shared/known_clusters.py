@@ -4,17 +4,16 @@ Temporal knows a cluster only by its workflows, so a cluster without any within 
 it. A command that finds nothing for a name therefore lists the known names.
 """
 
-from datetime import timedelta
 from difflib import SequenceMatcher
 
 from temporalio.client import Client
 
+from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.parameters import is_cluster_called, quoted
 from runtime import search_attributes
 from runtime.polling import is_polled
 from workflows.contracts import worker_queue
 
-RPC_TIMEOUT = timedelta(seconds=10)
 MOST_CLUSTERS = 1000
 PAGE = 200
 """Workflows per call; each call excludes the clusters that are already found."""

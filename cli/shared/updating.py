@@ -12,7 +12,7 @@ from health.model.order import Refusal
 from runtime.payload_codec import UnreadablePayload
 from workflows.orders import refusal_in
 
-RPC_TIMEOUT = timedelta(seconds=5)
+ORDER_RPC_TIMEOUT = timedelta(seconds=5)
 ANSWER_TIMEOUT = timedelta(seconds=20)
 """The limit for the whole order: for an accepted update the SDK waits without a limit, even if the worker
 dies."""

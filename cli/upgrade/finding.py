@@ -5,15 +5,15 @@ Temporal's lists may be a second late.
 
 import dataclasses
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, query_state
-from cli.incidents.state_queries import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, QUERY_TIMEOUT, query_state
 from cli.incidents.task_failure import read_task_failure
+from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_cluster_called
 from cli.shared.terminal import error_sentence, plain
@@ -26,7 +26,6 @@ from workflows.upgrade_contracts import (
     upgrade_pause_id,
 )
 
-RPC_TIMEOUT = timedelta(seconds=10)
 _OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
 
 

@@ -25,7 +25,7 @@ from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime
 from cli.shared.parameters import filled, is_called, is_cluster_called, with_kind
-from cli.shared.updating import RPC_TIMEOUT, answered
+from cli.shared.updating import ORDER_RPC_TIMEOUT, answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
@@ -139,7 +139,7 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
     handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
     message = order.model_copy(update={"check": check})
     updating = handle.execute_update(
-        update, message, id=order.order_id, result_type=str, rpc_timeout=RPC_TIMEOUT
+        update, message, id=order.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
     )
     return await _answer(handle.id, update, updating)
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
-from cli.doctor.temporal_examination import NAMED, RPC_TIMEOUT, stranger_findings
+from cli.doctor.temporal_examination import NAMED, stranger_findings
+from cli.shared.connection import RPC_TIMEOUT
 from health.model.order_annotations import AnnotatedObject, AnnotatedOrderKey
 from runtime import search_attributes
 from runtime.strangers import Stranger, strangers

@@ -251,6 +251,19 @@ async def is_untouched(client: Client, namespace: str) -> bool:
     return leader["metadata"]["name"] == LEADER_LEASE and STOP not in annotations
 
 
+@pytest.mark.parametrize(
+    ("options", "action"), [((), "abort it"), (("--hand-over",), "leave what exists of it")]
+)
+async def test_dry_run_says_what_becomes_of_each_open_incident(
+    left_behind: Fleet, command: Command, options: tuple[str, ...], action: str
+) -> None:
+    await left_behind.fail("node-1", expired())
+    await left_behind.listed("Running", 1)
+    planned = await command("retire", "--dry-run", *options)
+    assert (planned.code, planned.err) == (0, "")
+    assert f"workers/node-1: {action}, and end it" in planned.out.splitlines()
+
+
 @pytest.mark.parametrize("how", [(), ("--dry-run",), ("--without-temporal",), ("--hand-over",)])
 async def test_name_that_is_not_the_installed_one_is_refused_before_the_first_write(
     left_behind: Fleet, client: Client, command: Command, namespace: str, how: tuple[str, ...]
@@ -316,7 +329,7 @@ async def test_copies_of_workflows_under_other_ids_are_named_and_ended(
     )
     await left_behind.listed("Running", 1)
     told = f"{copy.id} (a copy of {incident.workflow_id})"
-    assert f"{told}: end it" in (await command("retire", "--dry-run")).out
+    assert f"{told}: end it" in (await command("retire", "--dry-run")).out.splitlines()
 
     ran = await command("retire", "--timeout", "1m")
     assert ran.code == 0, ran.err
