@@ -21,6 +21,8 @@ from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import CONFIG_MAPS
 
+INVALID = "the policy is invalid; paramedic policy check names the field"
+
 
 class Receivers:
     """The receivers in the policy of one installation, with the files of its Secret."""
@@ -44,9 +46,11 @@ class Receivers:
         try:
             found = await none_if_absent(self._reads.get(CONFIG_MAPS, POLICY, self._namespace))
             policy = DEFAULTS if found is None else StoredPolicy.model_validate(found).over(DEFAULTS)
-        except (KubernetesError, ValidationError, InvalidPolicyError) as error:
+        except KubernetesError as error:
             problem = f"the policy cannot be read: {type(error).__name__}"
             raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, problem) from None
+        except (ValidationError, InvalidPolicyError):  # their text may quote an address
+            raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, INVALID) from None
         return policy.notifications
 
     async def send(self, receiver: Receiver, message: Notification | Summary) -> int:

@@ -98,9 +98,8 @@ class ReceiverFiles:
         """
         try:
             text = await asyncio.to_thread(self._text, name)
-        except (OSError, ValueError) as error:
-            reason = type(error).__name__ if isinstance(error, ValueError) else error.strerror
-            raise self._failure(name, f"cannot be read: {reason}") from None
+        except OSError as error:
+            raise self._failure(name, f"cannot be read: {error.strerror}") from None
         if not text.isascii() or not text.isprintable() or not text or " " in text:
             raise self._failure(name, "must have one line of ASCII without spaces")
         if len(text) > MOST_CHARACTERS:
@@ -108,7 +107,7 @@ class ReceiverFiles:
         return text
 
     def _text(self, name: str) -> str:
-        with (self._directory / name).open(encoding="utf-8") as file:
+        with (self._directory / name).open(encoding="ascii", errors="replace") as file:
             return file.read(MOST_CHARACTERS + 2).strip()
 
     def _failure(self, name: str, why: str) -> DeliveryFailure:

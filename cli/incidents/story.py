@@ -268,8 +268,10 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     if name not in ORDERS:
         return None
     sent = _decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
-    # The identity is not a payload, so the converter has not removed control characters from it.
-    words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
+    # The worker sends the orders of annotations: the message names the person's object and field manager.
+    identity = (sent and sent.identity) or signal.identity or update.meta.identity
+    # The last two are no payloads, so the converter has not removed control characters from them.
+    words = f"ordered by {plain(identity)}{_arguments(sent)}"
     return Episode(when=when, what=name, words=words, by_signal=bool(signal.signal_name))
 
 

@@ -62,15 +62,17 @@ class ReplayView(Frozen):
 
     @property
     def words(self) -> str:
-        """How many incidents would have been remediated, held, or neither."""
+        """How many incidents would have been remediated, held, or neither; open ones may not be due yet."""
         held = [incident for incident in self.incidents if incident.held_by]
         never = [one for one in held if one.would_be_remediated_at is None]
         remediated = [incident for incident in self.incidents if incident.would_be_remediated_at is not None]
-        recovered = len(self.incidents) - len(remediated) - len(never)
+        neither = [one for one in self.incidents if one.would_be_remediated_at is None and not one.held_by]
+        not_due = sum(one.ended_at is None for one in neither)
         return (
             f"{len(self.incidents)} incidents since {self.since:%Y-%m-%d %H:%M:%SZ}: "
             f"{len(remediated)} would have been remediated ({len(held) - len(never)} of them later), "
-            f"{len(never)} held all the time, {recovered} recovered before they were due"
+            f"{len(never)} held all the time, {len(neither) - not_due} recovered before they were due"
+            + (f", {not_due} not due yet" if not_due else "")
         )
 
 

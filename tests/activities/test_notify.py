@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.notifications.notify import Notify
-from activities.notifications.receivers import Receivers
+from activities.notifications.receivers import INVALID, Receivers
 from activities.notifications.webhook import LONGEST_RETRY_AFTER, ReceiverFiles, WebhookSender
 from health.model.notification import Notification
 from health.notification.messages import document
@@ -48,7 +48,7 @@ class Receiving:
         self.writes("oncall", f"http://127.0.0.1:{server.port}{HOOK}\n")
 
     def writes(self, file: str, content: str) -> None:
-        (self._directory / file).write_text(content)
+        (self._directory / file).write_text(content, errors="surrogateescape")
 
     def names(self, **fields: Any) -> None:
         receiver = {"name": "oncall", "form": "json", "urlFile": "oncall"} | fields
@@ -200,6 +200,7 @@ async def test_receiver_says_when_to_come_back(
         (f"https://127.0.0.1/{SECRET} b", "FileUnreadable", "the file oncall in "),
         (f"https://127.0.0.1/{SECRET}\nhttps://127.0.0.1/", "FileUnreadable", "the file oncall in "),
         (f"https://127.0.0.1/ü{SECRET}", "FileUnreadable", "the file oncall in "),
+        (f"\udcff{SECRET}", "FileUnreadable", "the file oncall in "),
         (f"https://127.0.0.1/{SECRET * 1000}", "FileUnreadable", "the file oncall in "),
         ("", "FileUnreadable", "the file oncall in "),
         (f"https://127.0.0.1:FREE/{SECRET}", "NoConnection", "no connection: ECONNREFUSED"),
@@ -248,10 +249,13 @@ async def test_receiver_that_the_policy_does_not_name_gets_nothing(receiving: Re
 @pytest.mark.parametrize("is_invalid", [True, False])
 async def test_policy_that_cannot_be_read_is_a_failure(receiving: Receiving, is_invalid: bool) -> None:  # noqa: FBT001  a parameter of the test
     if is_invalid:
-        receiving.policy("notifications: 7")
+        receiving.policy(f"notifications: {SECRET}")
     else:
         receiving.server.answer("GET", POLICY, refused(403, "Forbidden"))
-    assert (await receiving.fails()).type == "PolicyUnread"
+    failed = await receiving.fails()
+    sentence = INVALID if is_invalid else "the policy cannot be read: Forbidden"
+    assert (failed.type, failed.message) == ("PolicyUnread", sentence)
+    assert SECRET not in await stored(failed)
 
 
 def many(number: int) -> list[Notification]:

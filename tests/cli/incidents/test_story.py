@@ -86,6 +86,13 @@ def test_order_without_arguments_or_with_undecodable_ones_is_shown(ordered: Any)
 
 
 @pytest.mark.parametrize("ordered", [by_update, by_signal])
+def test_order_by_annotation_is_shown_with_its_object_and_not_with_the_worker(ordered: Any) -> None:
+    sent = payload(HoldOrder(identity="kubectl annotation on Node/node-4 (manager kubectl-annotate)"))
+    expected = "hold: ordered by kubectl annotation on Node/node-4 (manager kubectl-annotate), until resume"
+    assert told(ordered("hold", sent, identity="worker-of-lab")) == expected
+
+
+@pytest.mark.parametrize("ordered", [by_update, by_signal])
 def test_identity_cannot_draw_on_the_terminal(ordered: Any) -> None:
     given = ordered("resume", identity="eve\x1b[2J\nPhase  Ended")
     assert told(given) == "resume: ordered by eve [2J Phase  Ended"

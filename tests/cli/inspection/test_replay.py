@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.inspection.replay import CheckRules, PastIncident, ReplayRules, replay
+from cli.inspection.simulation_view import ReplayedView, ReplayView
 from health.check.threshold import Allowance
 from health.policy.limits import HOUR, NO_LIMITS, Limits
 from health.policy.maintenance_windows import Closed
@@ -58,6 +59,15 @@ def told(past: list[PastIncident], by: ReplayRules) -> list[tuple[str, float | N
 
 def test_a_target_that_recovers_before_it_is_due_is_neither_remediated_nor_held() -> None:
     assert told([failure("a", 0, 4)], rules()) == [("a", None, "")]
+
+
+def test_an_open_incident_that_is_not_due_yet_is_not_counted_as_recovered() -> None:
+    past = [failure("a", 0, 4), failure("b", 9_999, None), failure("c", 9_990, None)]
+    view = ReplayView(since=NOON, incidents=tuple(map(ReplayedView.of, replay(past, rules()))))
+    assert view.words == (
+        "3 incidents since 2026-03-01 12:00:00Z: 1 would have been remediated (0 of them later), "
+        "0 held all the time, 1 recovered before they were due, 1 not due yet"
+    )
 
 
 def test_a_target_is_remediated_when_its_duration_is_over() -> None:
