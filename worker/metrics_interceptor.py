@@ -155,9 +155,8 @@ class _CountedWorkflow(WorkflowInboundInterceptor):
 
     async def _remediate(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002, ANN401  as above
         start: RemediationInput = input.args[0]
-        workflow.extern_functions()[_INCIDENT_BEGAN](
-            start.incident.check
-        )  # also in a replay: it counts nothing
+        # Also in a replay: it counts nothing.
+        workflow.extern_functions()[_INCIDENT_BEGAN](start.incident.check)
         result = await super().execute_workflow(input)
         _count(_INCIDENT_ENDED, start.incident.check, result)
         return result

@@ -40,8 +40,8 @@ class ReceiverLane:
     """The notifications that wait for one receiver in this worker, and the one request to it at a time.
 
     Each notification is a request of its own while the allowance lasts. The last request of an allowance
-    tells all that wait, as a summary. If a request fails, all that wait fail with it: Temporal brings each
-    back, with back-off, so a receiver that hangs costs one timeout and not one for each notification.
+    summarizes all waiting notifications. If a request fails, all of them fail with it: Temporal retries each
+    with back-off, so a receiver that hangs costs one timeout and not one for each notification.
     """
 
     def __init__(self, send: Send, clock: Callable[[], float]) -> None:
@@ -53,7 +53,7 @@ class ReceiverLane:
         self._sender: asyncio.Task[None] | None = None
 
     async def deliver(self, receiver: Receiver, notification: Notification) -> Delivery:
-        """Wait until a request has told it.
+        """Wait until a request has delivered it, alone or in a summary.
 
         Raises:
             DeliveryFailure: a request failed, with this notification or before it.

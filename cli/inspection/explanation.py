@@ -121,7 +121,7 @@ def _decision(view: ExplanationView, now: datetime) -> Text:
         held = f"; then held: {view.holds[0]}" if view.holds else ""
         return Text(f"waits for {short(view.deadline - now)}, until {view.deadline:%H:%M:%SZ}{held}")
     shadow = "; the check is in shadow, so it would only be recorded" if view.is_shadow else ""
-    return Text(f"may act now: nothing holds it{shadow}", style="cyan")
+    return Text(f"may act now, unless an order holds its incident: see paramedic show{shadow}", style="cyan")
 
 
 def _verdict(view: ExplanationView, now: datetime) -> str:

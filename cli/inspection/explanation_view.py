@@ -12,7 +12,7 @@ from objects.frozen import Frozen
 
 
 class HoldView(Frozen):
-    """One hold, with the time after which the incident asks again without a change."""
+    """One hold, without the time after which the incident asks again."""
 
     reason: str
     message: str

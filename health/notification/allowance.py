@@ -33,6 +33,6 @@ class RequestAllowance:
         return max(0.0, _NEARLY_ONE - self.left) * _MINUTE / most_per_minute
 
     def in_next_request(self, waiting: int) -> int:
-        """How many of the waiting notifications the next request tells: the last one left tells all."""
+        """How many waiting notifications the next request has; the last request that is left has all."""
         is_last = self.left < 1 + _NEARLY_ONE
         return waiting if is_last else min(1, waiting)

@@ -125,7 +125,7 @@ def _with_wakes(decision: Decision, incident: Incident) -> Decision:
 
 
 def _with_evidence(decision: Decision, incident: Incident) -> Decision:
-    """The same, but evidence is saved before the first step, if the check wants it and nothing tried yet."""
+    """The same, but evidence is saved before the first step, if the check wants it and none was tried."""
     is_wanted = incident.observation.evidence is not None and incident.memory.evidence is None
     if not is_wanted or not isinstance(decision.act, TakenStep | RecordedStep):
         return decision

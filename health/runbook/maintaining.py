@@ -72,7 +72,7 @@ def old(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
 
 
 def annotate(incident: Incident) -> Annotated | None:
-    """Write what the requests of a target lack that is not healthy; not while its state is unknown."""
+    """Write the missing annotations of requests before a recovery; none while the state is unknown."""
     if not incident.is_state_known:
         return None
     requests = incident.observation.requests

@@ -115,7 +115,7 @@ _OF_THE_NEXT_STEP = (HoldReason.NO_ADMISSION, HoldReason.APPROVAL_REQUIRED, Hold
 def _is_held(incident: Incident) -> bool:
     """True if another hold than the missing admission or approval applies.
 
-    An incident that backs off after a failed act asked for no slot: a limit says nothing to it, and its next
+    An incident that backs off after a failed act asked for no slot, so a limit does not hold it, and its next
     question is due with its next act.
     """
     hold = incident.observation.hold
