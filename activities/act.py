@@ -74,19 +74,19 @@ class Steps:
 
     def __init__(
         self,
-        known: KnownRequests,
+        known_requests: KnownRequests,
         same_boot: SameBootEvidence,
         request: StepAction,
         of_kinds: Mapping[GroupKind, Mapping[str, StepAction]],
     ) -> None:
-        self._known = known
+        self._known_requests = known_requests
         self._same_boot = same_boot
         self._request = request
         self._of_kinds = of_kinds
 
     async def take(self, act: ActInput) -> StepResult:
         """Answer with a known request, or take the step; raises StepHeld and KubernetesError."""
-        result_before = await self._known.answer(act)
+        result_before = await self._known_requests.answer(act)
         if result_before is not None:
             return result_before
         await self._same_boot.confirm(act)

@@ -52,13 +52,15 @@ class Attempt:
         self._longest = contract.attempt * SHARE_OF_WORK
         self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
 
-    async def tried(self, what: str, doing: Awaitable[Result]) -> Result | AttemptFailure:
-        """The result of `doing`, or its failure; `what` is for the log."""
-        return await tried_until(self._ends, f"it was not done within {in_words(self._longest)}", what, doing)
+    async def tried(self, action: str, doing: Awaitable[Result]) -> Result | AttemptFailure:
+        """The result of `doing`, or its failure; `action` is for the log."""
+        return await tried_until(
+            self._ends, f"it was not done within {in_words(self._longest)}", action, doing
+        )
 
 
 async def tried_until(
-    ends: float, too_late: str, what: str, doing: Awaitable[Result]
+    ends: float, too_late: str, action: str, doing: Awaitable[Result]
 ) -> Result | AttemptFailure:
     """The same until the event loop's clock reaches `ends`; `too_late` is the reason after that."""
     try:
@@ -67,10 +69,10 @@ async def tried_until(
     except KubernetesError as error:
         return AttemptFailure(error.message, error)
     except InputRefused as error:
-        activity.logger.warning("refused", extra={"what": what, "reason": str(error)})
+        activity.logger.warning("refused", extra={"what": action, "reason": str(error)})
         return AttemptFailure(str(error))
     except TimeoutError:
         return AttemptFailure(too_late)
     except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the other parts
-        activity.logger.warning("not done", exc_info=error, extra={"what": what})
+        activity.logger.warning("not done", exc_info=error, extra={"what": action})
         return AttemptFailure(f"{type(error).__name__}: {error}")

@@ -50,7 +50,7 @@ class LossEvents:
         except (KubernetesError, ValidationError, TimeoutError) as error:
             activity.logger.warning("Event not written", extra={"reason": str(error) or "it took too long"})
             return None
-        uids = tuple(known.uid for known in act.known)
+        uids = tuple(request.uid for request in act.known)
         lost = LostRequest(
             incident=act.incident,
             run_id=act.run_id,
@@ -83,11 +83,11 @@ class KnownRequests:
             KubernetesError: the API server could not be asked.
 
         """
-        for known in act.known:
-            found = await self._still_there(known)
+        for request in act.known:
+            found = await self._still_there(request)
             if found is not None:
                 return StepResult(ActResult.requested(found))
-        if all(known.uid in act.settled for known in act.known):
+        if all(request.uid in act.settled for request in act.known):
             return None
         return StepResult(ActResult.lost(), await self._loss_events.of(act))
 

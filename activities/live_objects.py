@@ -126,11 +126,11 @@ class LiveObjects:
     async def _identify(self, cluster: str, connection: ClusterConnection, owner: str) -> None:
         if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
             return
-        known = await self._known_clusters(cluster)
+        record = await self._known_clusters(cluster)
         found = await none_if_absent(connection.client.get(NAMESPACES, KUBE_SYSTEM))
         uid = "" if found is None else str(found["metadata"]["uid"])
-        if not known.is_one(owner, uid):
-            hold = changed_hold(cluster, known, uid)
+        if not record.is_one(owner, uid):
+            hold = changed_hold(cluster, record, uid)
             raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:

@@ -59,15 +59,15 @@ class TaskAttempt:
     def failures(self) -> tuple[TaskFailure, ...]:
         return tuple(self._failures)
 
-    async def item(self, subject: TaskSubject, what: str, doing: Awaitable[Result]) -> Result | None:
-        """The result of `doing`; None: it failed, which is recorded as `what` about `subject`."""
-        tried = await self._attempt.tried(what, doing)
+    async def item(self, subject: TaskSubject, action: str, doing: Awaitable[Result]) -> Result | None:
+        """The result of `doing`; None: it failed, which is recorded as `action` about `subject`."""
+        tried = await self._attempt.tried(action, doing)
         if not isinstance(tried, AttemptFailure):
             return tried
         self._failures.append(
             TaskFailure(
                 subject=subject,
-                what=what,
+                what=action,
                 why=tried.why,
                 is_forbidden=tried.is_forbidden,
                 wait_seconds=tried.wait_seconds,
@@ -181,7 +181,9 @@ class CleanUp:
         gone = await asyncio.gather(
             *(self._delete(request, clean_up, attempt) for request in clean_up.requests)
         )
-        hanging = tuple(one for one, is_gone in zip(clean_up.requests, gone, strict=True) if is_gone is False)
+        hanging = tuple(
+            request for request, is_gone in zip(clean_up.requests, gone, strict=True) if is_gone is False
+        )
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
         await self._remove_confirmation(clean_up, attempt)

@@ -41,8 +41,8 @@ def not_true(message: str) -> StepHeld:
     return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
-def _in_shadow(what: str) -> StepHeld:
-    return not_true(f"{what} is in shadow: nothing is written")
+def _in_shadow(subject: str) -> StepHeld:
+    return not_true(f"{subject} is in shadow: nothing is written")
 
 
 def stale(message: str) -> StepHeld:

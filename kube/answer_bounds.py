@@ -77,10 +77,10 @@ def memory_of_object(item: Object) -> int:
     return len(encoded) + _OF_A_VALUE * values_in(encoded)
 
 
-def check_bound(what: str, number: int, most: int, things: str) -> None:
-    """Raise Malformed if `what` ("The list of /api/v1/nodes") has more than `most` of `things`."""
+def check_bound(subject: str, number: int, most: int, things: str) -> None:
+    """Raise Malformed if `subject` ("The list of /api/v1/nodes") has more than `most` of `things`."""
     if number > most:
-        raise Malformed(f"{what} has over {most} {things}.")
+        raise Malformed(f"{subject} has over {most} {things}.")
 
 
 class StoreMemory:
@@ -90,7 +90,7 @@ class StoreMemory:
     """
 
     def __init__(self, source: str) -> None:
-        self._what = f"The cache of {source}"
+        self._subject = f"The cache of {source}"
         self._of: dict[Key, int] = {}
         self._sum = 0
 
@@ -102,8 +102,8 @@ class StoreMemory:
         key, memory = key_of(record), memory_of(record)
         before = self._of.get(key)
         number, total = len(self._of) + (before is None), self._sum - (before or 0) + memory
-        check_bound(self._what, number, MOST_OBJECTS, "objects")
-        check_bound(self._what, total, MOST_KEPT, "bytes of records")
+        check_bound(self._subject, number, MOST_OBJECTS, "objects")
+        check_bound(self._subject, total, MOST_KEPT, "bytes of records")
         self._of[key], self._sum = memory, total
 
     def remove(self, key: Key) -> None:

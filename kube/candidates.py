@@ -88,7 +88,7 @@ class Candidates:
         self._own = candidate_name(leader, identity)
         self._times = times
         self._clock = clock
-        self._seen: dict[str, _Observed] = {}
+        self._observations: dict[str, _Observed] = {}
 
     async def look(self) -> None:
         """Read the Leases of all candidates; raises KubernetesError."""
@@ -100,26 +100,28 @@ class Candidates:
 
     def note(self, versions: Mapping[str, str]) -> None:
         """Record the resourceVersion of each Lease of another candidate."""
-        now, before = self._clock(), self._seen
-        self._seen = {name: before.get(name, _Observed(version, now)) for name, version in versions.items()}
+        now, before = self._clock(), self._observations
+        self._observations = {
+            name: before.get(name, _Observed(version, now)) for name, version in versions.items()
+        }
         for name, version in versions.items():
-            if self._seen[name].version != version:
-                self._seen[name].version, self._seen[name].renewed = version, now
+            if self._observations[name].version != version:
+                self._observations[name].version, self._observations[name].renewed = version, now
 
     def forget(self) -> None:
         """Discard observations, which would become outdated without further looks."""
-        self._seen.clear()
+        self._observations.clear()
 
     @property
     def is_one_fit(self) -> bool:
         """True if another process could lead, and has been able to for some time."""
-        return any(self._is_fit(candidate) for candidate in self._seen.values())
+        return any(self._is_fit(candidate) for candidate in self._observations.values())
 
-    def _is_fit(self, one: _Observed) -> bool:
+    def _is_fit(self, candidate: _Observed) -> bool:
         now, times = self._clock(), self._times
-        if one.renewed is None or now - one.renewed > times.live.total_seconds():
+        if candidate.renewed is None or now - candidate.renewed > times.live.total_seconds():
             return False
-        return now - one.first >= times.steady.total_seconds()
+        return now - candidate.first >= times.steady.total_seconds()
 
 
 class Candidacy:

@@ -153,9 +153,9 @@ class Client:
             kept = [item for item in page if where(item)]
             items += kept
             memory += sum(map(memory_of_object, kept))
-            what = f"The list of {path}"
-            check_bound(what, memory, answer_bounds.MOST_LISTED, "bytes of memory")
-            check_bound(what, len(items), answer_bounds.MOST_OBJECTS, "objects")
+            subject = f"The list of {path}"
+            check_bound(subject, memory, answer_bounds.MOST_LISTED, "bytes of memory")
+            check_bound(subject, len(items), answer_bounds.MOST_OBJECTS, "objects")
         return items
 
     async def _pages(

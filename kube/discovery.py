@@ -73,9 +73,9 @@ class Discovery:
 
         Raises KindUnknown: the API server does not serve it now; KubernetesError: the request failed.
         """
-        known = self._resources.get(api_version, {}).get(kind)
-        if known is not None:
-            return known
+        cached = self._resources.get(api_version, {}).get(kind)
+        if cached is not None:
+            return cached
         found = await self._refresh(api_version)
         if kind not in found:
             raise KindUnknown(

@@ -102,12 +102,12 @@ def _event_adapter(model: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a class
     return TypeAdapter(Annotated[event | None, OR_NONE])
 
 
-def _validated(adapter: TypeAdapter[Any], answer: bytes, what: str, context: object = None) -> Any:  # noqa: ANN401  of any model
+def _validated(adapter: TypeAdapter[Any], answer: bytes, subject: str, context: object = None) -> Any:  # noqa: ANN401  of any model
     try:
         return adapter.validate_json(answer, context=context)
     except ValidationError as error:  # only if it is no JSON
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise Malformed(f"{what}: {problem['msg']}") from error
+        raise Malformed(f"{subject}: {problem['msg']}") from error
 
 
 def _read(item: Any) -> Any:  # noqa: ANN401  a record, Unread or None

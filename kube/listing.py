@@ -104,9 +104,9 @@ class PageReader:
     def _count(self, page: bytes) -> bytes:
         self._pages += 1
         self._bytes += len(page)
-        what = f"The list of {self._path}"
-        check_bound(what, self._pages, answer_bounds.MOST_PAGES, "pages")
-        check_bound(what, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
+        subject = f"The list of {self._path}"
+        check_bound(subject, self._pages, answer_bounds.MOST_PAGES, "pages")
+        check_bound(subject, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
         return page
 
 
@@ -123,7 +123,7 @@ async def list_all(
     undecodable: list[Undecodable] = []
     memory: dict[Key, int] = {}
     reader = PageReader(transport, path, paging, decodes_any_object=True)
-    token, what, kept = "", f"The list of {path}", 0
+    token, subject, kept = "", f"The list of {path}", 0
     while True:
         answer = await reader.read([*selected, *([("continue", token)] if token else ())])
         page = await decoded(decoder.page, answer)
@@ -132,9 +132,9 @@ async def list_all(
         here = [(key_of(record), memory_of(record)) for record in page.records]
         memory.update(here)
         kept += sum(size for _, size in here)  # an object may be listed again and again
-        check_bound(what, len(records), answer_bounds.MOST_OBJECTS, "objects")
-        check_bound(what, kept, answer_bounds.MOST_KEPT, "bytes of records")
-        check_bound(what, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
+        check_bound(subject, len(records), answer_bounds.MOST_OBJECTS, "objects")
+        check_bound(subject, kept, answer_bounds.MOST_KEPT, "bytes of records")
+        check_bound(subject, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         token = page.token
         if not token:
             return ObjectList(records, undecodable, page.resource_version, memory)

@@ -197,7 +197,7 @@ class UndecodableObjects:
     def __init__(
         self, source: str, log: UndecodableLog, on_undecodable: Callable[[Key, str], None] | None
     ) -> None:
-        self._what = f"The cache of {source}"
+        self._subject = f"The cache of {source}"
         self._log = log
         self._on_undecodable = on_undecodable
         self._versions: dict[Key, str] = {}
@@ -215,7 +215,7 @@ class UndecodableObjects:
         """
         was_reported = undecodable.key in self._errors
         number = len(self._errors) + (not was_reported)
-        check_bound(self._what, number, answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
+        check_bound(self._subject, number, answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         if not self._note(undecodable):
             return
         if not was_reported:

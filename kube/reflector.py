@@ -285,9 +285,9 @@ class Reflector(Generic[RecordT]):
         async for line in lines:
             await time_slice.yield_if_over()  # a buffer may hold thousands of lines
             match await decoded(self._decoder.line, line):
-                case Seen() as seen:
-                    changes = self._object_store.apply(seen)
-                    self._freshness.reached(seen.resource_version)  # not before the store has the object
+                case Seen() as event:
+                    changes = self._object_store.apply(event)
+                    self._freshness.reached(event.resource_version)  # not before the store has the object
                     self._report_changes(changes)
                 case Bookmark(resource_version):
                     self._freshness.reached(resource_version)

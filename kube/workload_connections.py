@@ -174,7 +174,9 @@ class WorkloadConnections:
     def _close_unused(self, requested: str) -> None:
         """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
-        for cluster in [one for one, at in self._last_used.items() if at < since and one != requested]:
+        for cluster in [
+            cluster for cluster, at in self._last_used.items() if at < since and cluster != requested
+        ]:
             del self._last_used[cluster]
             self._refused.pop(cluster, None)
             opened = self._opened.pop(cluster, None)

@@ -114,7 +114,7 @@ def _parse(document: Document) -> WorkloadKubeconfig:
 def _named(document: Document, kind: str, name: str, by: str) -> Document:
     """The context, cluster or user of that name, which `by` names."""
     listed = document.get(f"{kind}s")
-    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     found = [entry.get(kind) for entry in entries if entry.get("name") == name]
     if not found:
         _refuse(f"{by} names a {kind} that it does not have")

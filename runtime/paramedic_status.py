@@ -166,7 +166,10 @@ def _is_due(
     now: datetime,
 ) -> bool:
     stored_conditions = [stored.condition(statement.type) for statement in statements]
-    if any(old is None or not old.says(one) for old, one in zip(stored_conditions, statements, strict=True)):
+    if any(
+        old is None or not old.says(statement)
+        for old, statement in zip(stored_conditions, statements, strict=True)
+    ):
         return True
     if tuple(stored_conditions) != tuple(conditions):
         return stored.is_older(REWORDED_AFTER, now)

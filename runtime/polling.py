@@ -92,7 +92,9 @@ def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:
     times = [(poller, poller.last_access_time.ToDatetime(UTC)) for poller in pollers]
     last = max((at for _, at in times), default=None)
     return frozenset(
-        (one.identity, _build(one)) for one, at in times if last is not None and last - at <= POLLED_WITHIN
+        (poller.identity, _build(poller))
+        for poller, at in times
+        if last is not None and last - at <= POLLED_WITHIN
     )
 
 

@@ -43,8 +43,8 @@ async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[s
         return {}
     queries = {workflow: failing((workflow,), (cluster,)) for workflow in EVERY_WORKFLOW}
     return {
-        one: (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
-        for one, query in queries.items()
+        workflow: (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
+        for workflow, query in queries.items()
     }
 
 

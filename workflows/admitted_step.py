@@ -95,7 +95,7 @@ class AdmittedStep:
         """Requests of this step, or of templates no longer listed, that the detector does not see."""
         plan, visible = Plan(self.observation.steps), {request.uid for request in self.observation.requests}
         unseen = [request for request in self.before.requests if request.uid not in visible]
-        return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
+        return tuple(request for request in unseen if plan.step_of(request) in (self.step, None))
 
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
         """The state after the result, from the current `memory`, which may have new orders.

@@ -195,8 +195,8 @@ class ActResult(Frozen):
         kind = outcome.get("kind", "") if isinstance(outcome, dict) else getattr(outcome, "kind", "")
         if kind in _ACT_OUTCOMES:
             return answer
-        said = " ".join(part for part in ("its answer", kind, "is not known here") if part)
-        return {"outcome": ActHeld(hold=failed(f"the worker is of another version: {said}"))}
+        reason = " ".join(part for part in ("its answer", kind, "is not known here") if part)
+        return {"outcome": ActHeld(hold=failed(f"the worker is of another version: {reason}"))}
 
 
 class CleanUpInput(Frozen):

@@ -93,5 +93,5 @@ class State(Frozen):
         return self.observation is None or self.observation.state is TargetState.UNKNOWN
 
     def situation(self, now: datetime) -> Situation:
-        seen = self.last_known or self.observation
-        return Situation(phase=self.phase, memory=self.memory, observation=seen, now=now)
+        observation = self.last_known or self.observation
+        return Situation(phase=self.phase, memory=self.memory, observation=observation, now=now)

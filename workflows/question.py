@@ -72,8 +72,8 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
         return waiting
     # An early question moves on only a wait for a question: a question for an approval still needs an answer.
     asks_again = waiting.next_transition.what == NextEvent.ASKS_AGAIN
-    what = NextEvent.ASKS_AGAIN if asks_again else ""
-    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), what))
+    event = NextEvent.ASKS_AGAIN if asks_again else ""
+    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), event))
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:

@@ -89,7 +89,7 @@ class Remediation:
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
         self._start_seen_at = start.observation.seen_at if start.observation else None
-        self._seen = start.fresh_observation(workflow.now())
+        self._observation = start.fresh_observation(workflow.now())
         """The observation to act on; None: ask first."""
         self._learned: Observation | None = None
         """The latest observation, also while the incident asks for the next one."""
@@ -108,14 +108,14 @@ class Remediation:
         while True:
             try:
                 self._memory = self._memory.at(workflow.now())
-                seen = await self._observe()
-                move = next_move(seen, self._memory, workflow.now())
+                observation = await self._observe()
+                move = next_move(observation, self._memory, workflow.now())
                 self._say(move)
                 match move:
                     case Wait():
-                        await self._rest(move, seen)
+                        await self._rest(move, observation)
                     case AskApproval() | SaveEvidence() | RecordStep() | TakeStep():
-                        await self._step(move, seen)
+                        await self._step(move, observation)
                     case AnnotateRequests(patches=patches):
                         await self._do(tasks.annotation(self._incident, patches))
                     case RenewLease():
@@ -123,8 +123,8 @@ class Remediation:
                     case ReleaseLease():
                         await self._do(tasks.release(self._incident, self._memory))
                     case RemoveRequests():
-                        await self._clean_up(seen)
-                    case End() if not self._is_woken() and not await self._notify(move, seen):
+                        await self._clean_up(observation)
+                    case End() if not self._is_woken() and not await self._notify(move, observation):
                         return self._concluded(move)
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
@@ -138,7 +138,7 @@ class Remediation:
     @workflow.query
     def state(self) -> State:
         """The state of the incident, in words."""
-        state = self._status.state(self._seen, self._requests, self._memory)
+        state = self._status.state(self._observation, self._requests, self._memory)
         return state.model_copy(update={"last_known": self._last_known if state.is_unknown else None})
 
     def _write_down(self, order: OrderMessage) -> None:
@@ -148,7 +148,7 @@ class Remediation:
         return Situation(
             phase=self._status.phase,
             memory=self._memory,
-            observation=self._seen or self._learned,
+            observation=self._observation or self._learned,
             now=workflow.now(),
             templates=self._templates,
         )
@@ -166,24 +166,28 @@ class Remediation:
     async def _observe(self) -> Observation:
         """The current observation; the detector is asked unless the last answer is still to be acted on."""
         late = 0
-        while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
-            if self._seen is not None and self._seen.is_outdated(workflow.now(), FRESH):
+        while (
+            self._observation is None
+            or self._is_woken()
+            or self._observation.is_outdated(workflow.now(), FRESH)
+        ):
+            if self._observation is not None and self._observation.is_outdated(workflow.now(), FRESH):
                 late += 1
                 await self._pause_after(late)
             is_change_awaited = self._wakes.has_new and self._memory.clean_up_at is not None
-            self._seen = None
+            self._observation = None
             self._wakes.answer()
             self._orders.obey()
             if self._memory.left_alone and self._memory.owns_something and not is_change_awaited:
                 return NOT_ASKED  # an abort cleans up at once, even if no detector answers
-            self._seen = await self._ask()
+            self._observation = await self._ask()
             if self._is_woken():  # it may be woken after each question and never rest
                 self._begin_a_new_run_if_due()
-            if self._seen is None:
+            if self._observation is None:
                 return NOT_ASKED
-            if self._acts_at_once(self._seen):
+            if self._acts_at_once(self._observation):
                 break
-        return self._learn(self._seen)
+        return self._learn(self._observation)
 
     def _acts_at_once(self, answer: Observation) -> bool:
         """True if it acts on the answer although a wake may have arrived, which it answers after the act.
@@ -216,21 +220,21 @@ class Remediation:
         while True:
             try:
                 before = self._memory
-                seen = await answer(self._incident, self._memory, self._orders, self._status)
+                observation = await answer(self._incident, self._memory, self._orders, self._status)
             except ActivityError:  # no detector answered the question in time
                 await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
             else:
-                self._memory = self._memory.having_reported(before) if seen else self._memory
-                return seen
+                self._memory = self._memory.having_reported(before) if observation else self._memory
+                return observation
 
     def _learn(self, answer: Observation) -> Observation:
-        seen = self._memory.complete(answer)
-        self._memory = learned(self._memory, seen, workflow.now())
-        self._learned = seen
-        self._last_known = self._last_known if seen.state is TargetState.UNKNOWN else seen
-        self._templates = tuple(step.template for step in seen.steps) or self._templates
-        return seen
+        observation = self._memory.complete(answer)
+        self._memory = learned(self._memory, observation, workflow.now())
+        self._learned = observation
+        self._last_known = self._last_known if observation.state is TargetState.UNKNOWN else observation
+        self._templates = tuple(step.template for step in observation.steps) or self._templates
+        return observation
 
     async def _step(
         self, move: AskApproval | SaveEvidence | RecordStep | TakeStep, observation: Observation
@@ -255,56 +259,58 @@ class Remediation:
         )
 
     async def _act(self, step: AdmittedStep) -> None:
-        asked = step.asks(self._incident, workflow.info().original_execution_run_id)
+        request = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        await self._go_on_after(step, await act(self._calls, asked))
+        await self._go_on_after(step, await act(self._calls, request))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, observation: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
         first_run_id = workflow.info().first_execution_run_id
         is_approved = self._memory.is_approved(observation.steps[due.step])
-        asked = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
-        result = await save_evidence(self._calls, asked, workflow.now())
+        request = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
+        result = await save_evidence(self._calls, request, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
         elif isinstance(due, TakeStep):
             await self._go_on_after(self._admitted(due, observation), ActResult.held(result))
         else:
-            self._seen = observation.held_by(result)
+            self._observation = observation.held_by(result)
 
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
-        self._memory, self._seen = after.memory, after.observation
+        self._memory, self._observation = after.memory, after.observation
         if after.has_untold_finding:
             await self._tell_what_was_found()
 
     async def _tell_what_was_found(self) -> None:
         """Send the finding of the act to the detector at once, with a question; its hold stays."""
-        hold = self._seen.hold if self._seen else None
-        self._seen = await self._ask()
-        if self._seen is not None and self._seen.may_be_admitted and hold is not None:
-            self._seen = self._seen.held_by(hold)
+        hold = self._observation.hold if self._observation else None
+        self._observation = await self._ask()
+        if self._observation is not None and self._observation.may_be_admitted and hold is not None:
+            self._observation = self._observation.held_by(hold)
 
     async def _clean_up(self, observation: Observation) -> None:
         await self._do(tasks.clean_up(self._incident, self._memory, observation, self._requests))
         if not is_answer(observation):
-            self._seen = None
+            self._observation = None
         elif self._memory.clean_up_at is None:
-            self._seen = observation.model_copy(update={"requests": (), "is_confirmed": False, "order": None})
+            self._observation = observation.model_copy(
+                update={"requests": (), "is_confirmed": False, "order": None}
+            )
 
     async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
         result = await task.done(self._calls)
         self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
-    async def _rest(self, move: Wait, seen: Observation) -> None:
+    async def _rest(self, move: Wait, observation: Observation) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
-        await self._notify(move, seen)
-        if not (self._seen and self._memory.is_untold):  # a refusal or a question is reported at once
+        await self._notify(move, observation)
+        if not (self._observation and self._memory.is_untold):  # a refusal or a question is reported at once
             self._show_if_blocked(move)
-            wait = move.or_until(held_long_at(Incident.of(seen, self._memory, workflow.now())))
+            wait = move.or_until(held_long_at(Incident.of(observation, self._memory, workflow.now())))
             await self._wait_and_renew(spread(wait, self._memory, workflow.now(), workflow.random()))
-        self._seen = None
+        self._observation = None
 
     def _show_if_blocked(self, wait: Wait) -> None:
         """Set the search attribute of saved views if it changed: each change costs an event."""
@@ -326,20 +332,20 @@ class Remediation:
             wait = wait.with_next_renewal(self._memory.lease.renew_at)
             await self._wait(wait)
 
-    async def _notify(self, move: Wait | End, seen: Observation) -> bool:
+    async def _notify(self, move: Wait | End, observation: Observation) -> bool:
         """Start the notifications that are due before this move; True if there were any.
 
         An order may arrive meanwhile, so the memory is that of now after each start.
         """
-        if not seen.notifies or not is_answer(seen):
+        if not observation.notifies or not is_answer(observation):
             return False
-        self._memory = noted(Incident.of(seen, self._memory, workflow.now()), move)
+        self._memory = noted(Incident.of(observation, self._memory, workflow.now()), move)
         notifications = due(
-            self._incident, Incident.of(seen, self._memory, workflow.now()), move, self._began
+            self._incident, Incident.of(observation, self._memory, workflow.now()), move, self._began
         )
-        for one in notifications:
-            await delivery_of(one, self._incident).start(self._orders.obey_cancel)
-            self._memory = one.remembered(self._memory)
+        for notification in notifications:
+            await delivery_of(notification, self._incident).start(self._orders.obey_cancel)
+            self._memory = notification.remembered(self._memory)
         return bool(notifications)
 
     async def _wait(self, wait: Wait) -> None:

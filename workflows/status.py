@@ -97,9 +97,9 @@ class IncidentStatus:
 
     def __str__(self) -> str:
         """The current details of the Temporal UI, in Markdown: what, why not yet, and what is next."""
-        what = named_reason(self.why.subject, self.why.reason)
+        reason = named_reason(self.why.subject, self.why.reason)
         lines = (*self.why.more_lines, ("Evidence", self.evidence), self._next)
-        return f"**{self.phase}**: {escaped(what)}\n\n{listed(*lines)}"
+        return f"**{self.phase}**: {escaped(reason)}\n\n{listed(*lines)}"
 
     @property
     def _next(self) -> tuple[str, str]:

@@ -68,7 +68,9 @@ class TaskCall(Generic[Result]):
             return await calls.call(self.contract, self.asked, type(self.unknown), summary=self.summary)
         except ActivityError as error:
             why = in_words(error)
-            failures = [TaskFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]
+            failures = [
+                TaskFailure(subject=subject, what=action, why=why) for subject, action in self.tried.items()
+            ]
             return self.unknown.model_copy(update={"failures": tuple(failures)})
 
     def after(self, result: Result, memory: Memory, now: datetime, spread: float) -> Memory:
@@ -143,7 +145,7 @@ def clean_up(
 ) -> TaskCall[CleanUpResult]:
     """The maintenance task that deletes all requests, last seen as in `before`, and releases the Lease."""
     visible = {request.uid for request in observation.requests}
-    asked = CleanUpInput(
+    task_input = CleanUpInput(
         incident=incident,
         requests=memory.requests,
         doubtful=tuple(request.uid for request in memory.requests if request.uid not in visible),
@@ -151,7 +153,7 @@ def clean_up(
         is_confirmed=observation.is_confirmed,
         order=None if memory.is_shadow else observation.order,
     )
-    return _cleaning(asked, partial(_cleaned_up, asked, before))
+    return _cleaning(task_input, partial(_cleaned_up, task_input, before))
 
 
 def _cleaned_up(
@@ -164,7 +166,9 @@ def _cleaned_up(
     failed_for = {failure.subject for failure in result.failures}
     left = LeftBehind(
         hanging=result.remaining,
-        failed=tuple(one for one in request.requests if TaskSubject.of_request(one.uid) in failed_for),
+        failed=tuple(
+            reference for reference in request.requests if TaskSubject.of_request(reference.uid) in failed_for
+        ),
         has_lease=result.has_lease and memory.lease.may_be_held,
     )
     return memory.having_cleaned_up(left, before, now)
@@ -173,7 +177,7 @@ def _cleaned_up(
 def _cleaning(
     request: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
 ) -> TaskCall[CleanUpResult]:
-    tried = {TaskSubject.of_request(one.uid): deleting(one) for one in request.requests}
+    tried = {TaskSubject.of_request(reference.uid): deleting(reference) for reference in request.requests}
     tried[OF_LEASE] = releasing_lease(request.incident.target)
     if request.is_confirmed:
         tried[OF_CONFIRMATION] = removing_confirmation(request.incident.target)

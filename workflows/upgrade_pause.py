@@ -100,7 +100,7 @@ class UpgradePause:
         self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
-        self._seen: UpgradeObservation | None = None
+        self._observation: UpgradeObservation | None = None
         self._questions = UpgradeQuestions(start.cluster)
         self._loaded_events = 0
         """The length of the history after the first full observation."""
@@ -168,15 +168,17 @@ class UpgradePause:
     def state(self, after: str = "") -> UpgradePauseState:
         """The state of the pause, with the checks whose uids come `after`."""
         memory = self._memory
-        seen = {check.uid: check for check in self._seen.checks} if self._seen else {}
+        observed_checks = (
+            {check.uid: check for check in self._observation.checks} if self._observation else {}
+        )
         handled, failed = memory.by_uid, memory.failed_by_uid
-        later = sorted(uid for uid in {*handled, *seen, *failed} if uid > after)
+        later = sorted(uid for uid in {*handled, *observed_checks, *failed} if uid > after)
         page = later[:STATE_PAGE]
-        checks = tuple(seen[uid] for uid in page if uid in seen)
+        checks = tuple(observed_checks[uid] for uid in page if uid in observed_checks)
         return UpgradePauseState(
             details=self._details,
             unreadable=memory.unreadable,
-            observed=self._seen and self._seen.model_copy(update={"checks": checks}),
+            observed=self._observation and self._observation.model_copy(update={"checks": checks}),
             handled=tuple(handled[uid] for uid in page if uid in handled),
             failed=tuple(failed[uid] for uid in page if uid in failed),
             orders=() if after else memory.orders,
@@ -189,7 +191,7 @@ class UpgradePause:
 
     def _refuse(self, order: Order) -> None:
         if earlier(self._memory, order) is None:
-            refuse_senseless(order, self._seen)
+            refuse_senseless(order, self._observation)
 
     async def _give(self, order: Order) -> str:
         """Record the order, and return its checks in words."""
@@ -202,12 +204,12 @@ class UpgradePause:
                 )
         if (record := earlier(self._memory, order)) is not None:
             return record.check or "every check"
-        meant = exact(order, self._seen)
+        meant = exact(order, self._observation)
         self._orders.give(meant)
         return meant.check or "every check"
 
     def _knows_checks(self) -> bool:
-        return knows_checks(self._seen)
+        return knows_checks(self._observation)
 
     def _write_down(self, order: Order) -> None:
         self._memory = ordered(self._memory, order, workflow.now())
@@ -227,17 +229,17 @@ class UpgradePause:
             if not answer.has_more:
                 break
         self._loaded_events = self._loaded_events or workflow.info().get_current_history_length()
-        self._seen = self._questions.observed(answer)
-        passed = next_pass(self._seen, self._memory, workflow.now())
+        self._observation = self._questions.observed(answer)
+        passed = next_pass(self._observation, self._memory, workflow.now())
         self._memory = passed.memory
         self._say(passed)
         return passed
 
     @property
     def _question(self) -> str:
-        if self._seen is None:
+        if self._observation is None:
             return "is an upgrade under way, and which checks are there?"
-        return "is it still under way?" if self._seen.is_under_way else "is there still no upgrade?"
+        return "is it still under way?" if self._observation.is_under_way else "is there still no upgrade?"
 
     def _known_by_now(self) -> tuple[tuple[datetime, ...], tuple[str, ...]]:
         """The transitions of the known upgrade, and its settled checks."""
@@ -248,7 +250,7 @@ class UpgradePause:
         return self._questions.has_untold(*self._known_by_now())
 
     async def _write(self, passed: Pass) -> None:
-        seen_at = self._seen.seen_at if self._seen else None
+        seen_at = self._observation.seen_at if self._observation else None
         request = WritePausesInput(cluster=self._cluster, patches=passed.patches, seen_at=seen_at)
         first, others = passed.patches[0], len(passed.patches) - 1
         more = f"and {others} more" if others else ""
@@ -266,7 +268,9 @@ class UpgradePause:
         upgrade = self._memory.upgrade
         began = upgrade.began if upgrade else self._began
         paused = tuple(
-            one for one in self._memory.handled if one.how is CheckPauseState.PAUSED and not one.is_deleted
+            check
+            for check in self._memory.handled
+            if check.how is CheckPauseState.PAUSED and not check.is_deleted
         )
         for first in range(0, max(len(paused), 1), MOST_PATCHES):
             request = WarnOfLongUpgradeInput(
@@ -319,7 +323,7 @@ class UpgradePause:
     def _concluded(self, passed: Pass) -> UpgradePauseResult:
         memory = self._memory
         checks = sorted(
-            memory.handled, key=lambda one: one.how is CheckPauseState.UNPAUSED and not one.reason
+            memory.handled, key=lambda check: check.how is CheckPauseState.UNPAUSED and not check.reason
         )
         return UpgradePauseResult(
             reason=passed.details,

@@ -23,17 +23,17 @@ class UpgradeQuestions:
         self._cluster = cluster
         self._checks: dict[str, PausableCheck] = {}
         self._session, self._revision = "", 0
-        self._told: frozenset[str] = frozenset()
+        self._reported_uids: frozenset[str] = frozenset()
         """The uids that the detector counts as handled."""
-        self._told_of: tuple[datetime, ...] | None = None
+        self._reported_transitions: tuple[datetime, ...] | None = None
         """The transitions in the questions so far; None: no question was asked."""
 
     def question(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> ObserveUpgradeInput:
         """The next question, for these settled checks of the upgrade with these transitions."""
         handled = frozenset(settled)
-        unsettled = self._told - handled
-        is_anew = transitions != self._told_of or len(unsettled) > MOST_UIDS
-        handled_now = handled if is_anew else handled - self._told
+        unsettled = self._reported_uids - handled
+        is_anew = transitions != self._reported_transitions or len(unsettled) > MOST_UIDS
+        handled_now = handled if is_anew else handled - self._reported_uids
         return ObserveUpgradeInput(
             cluster=self._cluster,
             transitions=transitions,
@@ -47,7 +47,7 @@ class UpgradeQuestions:
 
     def has_untold(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:
         """True if the detector must get another question before the workflow rests."""
-        return (self._told_of, self._told) != (transitions, frozenset(settled))
+        return (self._reported_transitions, self._reported_uids) != (transitions, frozenset(settled))
 
     def take(self, question: ObserveUpgradeInput, answer: UpgradeObservation) -> None:
         """Add the checks of an answer, and record what its question reported."""
@@ -57,7 +57,7 @@ class UpgradeQuestions:
             self._checks.pop(uid, None)
         self._checks |= {check.uid: check for check in answer.checks}
         self._session, self._revision = answer.session, answer.revision
-        self._told, self._told_of = self._told_by(question, answer)
+        self._reported_uids, self._reported_transitions = self._told_by(question, answer)
 
     def _told_by(
         self, question: ObserveUpgradeInput, answer: UpgradeObservation
@@ -67,7 +67,9 @@ class UpgradeQuestions:
             return frozenset(question.handled), question.transitions
         if answer.session != question.session:
             return frozenset(), None
-        return self._told.difference(question.unsettled).union(question.handled), question.transitions
+        return self._reported_uids.difference(question.unsettled).union(
+            question.handled
+        ), question.transitions
 
     def observed(self, answer: UpgradeObservation) -> UpgradeObservation:
         """The answer with the checks of all answers."""

@@ -140,10 +140,13 @@ class MarkMachine:
         return now if act.seen_at is None else max(now, act.seen_at)
 
     async def _write(self, target: MachineTarget, status: Object, resource: Resource) -> None:
-        known, client = target.metadata, self.dependencies.connection.client
-        body = {"metadata": {"uid": known.uid, "resourceVersion": known.resource_version}, "status": status}
+        metadata, client = target.metadata, self.dependencies.connection.client
+        body = {
+            "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+            "status": status,
+        }
         with _held_where_it_changed(target):
-            await client.merge_patch(resource, known.name, body, known.namespace, subresource="status")
+            await client.merge_patch(resource, metadata.name, body, metadata.namespace, subresource="status")
 
 
 class _OvertakenError(StepHeld):

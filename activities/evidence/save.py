@@ -86,12 +86,12 @@ class EvidenceReader:
         )
 
     async def _own(self) -> EvidencePart:
-        kind, known = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
+        kind, target = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
         resource = await self.live.management.discovery.first_served(kind)
         return EvidencePart(
             name="",
             items=(
-                kept_target(await self.live.management.client.get(resource, known.name, known.namespace)),
+                kept_target(await self.live.management.client.get(resource, target.name, target.namespace)),
             ),
         )
 
@@ -102,9 +102,9 @@ class EvidenceReader:
         return await self._events(await self._node_cluster(), about, NODE_EVENTS)
 
     async def _own_events(self) -> EvidencePart:
-        known = self.incident.target
-        about = f"involvedObject.kind={known.kind},involvedObject.uid={known.uid}"
-        return await self._events(self.live.management, about, known.namespace)
+        target = self.incident.target
+        about = f"involvedObject.kind={target.kind},involvedObject.uid={target.uid}"
+        return await self._events(self.live.management, about, target.namespace)
 
     async def _events(self, cluster: ClusterConnection, about: str, namespace: str) -> EvidencePart:
         found, has_more = await cluster.client.list_some(EVENTS, about, namespace, most=MOST_READ)

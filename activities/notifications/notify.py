@@ -59,15 +59,15 @@ class ReceiverLane:
             DeliveryFailure: a request failed, with this notification or before it.
 
         """
-        one = _Waiting(receiver, notification, asyncio.get_running_loop().create_future())
-        self._waiting.append(one)
+        waiting = _Waiting(receiver, notification, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_all())
         try:
-            return await one.delivered
+            return await waiting.delivered
         finally:
-            if one in self._waiting:  # the worker stops, or the time of the attempt is over
-                self._waiting.remove(one)
+            if waiting in self._waiting:  # the worker stops, or the time of the attempt is over
+                self._waiting.remove(waiting)
 
     async def _send_all(self) -> None:
         while self._waiting:
@@ -116,17 +116,17 @@ class ReceiverLane:
         if len(batch) == 1:
             await self._send(receiver, batch[0].notification)
         else:
-            await self._send(receiver, Summary([one.notification for one in batch]))
+            await self._send(receiver, Summary([waiting.notification for waiting in batch]))
         delivery = Delivery.SENT if len(batch) == 1 else Delivery.SUMMARIZED
-        for one in batch:
-            if not one.delivered.done():
-                one.delivered.set_result(delivery)
+        for waiting in batch:
+            if not waiting.delivered.done():
+                waiting.delivered.set_result(delivery)
 
     def _fail(self, batch: Sequence[_Waiting], failure: DeliveryFailure) -> None:
         """Fail those of the request, and all that wait behind them."""
-        for one in (*batch, *self._waiting):
-            if not one.delivered.done():
-                one.delivered.set_exception(failure)
+        for waiting in (*batch, *self._waiting):
+            if not waiting.delivered.done():
+                waiting.delivered.set_exception(failure)
         self._waiting.clear()
 
 
@@ -165,7 +165,7 @@ class Notify:
 
     async def _deliver(self, request: NotificationInput) -> Delivery:
         receivers = await self._receivers.all()
-        receiver = next((one for one in receivers if one.name == request.receiver), None)
+        receiver = next((receiver for receiver in receivers if receiver.name == request.receiver), None)
         if receiver is None:
             return Delivery.NOT_WANTED
         lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._receivers.send, self._clock))
