@@ -40,9 +40,10 @@ class ObjectIdentity(NamedTuple):
 async def patch_as_read(
     client: Client, identity: ObjectIdentity, change: Change, subresource: str = ""
 ) -> Object | None:
-    """The object after the change; None if it is gone, or another one has its name.
+    """The object after the change; None if another object has its name.
 
     Raises:
+        NotFound: it is gone.
         Conflict: it changed during each try.
         KubernetesError: as the client does.
 
