@@ -54,10 +54,12 @@ class Answering:
 
     def _answer(self, question: ObserveInput, answered_at: datetime) -> Observation:
         is_other = self._cluster_state.reported(question.incident, question.progress)
-        seen = self._observe(question.incident)
-        observation = by_temporals_clock(seen, answered_at).model_copy(update={"answered_at": answered_at})
+        by_our_clock = self._observe(question.incident)
+        observation = by_temporals_clock(by_our_clock, answered_at).model_copy(
+            update={"answered_at": answered_at}
+        )
         with self._cluster_state.guard.item("notes of an answer", question.incident.workflow_id) as caught:
-            answer = self._dispatch.answer(question.incident, observation, seen, question.intent)
+            answer = self._dispatch.answer(question.incident, observation, by_our_clock, question.intent)
             self._cluster_state.found(question.incident, question.found)
             self._tell(question, is_other=is_other)
             return answer

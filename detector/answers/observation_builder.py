@@ -57,7 +57,7 @@ class ObservationBuilder:
     def observation(self) -> Observation:
         """The state of the target, whether the incident may act, and what applies to it in any state."""
         receivers = self.cluster_state.cluster_context.policy.policy.notifications
-        always = {"is_shadow": self._is_shadow, "notifies": tuple(one.wanted for one in receivers)}
+        always = {"is_shadow": self._is_shadow, "notifies": tuple(receiver.wanted for receiver in receivers)}
         return self._observation().model_copy(update=always)
 
     def holds(self) -> tuple[Hold, ...]:
@@ -117,14 +117,14 @@ class ObservationBuilder:
         problem = self.cluster_state.targets.problem(target)
         if problem is not None:
             return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
-        seen = self.cluster_state.targets.get(self.incident.check, target.name)
-        if seen is None:
+        observed_target = self.cluster_state.targets.get(self.incident.check, target.name)
+        if observed_target is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
-        if seen.metadata.uid != target.uid:
-            return self._replaced(check, seen)
-        if not check.selects(seen):
+        if observed_target.metadata.uid != target.uid:
+            return self._replaced(check, observed_target)
+        if not check.selects(observed_target):
             return self._released(f"{self.incident.check} no longer selects {target}")
-        return self._judged(check, seen)
+        return self._judged(check, observed_target)
 
     def _replaced(self, check: HealthCheck, other: Target) -> Observation:
         """The answer if another object has its name; it is a replacement only if selected (NHC 2.1/12)."""
@@ -207,10 +207,10 @@ class ObservationBuilder:
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
             return hold
         due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
-        asked = LimitQuestion(
+        limit_question = LimitQuestion(
             incident=self.incident, target=target, since=failed, due=due, may_skip_its_wait=hold is not None
         )
-        limit = self.limits(asked)
+        limit = self.limits(limit_question)
         return hold if limit is None else admission(replace(question, limit=limit))
 
     def _templates(self, check: HealthCheck, target: Target) -> str:
@@ -312,14 +312,14 @@ class Observer:
         check, target = incident.check, incident.target
         freshness = self.freshness(check)
         self.storms.advance(check)
-        seen = self.cluster_state.targets.get(check, target.name)
+        observed_target = self.cluster_state.targets.get(check, target.name)
         return ObservationBuilder(
             cluster_state=self.cluster_state,
             incident=incident,
             freshness=freshness,
             now=self.now(),
             storm=self.storms.hold(check),
-            back_off=self.back_off(TargetName.of(target), seen),
+            back_off=self.back_off(TargetName.of(target), observed_target),
             clock=self.clock_hold(),
             limits=limits,
         )

@@ -160,10 +160,12 @@ class Storms:
         memory, check_state = self._memories.get(check), self._cluster_state.checks.get(check)
         if memory is None or memory.first_deadline is None or check_state is None:
             return
-        seen = self._cluster_state.targets.get(check, target)
-        if seen is None or isinstance(check_state.check, InvalidCheckError):
+        observed_target = self._cluster_state.targets.get(check, target)
+        if observed_target is None or isinstance(check_state.check, InvalidCheckError):
             return
-        deadline = check_state.check.verdict(seen, self._now(), self._cluster_state.cluster_context).deadline
+        deadline = check_state.check.verdict(
+            observed_target, self._now(), self._cluster_state.cluster_context
+        ).deadline
         if deadline is not None and deadline < memory.first_deadline:
             memory.first_deadline = deadline
             if memory.due is not None:

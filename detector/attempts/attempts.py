@@ -126,19 +126,21 @@ class Attempts:
         """Existing targets of its owner that are so young that they look like replacements."""
         others = self._cluster_state.targets.at(deletion.place).values()
         young = [other for other in others if other.metadata.creation_timestamp >= deletion.ended - LATE]
-        return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
+        return frozenset(
+            target.metadata.uid for target in young if target.replaced_by == deletion.target.replaced_by
+        )
 
-    def before(self, name: TargetName, seen: Target | None = None) -> RemediationBackOff:
+    def before(self, name: TargetName, target: Target | None = None) -> RemediationBackOff:
         """The latest remediation of a target, or of the target that it replaces."""
         own = self._ended.get(name, [])[-1:]
-        replaced = self._replaced(name.namespace, seen) if seen is not None else []
+        replaced = self._replaced(name.namespace, target) if target is not None else []
         return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
 
     def _replaced(self, namespace: str, target: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner before `target` was created, or none (rule 14)."""
         ended = self._ended.get(owner_name(namespace, target.replaced_by), []) if target.replaced_by else []
         before = bisect_left(ended, target.metadata.creation_timestamp + LATE, key=_end)
-        earlier = [one for one in ended[:before] if target.metadata.uid not in one.coexisting]
+        earlier = [attempt for attempt in ended[:before] if target.metadata.uid not in attempt.coexisting]
         return earlier[-1:]
 
     @property
@@ -184,11 +186,11 @@ class AttemptReading:
 
     async def lead(self) -> None:
         """Read when the limit grows, until cancelled."""
-        known = timedelta()
+        read_limit = timedelta()
         while True:
-            if (limit := self._attempts.limit) > known:
+            if (limit := self._attempts.limit) > read_limit:
                 await self._read_all()
-                known = limit
+                read_limit = limit
             self._tried.set()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
@@ -208,7 +210,7 @@ class AttemptReading:
             found = await self._calls.ended_attempts(self._attempts.horizon)
         finally:
             self._tried.set()
-        for target, attempt in sorted(found, key=lambda one: one[1].ended):
+        for target, attempt in sorted(found, key=lambda entry: entry[1].ended):
             self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.complete()

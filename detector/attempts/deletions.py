@@ -32,7 +32,7 @@ _Name = tuple[CheckReference, str]
 class _Failing:
     """An unhealthy target with the times of its failure."""
 
-    seen: Target
+    target: Target
     since: datetime
     deadline: datetime
     is_observed: bool = True
@@ -61,19 +61,19 @@ class Deletions:
         if judge is None or isinstance(judge.check, InvalidCheckError):
             self._forget(name)
             return
-        seen = self._cluster_state.targets.get(check, target)
-        if seen is None:
+        observed_target = self._cluster_state.targets.get(check, target)
+        if observed_target is None:
             self._see_gone(name)
             return
-        if not seen.replaced_by:
+        if not observed_target.replaced_by:
             self._forget(name)  # it has no replacement, for example a Node
             return
         # A target that is not selected any more is not unhealthy by this check.
-        verdict = self._verdict(judge.check, seen) if target in judge.unhealthy else HEALTHY
-        if seen.metadata.deletion_timestamp is None:
-            self._see(name, seen, verdict)
+        verdict = self._verdict(judge.check, observed_target) if target in judge.unhealthy else HEALTHY
+        if observed_target.metadata.deletion_timestamp is None:
+            self._see(name, observed_target, verdict)
         else:
-            self._see_going(name, seen, verdict, seen.metadata.deletion_timestamp)
+            self._see_going(name, observed_target, verdict, observed_target.metadata.deletion_timestamp)
 
     def _verdict(self, check: HealthCheck, target: Target) -> Verdict:
         return check.verdict(target, self._now(), self._cluster_state.cluster_context)
@@ -106,7 +106,7 @@ class Deletions:
         if failing.deadline <= deleted + SECOND and self._sees(name[0]):
             place = place_of(name[0])
             deletion = Deletion(
-                target=failing.seen,
+                target=failing.target,
                 place=place,
                 failed=failing.since,
                 ended=deleted,
@@ -139,13 +139,13 @@ class MarkedTargets:
     def changed(self, check: CheckReference, target: str | None) -> None:
         if target is None:
             return
-        name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)
-        if seen is None:
+        name, observed_target = place_of(check).named(target), self._cluster_state.targets.get(check, target)
+        if observed_target is None:
             self._marked.pop(name, None)
-        elif seen.is_marked:
-            self._marked.setdefault(name, (seen.metadata.uid, self._now()))
+        elif observed_target.is_marked:
+            self._marked.setdefault(name, (observed_target.metadata.uid, self._now()))
         elif name in self._marked:
-            self._see_unmarked(check, name, seen)
+            self._see_unmarked(check, name, observed_target)
 
     def _see_unmarked(self, check: CheckReference, name: TargetName, target: Target) -> None:
         uid, marked = self._marked.pop(name)

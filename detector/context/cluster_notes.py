@@ -104,20 +104,20 @@ class LeaseNotes(Generic[NoteT]):
         written: dict[str, NoteT] = {}
         write_again = monotonic_clock()
         while True:
-            known = dict(notes())
-            known = self._of_others(known) | known
-            if known != written or (known and monotonic_clock() >= write_again):
-                writing = partial(self._write, known)
+            current = dict(notes())
+            current = self._of_others(current) | current
+            if current != written or (current and monotonic_clock() >= write_again):
+                writing = partial(self._write, current)
                 await retry_forever(self._kind.part, writing, (KubernetesError,), self._lease.problems)
-                written, write_again = known, monotonic_clock() + WRITE_AGAIN_SECONDS
+                written, write_again = current, monotonic_clock() + WRITE_AGAIN_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _of_others(self, known: Mapping[str, NoteT]) -> dict[str, NoteT]:
+    def _of_others(self, current: Mapping[str, NoteT]) -> dict[str, NoteT]:
         """The notes about clusters that this process does not know, as no check has named them."""
         kept = {
             key: noted
             for key, noted in (self._noted or {}).items()
-            if key not in known and self._kind.is_kept(key) and noted != self._kind.nothing
+            if key not in current and self._kind.is_kept(key) and noted != self._kind.nothing
         }
         return dict(list(kept.items())[-MOST_KEPT:])
 
@@ -132,8 +132,8 @@ class LeaseNotes(Generic[NoteT]):
         except ValidationError:
             return None
 
-    async def _write(self, known: dict[str, NoteT]) -> None:
-        text = self._kind.notes.dump_json(known, exclude_defaults=True).decode()
+    async def _write(self, current: dict[str, NoteT]) -> None:
+        text = self._kind.notes.dump_json(current, exclude_defaults=True).decode()
         patch = {"metadata": {"annotations": {self._kind.annotation: text}}}
         await self._lease.client.merge_patch(LEASES, self._lease.name, patch, self._lease.namespace)
 
@@ -173,7 +173,7 @@ class ClusterIdentities:
 
     def __init__(self, noted: Callable[[str], KnownCluster]) -> None:
         self._noted = noted
-        self._known: dict[str, KnownCluster] = {}
+        self._records: dict[str, KnownCluster] = {}
         self._holds: dict[str, Hold] = {}
 
     def see(self, uids: Mapping[str, str], confirmations: Mapping[str, Confirmations]) -> dict[str, Hold]:
@@ -181,22 +181,22 @@ class ClusterIdentities:
         before, self._holds = self._holds, {}
         for cluster, uid in uids.items():
             confirmed = confirmations.get(cluster, Confirmations())
-            known = self._of(cluster).after(confirmed.owner, uid, confirmed.uids)
-            self._known[cluster] = known
-            if not known.is_one(confirmed.owner, uid):
-                self._holds[cluster] = changed_hold(cluster, known, uid)
+            record = self._of(cluster).after(confirmed.owner, uid, confirmed.uids)
+            self._records[cluster] = record
+            if not record.is_one(confirmed.owner, uid):
+                self._holds[cluster] = changed_hold(cluster, record, uid)
         for cluster in self._holds.keys() - before.keys():
             _log.warning("workload cluster changed", extra={"why": self._holds[cluster].message})
         return self._holds
 
     def take_noted(self) -> None:
         """Prefer the notes of the previous leader to what this process saw before it became the leader."""
-        self._known = {
-            cluster: known for cluster, known in self._known.items() if self._noted(cluster) == NOT_KNOWN
+        self._records = {
+            cluster: record for cluster, record in self._records.items() if self._noted(cluster) == NOT_KNOWN
         }
 
     def _of(self, cluster: str) -> KnownCluster:
-        return self._known[cluster] if cluster in self._known else self._noted(cluster)
+        return self._records[cluster] if cluster in self._records else self._noted(cluster)
 
     def lost(self, cluster: str) -> int:
         """Number of Nodes that an earlier process knew to be gone."""
@@ -207,7 +207,7 @@ class ClusterIdentities:
         changed = {cluster for cluster, number in lost.items() if number != self.lost(cluster)}
         return {
             cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, self.lost(cluster))})
-            for cluster in self._known.keys() | changed
+            for cluster in self._records.keys() | changed
         }
 
 
@@ -235,11 +235,11 @@ class ClusterNotes:
     def blind_times(self) -> dict[str, BlindTime]:
         """Lost connections by cluster, and suspected outages by group."""
         workloads = self.feeds.workloads
-        known = workloads.blind_times() if workloads is not None else {}
+        blind_times = workloads.blind_times() if workloads is not None else {}
         if self.feeds.policy.current().outage_guard:
             own_nodes = self.feeds.own_nodes.watch
-            known[own_nodes.cluster] = own_nodes.blind_time
-        return known | self.outages.blind_times()
+            blind_times[own_nodes.cluster] = own_nodes.blind_time
+        return blind_times | self.outages.blind_times()
 
     def known_clusters(self) -> dict[str, KnownCluster]:
         """The identity of clusters, and how many of their Nodes are gone."""

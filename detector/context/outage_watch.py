@@ -86,7 +86,7 @@ class OutageWatch:
         self._noted = noted
         self._is_read = is_read
         self._now = now
-        self._seen: dict[TargetName, _Seen] = {}
+        self._entries: dict[TargetName, _Seen] = {}
         self._groups: dict[NodeGroup, _Nodes] = {}
         self._guard: OutageGuard | None = None
 
@@ -97,24 +97,26 @@ class OutageWatch:
 
         `is_lost`: it is gone, and a Machine expects it.
         """
-        seen = self._gone(name, is_lost=is_lost) if node is None else _Seen(node.node_zone, node.silent_since)
-        return self._put(name, seen, guard)
+        entry = (
+            self._gone(name, is_lost=is_lost) if node is None else _Seen(node.node_zone, node.silent_since)
+        )
+        return self._put(name, entry, guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
         """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""
-        before = self._seen.get(name)
+        before = self._entries.get(name)
         if before is not None and not before.is_gone:
             return False
         return self._put(name, self._gone(name, is_lost=is_lost), guard)
 
     def forget(self, cluster: str) -> None:
         """Forget the Nodes of a cluster that no check names any more."""
-        for name in [name for name in self._seen if name.cluster == cluster]:
+        for name in [name for name in self._entries if name.cluster == cluster]:
             self._put(name, None, None)
 
     def _gone(self, name: TargetName, *, is_lost: bool) -> _Seen | None:
         """The entry of a missing Node; None if it no longer counts."""
-        before = self._seen.get(name)
+        before = self._entries.get(name)
         if before is None:
             return _Seen("", self._now(), is_gone=True, is_lost=True) if is_lost else None
         was_silent = before.was_silent if before.is_gone else before.unknown_since is not None
@@ -123,20 +125,20 @@ class OutageWatch:
         since = before.unknown_since or self._now()
         return _Seen(before.zone, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
 
-    def _put(self, name: TargetName, seen: _Seen | None, guard: OutageGuard | None) -> bool:
-        before = self._seen.get(name)
-        if seen == before:
+    def _put(self, name: TargetName, entry: _Seen | None, guard: OutageGuard | None) -> bool:
+        before = self._entries.get(name)
+        if entry == before:
             return False
         for nodes in self._groups_of(name.cluster, before):
             nodes.remove(name.name)
-        if seen is None:
-            self._seen.pop(name, None)
+        if entry is None:
+            self._entries.pop(name, None)
             return False
-        self._seen[name] = seen
-        groups = self._groups_of(name.cluster, seen)
+        self._entries[name] = entry
+        groups = self._groups_of(name.cluster, entry)
         for nodes in groups:
-            nodes.add(name.name, seen.unknown_since)
-        if guard is None or seen.unknown_since is None or not self._is_read(name.cluster):
+            nodes.add(name.name, entry.unknown_since)
+        if guard is None or entry.unknown_since is None or not self._is_read(name.cluster):
             return False
         return any(nodes.may_begin(guard) for nodes in groups)
 
@@ -147,10 +149,10 @@ class OutageWatch:
         """
         if policy.is_known:
             self._judge_changed(policy.policy.outage_guard, now)
-        known = {group: nodes.outage for group, nodes in self._groups.items()}
-        gone = {name: seen.zone for name, seen in self._seen.items() if seen.is_gone and seen.zone}
+        outages = {group: nodes.outage for group, nodes in self._groups.items()}
+        gone = {name: entry.zone for name, entry in self._entries.items() if entry.is_gone and entry.zone}
         zones = {(name.cluster, name.name): zone for name, zone in gone.items()}
-        return Outages({group: outage for group, outage in known.items() if outage != NO_OUTAGE}, zones)
+        return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, zones)
 
     def _judge_changed(self, guard: OutageGuard | None, now: datetime) -> None:
         is_another = guard != self._guard
@@ -164,9 +166,9 @@ class OutageWatch:
 
     def _forget_gone(self, group: NodeGroup, nodes: _Nodes) -> None:
         """Forget Nodes that no Machine expects, once no other Node of their cluster is silent."""
-        silent = {name: self._seen[node_name(name, group.cluster)] for name in nodes.unknown}
-        if all(seen.is_gone for seen in silent.values()):
-            for name in [name for name, seen in silent.items() if not seen.is_lost]:
+        silent = {name: self._entries[node_name(name, group.cluster)] for name in nodes.unknown}
+        if all(entry.is_gone for entry in silent.values()):
+            for name in [name for name, entry in silent.items() if not entry.is_lost]:
                 self._put(node_name(name, group.cluster), None, None)
 
     def blind_times(self) -> dict[str, BlindTime]:
@@ -178,11 +180,11 @@ class OutageWatch:
             if nodes.outage != NO_OUTAGE and nodes.total
         }
 
-    def _groups_of(self, cluster: str, seen: _Seen | None) -> list[_Nodes]:
+    def _groups_of(self, cluster: str, entry: _Seen | None) -> list[_Nodes]:
         """The groups of a Node with this entry; empty without an entry."""
-        if seen is None:
+        if entry is None:
             return []
-        return [self._group(NodeGroup(cluster, zone)) for zone in dict.fromkeys(("", seen.zone))]
+        return [self._group(NodeGroup(cluster, zone)) for zone in dict.fromkeys(("", entry.zone))]
 
     def _group(self, group: NodeGroup) -> _Nodes:
         if group not in self._groups:

@@ -171,14 +171,18 @@ class SourcesOfChecks:
         return [*self.feeds.watched.common, *(source for source in own if source is not None)]
 
     def _node_cluster_of(self, check: CheckReference) -> str:
-        known = self.cluster_state.checks.get(check)
-        return known.node_cluster_in(self.cluster_state.cluster_context) if known else MANAGEMENT_CLUSTER
+        check_state = self.cluster_state.checks.get(check)
+        return (
+            check_state.node_cluster_in(self.cluster_state.cluster_context)
+            if check_state
+            else MANAGEMENT_CLUSTER
+        )
 
 
 def _oldest(sources: Iterable[Source]) -> timedelta | None:
     ages = [source.age() if source.synced else None for source in sources]
-    known = [age for age in ages if age is not None]
-    return max(known) if len(known) == len(ages) else None
+    known_ages = [age for age in ages if age is not None]
+    return max(known_ages) if len(known_ages) == len(ages) else None
 
 
 LOOK_AGAIN_SECONDS = 5.0

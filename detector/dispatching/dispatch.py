@@ -96,7 +96,7 @@ class IncidentWorkflows:
 
     async def running(self) -> Mapping[str, IncidentReference | None]:
         """The open incidents of this cluster by workflow id; None for one without a readable memo."""
-        return {one.workflow_id: one.incident for one in await self._calls.running()}
+        return {workflow.workflow_id: workflow.incident for workflow in await self._calls.running()}
 
     def answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
         """Return and note the answer to a question with this intent."""
@@ -148,7 +148,7 @@ class Dispatch:
         self._reconciler = Reconciler(
             self._workflows, self._open, dependencies, part="dispatch", listed="incidents"
         )
-        self._said: dict[CheckReference, bool | None] = {}
+        self._verdicts: dict[CheckReference, bool | None] = {}
         self._temporals_skew = timedelta()
         """How far Temporal's clock was ahead of ours at the latest answer."""
 
@@ -172,16 +172,16 @@ class Dispatch:
         return by_temporals_clock(observation, observation.seen_at + self._temporals_skew)
 
     def answer(
-        self, incident: IncidentReference, observation: Observation, seen: Observation, intent: Intent
+        self, incident: IncidentReference, observation: Observation, by_our_clock: Observation, intent: Intent
     ) -> Observation:
         """The answer to a question with this intent: `observation`, with an admission if it gets one.
 
-        Later observations are compared with `seen`, as Temporal's clock may change `observation`.
+        Later observations are compared with `by_our_clock`, as Temporal's clock may change `observation`.
         """
         answer = self._workflows.answer(incident, observation, intent)
-        self._open.put(incident, seen, self._now())
-        if answer.answered_at is not None and seen.seen_at is not None:
-            self._temporals_skew = answer.answered_at - seen.seen_at
+        self._open.put(incident, by_our_clock, self._now())
+        if answer.answered_at is not None and by_our_clock.seen_at is not None:
+            self._temporals_skew = answer.answered_at - by_our_clock.seen_at
         return answer
 
     def changed(self, check: CheckReference, target: str | None) -> None:
@@ -206,5 +206,5 @@ class Dispatch:
         check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
         is_silent = check_state is None or check_state.is_silent_in(context)
         says = None if allowance is None or is_silent else allowance.allowed
-        before, self._said[check] = self._said.get(check), says
+        before, self._verdicts[check] = self._verdicts.get(check), says
         return before != says

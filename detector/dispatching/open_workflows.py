@@ -44,8 +44,8 @@ class OpenWorkflows(Generic[Key, Seen]):
 
     def put(self, key: Key, last_observation: Seen | None, now: datetime) -> None:
         """Note that a workflow is open, and the latest observation that is no news to it."""
-        known = self._by_id.get(key.workflow_id)
-        since = known.since if known else now
+        entry = self._by_id.get(key.workflow_id)
+        since = entry.since if entry else now
         self._by_id[key.workflow_id] = OpenWorkflow(key, last_observation, since)
         self._by_subject[self._subject_of(key)].add(key.workflow_id)
 

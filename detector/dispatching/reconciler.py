@@ -153,13 +153,13 @@ class Reconciler(Generic[Key, Seen]):
             await time_slice.yield_if_over()
 
     def _compare(self, key: Key) -> None:
-        seen, entry = self._workflows.observe(key), self._open.get(key)
+        observation, entry = self._workflows.observe(key), self._open.get(key)
         last = entry.last_observation if entry else None
-        if last is not None and not self._workflows.needs_wake_up(key, last, seen):
+        if last is not None and not self._workflows.needs_wake_up(key, last, observation):
             # No news, as if it had been answered: compare the next observation with this one.
-            self._open.put(key, seen, self._dependencies.now())
-        elif last is None or self._may_be_new(last, seen) or not self._pace.delays(key):
-            self._queue.put(key, self._workflows.may_wait_seconds(seen))
+            self._open.put(key, observation, self._dependencies.now())
+        elif last is None or self._may_be_new(last, observation) or not self._pace.delays(key):
+            self._queue.put(key, self._workflows.may_wait_seconds(observation))
 
     def _may_be_new(self, last: Seen, observation: Seen) -> bool:
         """True if the wake may have to start the next workflow: the last observation asked for nothing."""
@@ -213,21 +213,21 @@ class Reconciler(Generic[Key, Seen]):
         """
         if not self._dependencies.is_leader():
             return
-        seen, is_wanted = self._workflows.observe(key), self._workflows.is_wanted(key)
+        observation, is_wanted = self._workflows.observe(key), self._workflows.is_wanted(key)
         entry = self._open.get(key)
         if not is_wanted and entry is None:
             return
         last = entry.last_observation if entry else None
-        is_started = is_wanted and (last is None or self._workflows.must_be_open(seen))
+        is_started = is_wanted and (last is None or self._workflows.must_be_open(observation))
         # Noted before the call: changes during the call are compared with what it says.
-        self._open.put(key, seen, self._dependencies.now())
+        self._open.put(key, observation, self._dependencies.now())
         if entry is not None:
             self._pace.note(key)
         try:
-            await (self._workflows.start if is_started else self._workflows.wake)(key, seen)
+            await (self._workflows.start if is_started else self._workflows.wake)(key, observation)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND and not is_started:
-                knew_all = last is not None and not self._workflows.has_appeared(last, seen)
+                knew_all = last is not None and not self._workflows.has_appeared(last, observation)
                 self._has_ended(key, knew_all=knew_all)
                 return
             self._open.put(key, None, self._dependencies.now())
@@ -264,8 +264,8 @@ class Reconciler(Generic[Key, Seen]):
         Each workflow is looked up at its turn, as it may have been started or closed meanwhile.
         """
         time_slice = TimeSlice()
-        for known in self._open.all():
-            entry = self._open.get(known.key)
+        for listed_entry in self._open.all():
+            entry = self._open.get(listed_entry.key)
             if entry is not None and entry.key.workflow_id not in running and self._is_visible(entry):
                 self._close(entry.key)
             await time_slice.yield_if_over()
@@ -290,9 +290,9 @@ class Reconciler(Generic[Key, Seen]):
 
     async def _wake_strangers(self, running: Mapping[str, Key | None]) -> None:
         """Wake workflows of unknown key that have not been answered yet; they then ask."""
-        known = {entry.key.workflow_id for entry in self._open.all()}
+        identified = {entry.key.workflow_id for entry in self._open.all()}
         for workflow_id, key in running.items():
-            if key is None and workflow_id not in known:
+            if key is None and workflow_id not in identified:
                 with self._dependencies.guard.item(self._part, workflow_id), suppress(RPCError):
                     await self._workflows.wake_unidentified(workflow_id)
 

@@ -87,7 +87,7 @@ class ClusterContextWatch:
         of_others |= {
             source.name for name, source in self._signalling.items() if _CLUSTERS_OF.get(name, kind) != kind
         }
-        return first_unread((one for part, one in self.sources.items() if part not in of_others), limit)
+        return first_unread((source for part, source in self.sources.items() if part not in of_others), limit)
 
     def unread_signals(self, limit: timedelta) -> str:
         """Why the objects that signal upgrades of this cluster are not fresh enough; "" if they are."""

@@ -148,11 +148,11 @@ class KindWatch(Generic[RecordT]):
             await self._report_rejections()
 
     async def _report_rejections(self) -> None:
-        known = self.rejection, self.is_forbidden
+        reported = self.rejection, self.is_forbidden
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if known != (self.rejection, self.is_forbidden):
-                known = self.rejection, self.is_forbidden
+            if reported != (self.rejection, self.is_forbidden):
+                reported = self.rejection, self.is_forbidden
                 self._subject.changed(self._kind)
 
     async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:

@@ -66,7 +66,11 @@ class NamedKinds:
         """Why the templates of `check` are not fresh enough to act; "" if they are."""
         kinds = self._kinds_of_templates(check)
         listed = frozenset(kind for kind in kinds if not self._kinds.templates.is_forbidden(kind))
-        read = [one for one in self._templates_of(check) if (one.api_version, one.kind) not in listed]
+        read = [
+            template
+            for template in self._templates_of(check)
+            if (template.api_version, template.kind) not in listed
+        ]
         return self._kinds.templates.problem(listed, limit) or self._kinds.polling.problem(read, limit)
 
     def _template_changed(self, kind: Kind, _: Change[Template]) -> None:
@@ -96,10 +100,12 @@ class NamedKinds:
             self._cluster_state.request_changed(*kind, request, exists=exists)
 
     def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
-        return frozenset((one.api_version, one.request_kind) for one in self._templates_of(check))
+        return frozenset(
+            (template.api_version, template.request_kind) for template in self._templates_of(check)
+        )
 
     def _kinds_of_templates(self, check: CheckReference) -> frozenset[Kind]:
-        return frozenset((one.api_version, one.kind) for one in self._templates_of(check))
+        return frozenset((template.api_version, template.kind) for template in self._templates_of(check))
 
     def _templates_of(self, check: CheckReference) -> list[TemplateReference]:
         entry = self._cluster_state.checks.get(check)

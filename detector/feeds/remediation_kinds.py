@@ -140,11 +140,11 @@ class RemediationKinds:
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         requests = (api_version, reference.request_kind)
         rejection = self.requests.rejection(requests)
-        known = self._known_templates((api_version, kind))
-        if known is None or not rejection:
-            return known
+        templates = self._known_templates((api_version, kind))
+        if templates is None or not rejection:
+            return templates
         is_forbidden = self.requests.is_forbidden(requests)
-        return replace(known, request_rejection=rejection, are_requests_forbidden=is_forbidden)
+        return replace(templates, request_rejection=rejection, are_requests_forbidden=is_forbidden)
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self.templates.get(kind)

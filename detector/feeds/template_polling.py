@@ -86,14 +86,16 @@ class TemplatePolling:
     def name(self, namings: Iterable[Naming]) -> None:
         """Read these templates from now on, and no others."""
         before, named = self._named, defaultdict[Kind, set[Naming]](set)
-        for one in namings:
-            named[one.template.api_version, one.template.kind].add(one)
+        for naming in namings:
+            named[naming.template.api_version, naming.template.kind].add(naming)
         self._named = {kind: frozenset(found) for kind, found in named.items()}
         for kind in before.keys() | self._named.keys():
             if before.get(kind) != self._named.get(kind):
                 self._edited[kind].set()
         kept = {template for kind in self._named for template in self._templates(kind)}
-        self._readings = {template: one for template, one in self._readings.items() if template in kept}
+        self._readings = {
+            template: reading for template, reading in self._readings.items() if template in kept
+        }
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read all named templates of a kind.
@@ -121,20 +123,22 @@ class TemplatePolling:
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:
         """The known templates of a kind that is polled."""
         scope = TemplateKind(is_namespaced=is_namespaced)
-        known = {scope.place(template): self._readings.get(template) for template in self._templates(kind)}
-        read = {place: one.found for place, one in known.items() if one is not None}
-        not_served = next((one.why for one in read.values() if isinstance(one, NotServed)), "")
+        readings = {scope.place(template): self._readings.get(template) for template in self._templates(kind)}
+        read = {place: reading.found for place, reading in readings.items() if reading is not None}
+        not_served = next((found.why for found in read.values() if isinstance(found, NotServed)), "")
         if not_served:
             return replace(scope, rejection=not_served)
-        templates: dict[Place, Template] = {at: one for at, one in read.items() if isinstance(one, Template)}
+        templates: dict[Place, Template] = {
+            at: found for at, found in read.items() if isinstance(found, Template)
+        }
         return TemplateKind(
             templates=templates,
             unreadable={
-                place: one.why for place, one in read.items() if isinstance(one, UndecodableTemplate)
+                place: found.why for place, found in read.items() if isinstance(found, UndecodableTemplate)
             },
             is_namespaced=is_namespaced,
-            refused={place: one.why for place, one in read.items() if isinstance(one, RefusedTemplate)},
-            unread=frozenset(known.keys() - read.keys()),
+            refused={place: found.why for place, found in read.items() if isinstance(found, RefusedTemplate)},
+            unread=frozenset(readings.keys() - read.keys()),
         )
 
     def problem(self, templates: Iterable[TemplateReference], limit: timedelta) -> str:
@@ -150,14 +154,14 @@ class TemplatePolling:
     def age(self, kind: Kind) -> timedelta | None:
         """Age of the oldest reading of a kind; None if one is missing or forbidden."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
-        known = [
+        times = [
             reading.at
             for reading in readings
             if reading is not None and not isinstance(reading.found, RefusedTemplate)
         ]
-        if not known or len(known) < len(readings):
+        if not times or len(times) < len(readings):
             return None
-        return timedelta(seconds=self._clock() - min(known))
+        return timedelta(seconds=self._clock() - min(times))
 
     def _age(self, template: TemplateReference) -> timedelta | None:
         reading = self._readings.get(template)
@@ -181,4 +185,4 @@ class TemplatePolling:
         self._readings[template] = Reading(at, read)
 
     def _templates(self, kind: Kind) -> list[TemplateReference]:
-        return sorted({one.template for one in self._named.get(kind, ())}, key=str)
+        return sorted({naming.template for naming in self._named.get(kind, ())}, key=str)

@@ -91,8 +91,8 @@ class WorkloadCluster:
         `of_management` is how far our clock is ahead of the management cluster's; None if that is not known.
         """
         ours = self.nodes.clock_skew()
-        known = None if of_management is None or ours is None else of_management - ours
-        return workload_skew(known, self._skew)
+        skew = None if of_management is None or ours is None else of_management - ours
+        return workload_skew(skew, self._skew)
 
     @property
     def part(self) -> str:

@@ -91,21 +91,21 @@ class WorkloadClusters:
         for cluster in self._clusters.keys() - wanted.keys():
             self._forget(cluster, tasks)
         for cluster in wanted.keys() - self._clusters.keys():
-            one = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
-            one.nodes.resume(self._forgotten.pop(cluster, self._access.blind_time(cluster)))
-            self._stop_forgetting(one.nodes)
-            self._tasks[cluster] = tasks.create_task(self._supervise(one))
+            watched = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
+            watched.nodes.resume(self._forgotten.pop(cluster, self._access.blind_time(cluster)))
+            self._stop_forgetting(watched.nodes)
+            self._tasks[cluster] = tasks.create_task(self._supervise(watched))
 
     def _forget(self, cluster: str, tasks: asyncio.TaskGroup) -> None:
         self._tasks.pop(cluster).cancel()
-        one = self._clusters.pop(cluster)
-        self._problems.report(one.part, "")
-        self._keep(cluster, one.nodes.blind_time)
-        one.was_tried.set()  # waiters check whether the cluster is still named
+        watched = self._clusters.pop(cluster)
+        self._problems.report(watched.part, "")
+        self._keep(cluster, watched.nodes.blind_time)
+        watched.was_tried.set()  # waiters check whether the cluster is still named
         # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
         self._handlers.forgotten(cluster)
-        forgetting = tasks.create_task(self._forget_nodes(one.nodes))
-        self._being_forgotten[cluster] = one.nodes, forgetting
+        forgetting = tasks.create_task(self._forget_nodes(watched.nodes))
+        self._being_forgotten[cluster] = watched.nodes, forgetting
 
     async def _forget_nodes(self, nodes: NodeWatch) -> None:
         with self._guard.item("workload clusters", nodes.cluster):
@@ -139,33 +139,33 @@ class WorkloadClusters:
 
     async def wait_tried(self, cluster: str) -> None:
         """Return when the Nodes were read, the first try failed, or no check names the cluster any more."""
-        while (known := self._clusters.get(cluster)) is not None and not known.was_tried.is_set():
-            await known.was_tried.wait()
+        while (watched := self._clusters.get(cluster)) is not None and not watched.was_tried.is_set():
+            await watched.was_tried.wait()
 
     def is_read(self, cluster: str) -> bool:
         """True once its Nodes were read completely."""
-        known = self._clusters.get(cluster)
-        return known is not None and known.is_read
+        watched = self._clusters.get(cluster)
+        return watched is not None and watched.is_read
 
     def is_updated(self, cluster: str) -> bool:
         """True once its targets are up to date with its Nodes."""
-        known = self._clusters.get(cluster)
-        return known is not None and known.is_updated
+        watched = self._clusters.get(cluster)
+        return watched is not None and watched.is_updated
 
     def problem(self, cluster: str, limit: timedelta) -> str:
         """Why the Nodes of a cluster must not be judged; "" if they may."""
-        known = self._clusters.get(cluster)
-        return "the detector has not connected to it yet" if known is None else known.problem(limit)
+        watched = self._clusters.get(cluster)
+        return "the detector has not connected to it yet" if watched is None else watched.problem(limit)
 
     def unreachable(self, limit: timedelta) -> dict[str, str]:
         """The problem of each cluster that has one."""
-        problems = {cluster: one.problem(limit) for cluster, one in self._clusters.items()}
+        problems = {cluster: watched.problem(limit) for cluster, watched in self._clusters.items()}
         return {cluster: problem for cluster, problem in problems.items() if problem}
 
     def clock_skew(self, cluster: str) -> timedelta | None:
         """How far the clock of a cluster is ahead of the management cluster's; None within the tolerance."""
-        known = self._clusters.get(cluster)
-        return None if known is None else known.clock_skew(self._access.clock_skew())
+        watched = self._clusters.get(cluster)
+        return None if watched is None else watched.clock_skew(self._access.clock_skew())
 
     def clock_skews(self) -> dict[str, timedelta]:
         """The skew of each cluster whose clock is off by too much."""
@@ -174,12 +174,12 @@ class WorkloadClusters:
 
     def uids(self) -> dict[str, str]:
         """The uid of the namespace kube-system of each cluster that was read."""
-        return {cluster: one.uid for cluster, one in self._clusters.items() if one.uid}
+        return {cluster: watched.uid for cluster, watched in self._clusters.items() if watched.uid}
 
     def connected_anew(self) -> dict[str, datetime]:
         """When the connection was last replaced, for each cluster with a replaced connection."""
-        known = {nodes.cluster: nodes.back for nodes in self.watches}
-        return {cluster: back for cluster, back in known.items() if back is not None}
+        replaced_at = {nodes.cluster: nodes.back for nodes in self.watches}
+        return {cluster: back for cluster, back in replaced_at.items() if back is not None}
 
     def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, datetime]:
         """Look at each connection and report its problem; returns the end of the last loss by cluster.
@@ -187,9 +187,9 @@ class WorkloadClusters:
         The Nodes of `distrusted` clusters count as lost.
         """
         of_management = self._access.clock_skew()
-        for cluster, one in self._clusters.items():
-            one.look(limit, of_management, is_distrusted=cluster in distrusted)
-            self._problems.report(one.part, one.problem(limit))
+        for cluster, watched in self._clusters.items():
+            watched.look(limit, of_management, is_distrusted=cluster in distrusted)
+            self._problems.report(watched.part, watched.problem(limit))
         ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
         return {cluster: end for cluster, end in ends.items() if end is not None}
 
@@ -197,88 +197,88 @@ class WorkloadClusters:
         """Age of the cache of each cluster; None if it was never complete."""
         return {cluster.part: cluster.nodes.age() for cluster in self._clusters.values()}
 
-    async def _supervise(self, one: WorkloadCluster) -> None:
-        cluster = one.nodes.cluster
+    async def _supervise(self, watched: WorkloadCluster) -> None:
+        cluster = watched.nodes.cluster
         try:
             while True:
                 with self._guard.item("workload clusters", cluster):
-                    await self._run(one)
+                    await self._run(watched)
                 await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
         finally:
             if cluster not in self._clusters:  # not named again meanwhile
                 await self._access.close(cluster)
 
-    async def _run(self, one: WorkloadCluster) -> None:
+    async def _run(self, watched: WorkloadCluster) -> None:
         while True:
-            connection = await self._connected(one)
+            connection = await self._connected(watched)
             if connection is None:
                 await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
                 continue
-            source = one.nodes.connect(connection)
+            source = watched.nodes.connect(connection)
             async with asyncio.TaskGroup() as tasks:
-                watching = [tasks.create_task(source.run()), tasks.create_task(self._follow(one))]
-                await self._until_another(one, connection, source)
+                watching = [tasks.create_task(source.run()), tasks.create_task(self._follow(watched))]
+                await self._until_another(watched, connection, source)
                 for task in watching:
                     task.cancel()
 
-    async def _follow(self, one: WorkloadCluster) -> None:
-        await one.nodes.forget_gone()
-        one.note_read()  # first: a Node that vanishes from now on counts as lost
-        self._handlers.read(one.nodes.cluster)
-        if not one.is_updated:
+    async def _follow(self, watched: WorkloadCluster) -> None:
+        await watched.nodes.forget_gone()
+        watched.note_read()  # first: a Node that vanishes from now on counts as lost
+        self._handlers.read(watched.nodes.cluster)
+        if not watched.is_updated:
             # The checks stay held until each target is up to date: their numbers would be wrong before.
-            await self._handlers.update_targets(one.nodes.cluster)
-            one.note_updated()
-        one.was_tried.set()
+            await self._handlers.update_targets(watched.nodes.cluster)
+            watched.note_updated()
+        watched.was_tried.set()
         self._handlers.tried()
-        await one.nodes.follow_budget()
+        await watched.nodes.follow_budget()
 
-    async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
+    async def _connected(self, watched: WorkloadCluster) -> ClusterConnection | None:
         """The connection that the Secret leads to; None if there is none, or on an error."""
         try:
-            connection = await self._access.connect(one.nodes.cluster, one.secret)
-            await self._identify(one, connection)
+            connection = await self._access.connect(watched.nodes.cluster, watched.secret)
+            await self._identify(watched, connection)
         except KubernetesError as error:
-            self._note(one, error)
+            self._note(watched, error)
             await asyncio.sleep(retry_after(error).total_seconds())
             return None
-        one.note_usable()
+        watched.note_usable()
         return connection
 
-    async def _identify(self, one: WorkloadCluster, connection: ClusterConnection) -> None:
+    async def _identify(self, watched: WorkloadCluster, connection: ClusterConnection) -> None:
         """Read the uid of the cluster, before any of its Nodes is read."""
         found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
-        if one.note_uid(str(found["metadata"]["uid"])):
+        if watched.note_uid(str(found["metadata"]["uid"])):
             self._handlers.tried()
 
-    def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
-        if isinstance(error, NotFound | NotConfigured | Forbidden) or not one.nodes.is_read:
-            one.note_unusable(error.message)
-        self._tried(one)
+    def _note(self, watched: WorkloadCluster, error: KubernetesError) -> None:
+        if isinstance(error, NotFound | NotConfigured | Forbidden) or not watched.nodes.is_read:
+            watched.note_unusable(error.message)
+        self._tried(watched)
 
-    def _tried(self, one: WorkloadCluster) -> None:
-        if not one.was_tried.is_set():
-            one.was_tried.set()
+    def _tried(self, watched: WorkloadCluster) -> None:
+        if not watched.was_tried.is_set():
+            watched.was_tried.set()
             self._handlers.tried()
 
     async def _until_another(
-        self, one: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]
+        self, watched: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]
     ) -> None:
         """Return when the Secret leads to another connection."""
         found: ClusterConnection | None = connection
         while found in (connection, None):
-            await self._wait_due(one, source)
-            found = await self._connected(one)
+            await self._wait_due(watched, source)
+            found = await self._connected(watched)
 
-    async def _wait_due(self, one: WorkloadCluster, source: Reflector[Node]) -> None:
+    async def _wait_due(self, watched: WorkloadCluster, source: Reflector[Node]) -> None:
         """Return when the Secret is to be read again."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if source.problem:
-                self._tried(one)
-            is_wrong = one.is_unusable or bool(source.problem)
+                self._tried(watched)
+            is_wrong = watched.is_unusable or bool(source.problem)
             longest = READ_SECRET_AGAIN if is_wrong else READ_SECRET_EVERY
             if loop.time() - began >= longest.total_seconds():
                 return

@@ -158,10 +158,10 @@ def _answer_for_failed(
 ) -> Supposed | None:
     """The answer while the Node of the target counts as failed."""
     state, observer = inspection.cluster_state, inspection.answers.observer
-    known = state.targets.get(check.reference, target.metadata.name)
-    if known is None:
+    observed_target = state.targets.get(check.reference, target.metadata.name)
+    if observed_target is None:
         return None
-    incident = inspection.incident(check.reference, known)
+    incident = inspection.incident(check.reference, observed_target)
     return Supposed(
         rule=rule,
         observation=inspection.answers.observe(incident),

@@ -201,14 +201,14 @@ class TargetDecision:
 
     @property
     def decided(self) -> Decided:
-        seen = self.observation
-        if seen.state is TargetState.UNKNOWN:
+        observation = self.observation
+        if observation.state is TargetState.UNKNOWN:
             return Decided.UNKNOWN
-        if not seen.is_unhealthy:
+        if not observation.is_unhealthy:
             return Decided.CLEANING_UP
-        if seen.requests or seen.is_marked or seen.under_way:
+        if observation.requests or observation.is_marked or observation.under_way:
             return Decided.REMEDIATING
-        if seen.state is TargetState.WAITING:
+        if observation.state is TargetState.WAITING:
             return Decided.WAITS
         return Decided.HELD if self.hold else Decided.MAY_ACT
 
@@ -245,4 +245,4 @@ def holds_of_check(inspection: Inspection, check: CheckReference) -> tuple[Hold,
         allowance=state.allowance(check),
         storm=storms.hold(check),
     )
-    return tuple(one.hold for one in found.found)
+    return tuple(check_hold.hold for check_hold in found.found)

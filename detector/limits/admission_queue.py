@@ -50,8 +50,8 @@ class AdmissionQueue:
 
     def enqueue(self, entry: QueueEntry, now: datetime) -> None:
         key = Remediated.of(entry.incident)
-        known = self._entries.get(key)
-        if known != entry:
+        queued = self._entries.get(key)
+        if queued != entry:
             self._deselect(key)
             self._entries[key] = entry
             self.select_soon(now)
@@ -59,17 +59,17 @@ class AdmissionQueue:
     def dequeue(self, incident: IncidentReference) -> None:
         """Remove an incident: another hold applies, or it no longer wants to act."""
         key = Remediated.of(incident)
-        known = self._entries.get(key)
-        if known is not None and known.incident == incident:
+        queued = self._entries.get(key)
+        if queued is not None and queued.incident == incident:
             self._remove(key)
 
     def changed(self, key: Remediated) -> None:
         """Remove an incident whose target is gone or not unhealthy any more."""
-        known = self._entries[key].incident if key in self._entries else self._declined.get(key)
-        if known is None:
+        incident = self._entries[key].incident if key in self._entries else self._declined.get(key)
+        if incident is None:
             return
         target, check = self._cluster_state.targets.get(*key), self._cluster_state.checks.get(key.check)
-        is_there = target is not None and target.metadata.uid == known.target.uid
+        is_there = target is not None and target.metadata.uid == incident.target.uid
         if not is_there or check is None or key.target not in check.unhealthy:
             self._remove(key)
             self._declined.pop(key, None)

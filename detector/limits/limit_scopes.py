@@ -36,7 +36,7 @@ class LimitScopes:
         self._of_policy = LimitScope(NO_LIMITS, "the policy")
         self._of_checks: dict[CheckReference, LimitScope] = {}
         """The limits of checks that choose any."""
-        self._seen: dict[CheckReference, CheckState] = {}
+        self._check_states: dict[CheckReference, CheckState] = {}
         self._applied: dict[CheckReference, _OfCheck] = {}
         """The parts of an answer for each check, kept until the next change of any limit."""
 
@@ -51,15 +51,15 @@ class LimitScopes:
 
     def take_in_check(self, check: CheckReference) -> bool:
         """Use the current check; returns whether its limits changed."""
-        known = self._cluster_state.checks.get(check)
-        if self._seen.get(check) is known:  # called at each change of each target
+        check_state = self._cluster_state.checks.get(check)
+        if self._check_states.get(check) is check_state:  # called at each change of each target
             return False
-        before, after = self._of_checks.pop(check, None), _own(check, known)
+        before, after = self._of_checks.pop(check, None), _own(check, check_state)
         self._applied.pop(check, None)
-        if known is None:
-            del self._seen[check]
+        if check_state is None:
+            del self._check_states[check]
         else:
-            self._seen[check] = known
+            self._check_states[check] = check_state
         if after is not None:
             self._of_checks[check] = after
         return before != after
@@ -88,12 +88,12 @@ class LimitScopes:
         return {name: target.node_label(name) for name in self._of(check).labels}
 
     def _of(self, check: CheckReference) -> _OfCheck:
-        known = self._applied.get(check)
-        if known is None:
-            known = self._put_together(check)
+        applied = self._applied.get(check)
+        if applied is None:
+            applied = self._put_together(check)
             if check in self._cluster_state.checks:  # else no change would remove it
-                self._applied[check] = known
-        return known
+                self._applied[check] = applied
+        return applied
 
     def _put_together(self, check: CheckReference) -> _OfCheck:
         own, of_policy = self._of_checks.get(check), self._of_policy.limits
@@ -106,8 +106,8 @@ class LimitScopes:
         return _OfCheck(scopes, tuple(sorted(labels)), admission)
 
 
-def _own(check: CheckReference, known: CheckState | None) -> LimitScope | None:
-    if known is None or isinstance(known.check, InvalidCheckError):
+def _own(check: CheckReference, check_state: CheckState | None) -> LimitScope | None:
+    if check_state is None or isinstance(check_state.check, InvalidCheckError):
         return None
-    limits = known.check.choices.limits
+    limits = check_state.check.choices.limits
     return None if limits.is_off else LimitScope(limits, f"the annotations of {check}", check)

@@ -147,7 +147,11 @@ class RemediationLimits:
         """The limits for remediations of a check, each with the number of those in flight that count."""
         self._take_in_policy()
         for scope in self._scopes.of(check):
-            counted = [one for one in self._records.under_way if scope.check in (None, one.remediation.check)]
+            counted = [
+                under_way
+                for under_way in self._records.under_way
+                if scope.check in (None, under_way.remediation.check)
+            ]
             yield scope, len(counted)
 
     def dequeue(self, incident: IncidentReference) -> None:
@@ -211,10 +215,10 @@ class RemediationLimits:
         return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
 
     def _unknown(self, now: datetime) -> Hold | None:
-        known = self._known_from + LIVES + self._policy().staleness_limit
-        if now < known:
+        known_at = self._known_from + LIVES + self._policy().staleness_limit
+        if now < known_at:
             words = "admissions of the previous leader may not be visible yet"
-            return limit_hold(words, (known - now).total_seconds())
+            return limit_hold(words, (known_at - now).total_seconds())
         if self.needs_ended:
             words = "the remediations of the last hour were not read yet"
             return limit_hold(words, UNREAD_ASK_AGAIN_SECONDS)

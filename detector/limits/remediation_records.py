@@ -56,11 +56,11 @@ class Reservations:
         self._reserved: dict[Remediated, Reserved] = {}
         """In the order of admission, oldest first."""
 
-    def reserve(self, one: Reserved) -> None:
+    def reserve(self, reservation: Reserved) -> None:
         """Reserve for a target, in place of an earlier reservation."""
-        key = Remediated.of(one.incident)
+        key = Remediated.of(reservation.incident)
         self._reserved.pop(key, None)
-        self._reserved[key] = one
+        self._reserved[key] = reservation
 
     def of(self, incident: IncidentReference) -> Reserved | None:
         """The reservation of an incident; None without one."""
@@ -125,8 +125,8 @@ class RecentStarts:
     def of(self, remediated: Remediated) -> tuple[datetime, ...]:
         """The latest times at which the remediations of a target can have begun."""
         ends = self._ended.get(remediated)
-        seen = tuple(self._began.get(remediated, ()))
-        return (*seen, *self._unseen(remediated, ends)) if ends else seen
+        starts = tuple(self._began.get(remediated, ()))
+        return (*starts, *self._unseen(remediated, ends)) if ends else starts
 
     def targets(self) -> set[Remediated]:
         return self._began.keys() | self._ended.keys()
@@ -142,13 +142,13 @@ class RecentStarts:
     def forget(self, horizon: datetime) -> list[Remediated]:
         """Forget times up to the horizon; returns the targets of forgotten times."""
         forgotten = []
-        for known in (self._began, self._ended):
-            old = [remediated for remediated, times in known.items() if times[0] <= horizon]
+        for times_by_target in (self._began, self._ended):
+            old = [remediated for remediated, times in times_by_target.items() if times[0] <= horizon]
             for remediated in old:
-                late = known.pop(remediated)
+                late = times_by_target.pop(remediated)
                 late = late[bisect_right(late, horizon) :]
                 if late:
-                    known[remediated] = late
+                    times_by_target[remediated] = late
             forgotten += old
         return forgotten
 
@@ -218,10 +218,10 @@ class RemediationRecords:
 
     def limit_otherwise(self, check: CheckReference | None) -> None:
         """Count the remediations of a check, or (None) of all checks, by changed limits."""
-        for remediated, known in self._under_way.items():
+        for remediated, under_way in self._under_way.items():
             if check in (None, remediated.check):
-                labelled = self._labelled(remediated, known.remediation)
-                self._under_way[remediated] = replace(known, remediation=labelled)
+                labelled = self._labelled(remediated, under_way.remediation)
+                self._under_way[remediated] = replace(under_way, remediation=labelled)
         for remediated in self._targets():
             if check in (None, remediated.check):
                 self._count(remediated)
@@ -237,20 +237,22 @@ class RemediationRecords:
         self._slots_changed(remediated, self.usage.put(remediated, self._use(remediated)))
 
     def _use(self, remediated: Remediated) -> Use:
-        starts, known = self._starts.of(remediated), self._under_way.get(remediated)
-        if known is not None:
-            return Use(remediated.check, known.remediation, starts=starts)
+        starts, under_way = self._starts.of(remediated), self._under_way.get(remediated)
+        if under_way is not None:
+            return Use(remediated.check, under_way.remediation, starts=starts)
         reserved = self._reservations.at(remediated)
         remediation = reserved.remediation if reserved else None
         return Use(remediated.check, remediation, is_reserved=reserved is not None, starts=starts)
 
-    def _labelled(self, remediated: Remediated, known: LimitedRemediation | None) -> LimitedRemediation:
+    def _labelled(self, remediated: Remediated, remediation: LimitedRemediation | None) -> LimitedRemediation:
         """The remediation with the labels of its start, and current labels where those are not known."""
-        seen = self._cluster_state.targets.get(*remediated)
-        labels = {} if seen is None else dict(self.remediation(remediated.check, seen).labels)
-        return LimitedRemediation(remediated.check, labels | (dict(known.labels) if known else {}))
+        target = self._cluster_state.targets.get(*remediated)
+        labels = {} if target is None else dict(self.remediation(remediated.check, target).labels)
+        return LimitedRemediation(
+            remediated.check, labels | (dict(remediation.labels) if remediation else {})
+        )
 
     def _is_gone(self, incident: IncidentReference) -> bool:
         """True if the target was deleted, which is how a Machine without a finalizer is remediated."""
-        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
-        return seen is None or seen.metadata.uid != incident.target.uid
+        target = self._cluster_state.targets.get(incident.check, incident.target.name)
+        return target is None or target.metadata.uid != incident.target.uid

@@ -159,7 +159,7 @@ def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
 def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "1 while the outage guard suspects an outage in a cluster or one of its zones."
     family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "zone"))
-    for outage in sorted(cluster_state.cluster_context.outages.suspected, key=lambda one: one.group):
+    for outage in sorted(cluster_state.cluster_context.outages.suspected, key=lambda outage: outage.group):
         family.add_metric(outage.group, 1)
     return family
 

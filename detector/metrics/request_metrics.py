@@ -51,10 +51,13 @@ class FailureToRequest:
         self.seconds.labels(check.kind_name, trigger).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
-        judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)
-        if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
+        judge, observed_target = (
+            self._cluster_state.checks.get(check),
+            self._cluster_state.targets.get(check, target),
+        )
+        if judge is None or observed_target is None or isinstance(judge.check, InvalidCheckError):
             return HEALTHY
-        return judge.check.verdict(seen, now, self._cluster_state.cluster_context)
+        return judge.check.verdict(observed_target, now, self._cluster_state.cluster_context)
 
 
 class RequestLedger:

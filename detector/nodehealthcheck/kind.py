@@ -105,10 +105,10 @@ class NodeSeries(Collector):
         name = request.request.target_name
         node = self._nodes_seen.get(name)
         uid = request.request.target_uid or (node.metadata.uid if node else "")
-        known = self._nodes.get(name)
-        if known is None or known.uid != uid:
-            known = self._nodes[name] = _Node(uid)
-        return known
+        series = self._nodes.get(name)
+        if series is None or series.uid != uid:
+            series = self._nodes[name] = _Node(uid)
+        return series
 
     def _forget_the_gone(self) -> None:
         self._nodes = self._there()

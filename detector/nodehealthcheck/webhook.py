@@ -94,8 +94,8 @@ class AdmissionFacts:
         try:
             return await self._client.list_metadata(resource)
         except Forbidden:
-            of_kind = [one for one in named if (one.api_version, one.kind) == kind]
-            return [await self._get(resource, one) for one in of_kind]
+            of_kind = [template for template in named if (template.api_version, template.kind) == kind]
+            return [await self._get(resource, template) for template in of_kind]
 
     async def _get(self, resource: Resource, template: TemplateReference) -> Object:
         return await self._client.get(
@@ -180,11 +180,11 @@ class Webhook:
     async def review(self, request: web.Request) -> web.Response:
         """Answer an AdmissionReview; 400 for another body, 503 while the cluster cannot be read."""
         try:
-            asked = AdmissionReview.model_validate_json(await request.read()).request
+            admission_request = AdmissionReview.model_validate_json(await request.read()).request
         except ValidationError as error:
             return web.Response(status=400, text=f"No AdmissionReview of v1: {error}")
         try:
-            facts = await self._facts.of(asked.change)
+            facts = await self._facts.of(admission_request.change)
         except KubernetesError as error:
             return web.Response(status=503, text=error.message)
-        return web.json_response(answer(asked, refusals(asked.change, facts)))
+        return web.json_response(answer(admission_request, refusals(admission_request.change, facts)))

@@ -56,20 +56,20 @@ class OrderWorkflows:
         digest = self._cluster_state.annotated.digest(key.subject, key.order)
         return "" if digest and self._is_in_shadow(key) else digest
 
-    def may_wait_seconds(self, seen: str) -> float:  # noqa: ARG002  all are as urgent
+    def may_wait_seconds(self, observation: str) -> float:  # noqa: ARG002  all are as urgent
         return 0.0
 
-    def needs_wake_up(self, key: AnnotatedOrderKey, last: str, seen: str) -> bool:  # noqa: ARG002
+    def needs_wake_up(self, key: AnnotatedOrderKey, last: str, observation: str) -> bool:  # noqa: ARG002
         """True if there is another value; a removed annotation is noticed by the workflow itself."""
-        return bool(seen) and seen != last
+        return bool(observation) and observation != last
 
-    def must_be_open(self, seen: str) -> bool:
-        return bool(seen)
+    def must_be_open(self, observation: str) -> bool:
+        return bool(observation)
 
-    def has_appeared(self, last: str, seen: str) -> bool:
-        return seen != last
+    def has_appeared(self, last: str, observation: str) -> bool:
+        return observation != last
 
-    async def start(self, key: AnnotatedOrderKey, seen: str) -> None:  # noqa: ARG002  it reads by itself
+    async def start(self, key: AnnotatedOrderKey, observation: str) -> None:  # noqa: ARG002  it reads by itself
         """Start it, or wake it if it is open, in one call without a race."""
         await self._client().start_workflow(
             ANNOTATED_ORDER,
@@ -84,7 +84,7 @@ class OrderWorkflows:
             rpc_timeout=RPC_TIMEOUT,
         )
 
-    async def wake(self, key: AnnotatedOrderKey, seen: str) -> None:  # noqa: ARG002  it reads by itself
+    async def wake(self, key: AnnotatedOrderKey, observation: str) -> None:  # noqa: ARG002  it reads by itself
         """Wake it; raises RPCError NOT_FOUND if it has ended."""
         await self.wake_unidentified(key.workflow_id)
 
@@ -119,12 +119,12 @@ class OrderWorkflows:
         """True if nothing may be written for the object: it is a check in shadow, or a target of such."""
         context = self._cluster_state.cluster_context
         concerned = [
-            one
-            for reference, one in self._cluster_state.checks.items()
-            if _concerns(reference, one, key.subject)
+            check_state
+            for reference, check_state in self._cluster_state.checks.items()
+            if _concerns(reference, check_state, key.subject)
         ]
         if concerned:
-            return all(one.is_shadow_in(context) for one in concerned)
+            return all(check_state.is_shadow_in(context) for check_state in concerned)
         return is_in_shadow({}, context.policy)
 
 
@@ -152,7 +152,7 @@ def recipients_of(
     found = [incident for incident in open_incidents if _is_about(incident, key.subject, cluster_state)]
     if not found:
         return Recipients(refused=no_incident(key))
-    found.sort(key=lambda one: one.workflow_id)
+    found.sort(key=lambda incident: incident.workflow_id)
     return Recipients(incidents=tuple(found[:MOST_RECIPIENTS]), left_out=max(0, len(found) - MOST_RECIPIENTS))
 
 
@@ -165,9 +165,14 @@ def _is_about(incident: IncidentReference, subject: AnnotatedObject, cluster_sta
         return target.uid == subject.uid
     if subject.group_kind != NODES.group_kind:
         return False
-    seen = cluster_state.targets.get(check, target.name)
-    is_here = seen is not None and seen.node_cluster == MANAGEMENT_CLUSTER
-    return seen is not None and is_here and seen.node_name == subject.name and seen.metadata.uid == target.uid
+    observed_target = cluster_state.targets.get(check, target.name)
+    is_here = observed_target is not None and observed_target.node_cluster == MANAGEMENT_CLUSTER
+    return (
+        observed_target is not None
+        and is_here
+        and observed_target.node_name == subject.name
+        and observed_target.metadata.uid == target.uid
+    )
 
 
 class AnnotatedOrders:

@@ -283,16 +283,16 @@ class StatusReporters:
         self, incident: IncidentReference, orders: Sequence[OrderRecord], approval: Approval | None
     ) -> None:
         """Emit an Event on the target for each order and each question, unless the check is in shadow."""
-        known, context = (
+        check_state, context = (
             self._dependencies.cluster_state.checks.get(incident.check),
             self._dependencies.cluster_state.cluster_context,
         )
-        if known is None or known.is_shadow_in(context):
+        if check_state is None or check_state.is_shadow_in(context):
             return
         events = [order_event(incident, order) for order in orders]
-        asked = [approval_event(incident, approval)] if approval and approval.answer is None else []
-        if events or asked:
-            self.emit(incident.check, [*events, *asked])
+        questions = [approval_event(incident, approval)] if approval and approval.answer is None else []
+        if events or questions:
+            self.emit(incident.check, [*events, *questions])
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Report what happened to a request of a check."""

@@ -20,14 +20,14 @@ class AnnotatedObjects:
 
     def __init__(self, notify: Handler) -> None:
         self._notify = notify
-        self._known: dict[TargetName | CheckReference, AnnotatedObject] = {}
+        self._subjects: dict[TargetName | CheckReference, AnnotatedObject] = {}
         self._digests: dict[AnnotatedObject, dict[str, str]] = {}
         """The digests of the values, by the names of the orders."""
 
     def see_target(self, name: TargetName, target: Target | None) -> None:
         """A target was added, changed or (None) deleted."""
         orders = () if target is None else target.orders
-        if name.cluster != MANAGEMENT_CLUSTER or not (orders or name in self._known):
+        if name.cluster != MANAGEMENT_CLUSTER or not (orders or name in self._subjects):
             return
         kind, uid = kind_named(name.kind), "" if target is None else target.metadata.uid
         subject = AnnotatedObject(
@@ -38,7 +38,7 @@ class AnnotatedObjects:
     def see_check(self, check: CheckReference, uid: str, orders: Iterable[OrderAnnotation]) -> None:
         """A check was added, changed, or deleted (then it has no orders)."""
         found = tuple(orders)
-        if not (found or check in self._known):
+        if not (found or check in self._subjects):
             return
         subject = AnnotatedObject(
             kind=check.kind, group=check.group, namespace=check.namespace, name=check.name, uid=uid
@@ -57,12 +57,12 @@ class AnnotatedObjects:
     def _put(
         self, name: TargetName | CheckReference, subject: AnnotatedObject, orders: Iterable[OrderAnnotation]
     ) -> None:
-        known = self._known.pop(name, subject)
-        before, after = self._digests.pop(known, {}), dict(orders)
+        previous = self._subjects.pop(name, subject)
+        before, after = self._digests.pop(previous, {}), dict(orders)
         if after:
-            self._known[name], self._digests[subject] = subject, after
-        if known != subject:  # another object of the same name
-            self._notify_changes(known, before, {})
+            self._subjects[name], self._digests[subject] = subject, after
+        if previous != subject:  # another object of the same name
+            self._notify_changes(previous, before, {})
             before = {}
         self._notify_changes(subject, before, after)
 

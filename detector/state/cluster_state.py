@@ -157,7 +157,7 @@ class ClusterState(StateView):
 
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
         """A check was added, changed or (None) deleted."""
-        known = self.checks.get(reference)
+        check_state = self.checks.get(reference)
         metadata = record.metadata if record else None
         orders = orders_in(metadata.annotations) if metadata else ()
         self.annotated.see_check(reference, metadata.uid if metadata else "", orders)
@@ -165,14 +165,14 @@ class ClusterState(StateView):
             self.checks.pop(reference, None)
             self.act_findings.forget(reference)
             self.progress.forget(reference)
-        elif known is not None and known.record.says_the_same(record):
-            known.refresh(record)
+        elif check_state is not None and check_state.record.says_the_same(record):
+            check_state.refresh(record)
             self.event_handlers.notify_change(reference, None)
             return
         else:
             self.checks[reference] = self._check_state_of(kind, reference, record)
         self._adopt(self.requests.unowned())
-        self._notify_check(reference, self._concerned_of(reference) | self._concerned(known))
+        self._notify_check(reference, self._concerned_of(reference) | self._concerned(check_state))
 
     def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
         check_state = CheckState(kind, record, record.parse(kind))
@@ -236,10 +236,10 @@ class ClusterState(StateView):
     def _adopt(self, entries: Iterable[SeenRequest]) -> None:
         """Give requests without an owner to the check that now selects their target."""
         for entry in [entry for entry in entries if entry.owner is None]:
-            known = adopted(entry, self.checks, self.targets)
-            if known.owner is not None:
-                self.requests.put(known)
-                self.event_handlers.notify_change(known.owner, known.request.target_name)
+            owned = adopted(entry, self.checks, self.targets)
+            if owned.owner is not None:
+                self.requests.put(owned)
+                self.event_handlers.notify_change(owned.owner, owned.request.target_name)
 
     def _notify_of_request(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
@@ -253,8 +253,8 @@ class ClusterState(StateView):
     def found(self, incident: IncidentReference, hold: Hold | None) -> None:
         """Store the finding of the latest act of an incident; None if nothing held it."""
         check, target = incident.check, incident.target
-        seen, check_state = self.targets.get(check, target.name), self.checks.get(check)
-        if seen is None or seen.metadata.uid != target.uid:
+        observed_target, check_state = self.targets.get(check, target.name), self.checks.get(check)
+        if observed_target is None or observed_target.metadata.uid != target.uid:
             return
         if check_state is None or target.name not in check_state.unhealthy:
             return
@@ -268,8 +268,8 @@ class ClusterState(StateView):
         A target that is healthy counts too: it may get another step until its recovery is proven.
         """
         check, target = incident.check, incident.target
-        seen = self.targets.get(check, target.name)
-        if seen is None or seen.metadata.uid != target.uid:
+        observed_target = self.targets.get(check, target.name)
+        if observed_target is None or observed_target.metadata.uid != target.uid:
             return False
         return self.progress.note(check, target.name, target.uid, progress)
 
@@ -289,8 +289,8 @@ class ClusterState(StateView):
         """Notify unhealthy control-plane nodes: another one may acquire the lock now."""
         for reference, check in self.checks.items():
             for target in check.unhealthy:
-                seen = self.targets.get(reference, target)
-                if seen is not None and seen.is_control_plane:
+                observed_target = self.targets.get(reference, target)
+                if observed_target is not None and observed_target.is_control_plane:
                     self.event_handlers.notify_change(reference, target)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
@@ -299,12 +299,14 @@ class ClusterState(StateView):
         There is one for an unhealthy target, and one for each request that the check owns, regardless of its
         creator, so that every request of ours has an incident that removes it in the end.
         """
-        seen, check_state = self.targets.get(check, target), self.checks.get(check)
+        observed_target, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()
-        if seen is not None and target in self._concerned(check_state):
-            uids.add(seen.metadata.uid)
+        if observed_target is not None and target in self._concerned(check_state):
+            uids.add(observed_target.metadata.uid)
         for entry in self.requests.of(check, target):
-            uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))
+            uids.add(
+                entry.request.target_uid or (observed_target.metadata.uid if observed_target else UNKNOWN_UID)
+            )
         return frozenset(self._incident(check, target, uid) for uid in uids)
 
     def all_wanted(self) -> Iterator[IncidentReference]:

@@ -129,13 +129,13 @@ def _lease_of_another(
 
 
 def _has_step(cluster_state: StateView, check: CheckReference, target: Target) -> bool:
-    known = cluster_state.checks[check].check
-    return not isinstance(known, InvalidCheckError) and bool(known.steps_for(target))
+    judge = cluster_state.checks[check].check
+    return not isinstance(judge, InvalidCheckError) and bool(judge.steps_for(target))
 
 
 def _steps(cluster_state: StateView, check: CheckReference) -> tuple[Step, ...]:
-    known = cluster_state.checks[check].check
-    return () if isinstance(known, InvalidCheckError) else known.steps
+    judge = cluster_state.checks[check].check
+    return () if isinstance(judge, InvalidCheckError) else judge.steps
 
 
 def _holder(check: CheckReference, target: Target) -> LeaseHolder:
@@ -185,7 +185,7 @@ def check_holds(  # noqa: PLR0913  a moment has these values
         now=now,
         kinds=cluster_state.template_kinds,
         reconfigured=[
-            one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED
+            target for target in reconfigured if check.verdict(target, now, context).health is Health.EXPIRED
         ],
         stage=_pause_stage(entry, context),
         unseen=unseen,

@@ -75,60 +75,64 @@ class InFlight:
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Look at one target again; at all targets, if the check or its context was replaced."""
-        known, state = self._checks.get(check), self._cluster_state.checks.get(check)
+        of_check, state = self._checks.get(check), self._cluster_state.checks.get(check)
         context = self._cluster_state.cluster_context
-        if known is None or known.state is not state or known.context is not context:
+        if of_check is None or of_check.state is not state or of_check.context is not context:
             self._look_at_all(check, state, context)
         elif target is not None:
-            self._look(check, known, target)
+            self._look(check, of_check, target)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Look at the targets of the request as it was and as it is."""
-        for seen in (before, after):
-            if seen is not None and seen.owner is not None:
-                self.changed(seen.owner, seen.request.target_name)
+        for request in (before, after):
+            if request is not None and request.owner is not None:
+                self.changed(request.owner, request.request.target_name)
 
     def look_again(self) -> None:
         """Look at targets that no check judges: no change announces their end."""
-        for check, known in list(self._checks.items()):
-            for name in [name for name in known.under_way if known.judge_of(name) is None]:
-                self._look_guarded(check, known, name)
-            self._forget_if_gone(check, known)
+        for check, of_check in list(self._checks.items()):
+            for name in [name for name in of_check.under_way if of_check.judge_of(name) is None]:
+                self._look_guarded(check, of_check, name)
+            self._forget_if_gone(check, of_check)
 
     def _look_at_all(self, check: CheckReference, state: CheckState | None, context: ClusterContext) -> None:
-        known = self._checks.setdefault(check, _OfCheck(state, context))
-        known.state, known.context = state, context
-        names = known.under_way.keys() | self._cluster_state.requests.targets_of(check)
+        of_check = self._checks.setdefault(check, _OfCheck(state, context))
+        of_check.state, of_check.context = state, context
+        names = of_check.under_way.keys() | self._cluster_state.requests.targets_of(check)
         for name in names | (state.unhealthy | state.not_healthy if state else set()):
-            self._look_guarded(check, known, name)
-        self._forget_if_gone(check, known)
+            self._look_guarded(check, of_check, name)
+        self._forget_if_gone(check, of_check)
 
-    def _forget_if_gone(self, check: CheckReference, known: _OfCheck) -> None:
-        if known.state is None and not known.under_way:
+    def _forget_if_gone(self, check: CheckReference, of_check: _OfCheck) -> None:
+        if of_check.state is None and not of_check.under_way:
             self._checks.pop(check, None)
 
-    def _look_guarded(self, check: CheckReference, known: _OfCheck, name: str) -> None:
+    def _look_guarded(self, check: CheckReference, of_check: _OfCheck, name: str) -> None:
         with self._cluster_state.guard.item("in flight", Remediated(check, name)):
-            self._look(check, known, name)
+            self._look(check, of_check, name)
 
-    def _look(self, check: CheckReference, known: _OfCheck, name: str) -> None:
-        was_under_way, remediated = name in known.under_way, Remediated(check, name)
-        disruption = self._disruption(check, known, name)
+    def _look(self, check: CheckReference, of_check: _OfCheck, name: str) -> None:
+        was_under_way, remediated = name in of_check.under_way, Remediated(check, name)
+        disruption = self._disruption(check, of_check, name)
         requests = self._cluster_state.requests.of(check, name)
         if disruption is None and not requests:
             if was_under_way:
-                del known.under_way[name]
+                del of_check.under_way[name]
                 self._ended(remediated)
             return
-        known.under_way[name] = disruption
+        of_check.under_way[name] = disruption
         if not was_under_way:
             target = self._cluster_state.targets.get(check, name)
             deleted = target.metadata.deletion_timestamp if target else None
             self._began(remediated, requests[0].request.metadata.creation_timestamp if requests else deleted)
 
-    def _disruption(self, check: CheckReference, known: _OfCheck, name: str) -> _Disruption | None:
+    def _disruption(self, check: CheckReference, of_check: _OfCheck, name: str) -> _Disruption | None:
         """The deletion or mark of the target, according to the check that last judged it."""
-        targets, before, judge = self._cluster_state.targets, known.under_way.get(name), known.judge_of(name)
+        targets, before, judge = (
+            self._cluster_state.targets,
+            of_check.under_way.get(name),
+            of_check.judge_of(name),
+        )
         target = targets.get(check, name)
         if target is None:
             return before if targets.is_unreadable(place_of(check).named(name)) else None

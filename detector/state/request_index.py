@@ -100,12 +100,12 @@ class RequestIndex:
         target = self._target_of.pop(uid, None)
         if target is None:
             return None
-        known = self._by_target[target].pop(uid)
+        entry = self._by_target[target].pop(uid)
         if not self._by_target[target]:
             del self._by_target[target]
-        if known.owner is not None:
-            self._count_down(known.owner, target)
-        return known
+        if entry.owner is not None:
+            self._count_down(entry.owner, target)
+        return entry
 
     def _count_down(self, owner: CheckReference, target: str) -> None:
         counts = self._targets_of[owner]

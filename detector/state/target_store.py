@@ -75,11 +75,15 @@ class TargetStore:
         own = self._undecodable.get(name)
         if own is not None:
             return f"{target} cannot be read: {own}"
-        seen = self.at(name.place).get(target.name)
-        if seen is None or seen.metadata.uid != target.uid:
+        observed_target = self.at(name.place).get(target.name)
+        if observed_target is None or observed_target.metadata.uid != target.uid:
             return None
-        of_node = self._undecodable.get(node_name(seen.node_name, seen.node_cluster))
-        return None if of_node is None else f"Node {seen.node_name} of {target} cannot be read: {of_node}"
+        of_node = self._undecodable.get(node_name(observed_target.node_name, observed_target.node_cluster))
+        return (
+            None
+            if of_node is None
+            else f"Node {observed_target.node_name} of {target} cannot be read: {of_node}"
+        )
 
 
 def own_lease(check: CheckReference, target: Target) -> str:

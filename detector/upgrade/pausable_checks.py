@@ -48,9 +48,9 @@ class KindOfPausableChecks:
 
     def all(self) -> Iterable[PausableCheck]:
         """The checks now, without those in shadow unless they are marked and so have to be unpaused."""
-        known, self._made = self._made, {}
+        made_before, self._made = self._made, {}
         for key, record in self.source.store.items():
-            before = known.get(key)
+            before = made_before.get(key)
             check = before[1] if before and before[0] is record else self._check(key, record)
             self._made[key] = record, check
             if check.is_marked or not self._is_in_shadow(record.metadata.annotations):

@@ -44,12 +44,12 @@ class CheckChanges:
         self._revisions: dict[str, int] = {}
         """By uid, including deleted checks; the latest change is last."""
 
-    def answer(self, question: ObserveUpgradeInput, seen: UpgradeObservation) -> UpgradeObservation:
+    def answer(self, question: ObserveUpgradeInput, observation: UpgradeObservation) -> UpgradeObservation:
         """Answer a question, by this observation, and update `progress` by the checks that it reports."""
         if not question.takes_pages:
             self.progress = PauseProgress()
-            return seen.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
-        self._take(seen.checks)
+            return observation.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
+        self._take(observation.checks)
         is_whole = question.session != self._session
         self.progress = self._progress(question, is_known=not is_whole)
         changed = self._after(0 if is_whole else question.revision)
@@ -58,13 +58,13 @@ class CheckChanges:
             "checks": tuple(self._checks[uid] for uid in page if uid in self._checks),
             "gone": tuple(uid for uid in page if uid not in self._checks),
             "left_out": len(self._left_out),
-            "unread": self._too_many_marked() or seen.unread,
+            "unread": self._too_many_marked() or observation.unread,
             "session": self._session,
             "revision": self._revisions[page[-1]] if page else self._revision,
             "is_whole": is_whole,
             "has_more": len(changed) > len(page),
         }
-        return seen.model_copy(update=changes)
+        return observation.model_copy(update=changes)
 
     def _progress(self, question: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
         """The handled checks after this question; none if it continues an unknown session."""
@@ -85,16 +85,16 @@ class CheckChanges:
         if len(self._revisions) > len(self._checks) + MOST_CHECKS:
             self.begin_anew()  # more checks were deleted than a session remembers
         for check in now.values():
-            known = self._checks.get(check.uid)
-            if known is not check and known != check:
+            previous = self._checks.get(check.uid)
+            if previous is not check and previous != check:
                 self._checks[check.uid] = check
                 self._changed(check.uid)
 
     def _first(self, checks: Iterable[PausableCheck]) -> list[PausableCheck]:
         """The checks that are sent: marked ones first, then those that were sent before."""
         ranked = sorted(checks, key=lambda check: (not check.is_marked, check.uid not in self._checks))
-        self._left_out = frozenset(one.uid for one in ranked[self._most :])
-        self._marked = sum(one.is_marked for one in ranked)
+        self._left_out = frozenset(check.uid for check in ranked[self._most :])
+        self._marked = sum(check.is_marked for check in ranked)
         return ranked[: self._most]
 
     def _too_many_marked(self) -> str:

@@ -87,7 +87,7 @@ class UpgradePauses:
     def observe(self) -> UpgradeObservation:
         """Observe the upgrade and all checks at one moment."""
         upgrade = self._sources.upgrade()
-        seen = UpgradeObservation(
+        observation = UpgradeObservation(
             phase=upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
@@ -99,7 +99,7 @@ class UpgradePauses:
             seen_at=self._dependencies.now(),
         )
         # A message has at most 10,000 items, and a cluster may have more checks: an answer has a page.
-        return seen.model_copy(update={"checks": self._checks.all()})
+        return observation.model_copy(update={"checks": self._checks.all()})
 
     def _unread(self) -> str:
         """Why checks or signals are not fresh enough; signals do not matter if the pause is turned off."""
@@ -112,10 +112,10 @@ class UpgradePauses:
         if not self._dependencies.is_leader():
             raise NotLeading("this detector is no longer the leader")
         self._state.note_concerned()
-        seen = self.observe()
-        answer = self._state.changes.answer(question, seen)
+        observation = self.observe()
+        answer = self._state.changes.answer(question, observation)
         self._sources.refresh()
-        self._open.put(self._key, seen, self._dependencies.now())
+        self._open.put(self._key, observation, self._dependencies.now())
         return answer
 
     async def run(self) -> None:
@@ -170,12 +170,12 @@ class UpgradeMetrics(Collector):
         """Return both gauges by the current observation."""
         if not self._upgrades.speaks:
             return
-        seen = self._upgrades.observe()
+        observation = self._upgrades.observe()
         text = "Duration of the current upgrade of the cluster; no series without one."
         lasts = GaugeMetricFamily("paramedic_upgrade_seconds", text, labels=())
-        if seen.is_under_way and seen.since is not None:
-            lasts.add_metric((), max(0.0, (self._now() - seen.since).total_seconds()))
+        if observation.is_under_way and observation.since is not None:
+            lasts.add_metric((), max(0.0, (self._now() - observation.since).total_seconds()))
         yield lasts
         text = "Checks that the upgrade pause has paused and that are still paused."
-        paused = sum(check.is_paused and check.is_marked for check in seen.checks)
+        paused = sum(check.is_paused and check.is_marked for check in observation.checks)
         yield GaugeMetricFamily("paramedic_upgrade_paused_checks", text, value=paused)
