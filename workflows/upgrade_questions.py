@@ -57,9 +57,9 @@ class UpgradeQuestions:
             self._checks.pop(uid, None)
         self._checks |= {check.uid: check for check in answer.checks}
         self._session, self._revision = answer.session, answer.revision
-        self._reported_uids, self._reported_transitions = self._told_by(question, answer)
+        self._reported_uids, self._reported_transitions = self._reported_by(question, answer)
 
-    def _told_by(
+    def _reported_by(
         self, question: ObserveUpgradeInput, answer: UpgradeObservation
     ) -> tuple[frozenset[str], tuple[datetime, ...] | None]:
         """The handled checks that the detector knows; a new session knows none from before."""
