@@ -28,7 +28,7 @@ def program(tmp_path: Path, script: str) -> Program:
 
 
 async def test_waiting_ends_with_the_last_words_of_a_program_that_died_three_times(tmp_path: Path) -> None:
-    broken = program(tmp_path, "import sys; print('one'); sys.exit('no such flag: --x')")
+    broken = program(tmp_path, "import sys; print('one', flush=True); sys.exit('no such flag: --x')")
     async with Supervisor() as supervisor:
         await supervisor.start(broken)
         began = time.monotonic()
