@@ -81,6 +81,16 @@ class Fleet:
             while (await self.state(node, check)).phase is not phase:  # noqa: ASYNC110  a query is all there is
                 await asyncio.sleep(POLL_SECONDS)
 
+    async def waits(self, node: str, check: str = "workers") -> None:
+        """Return when its workflow waits by a timer: it reaches a phase before it asks about the target."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await self._is_busy(node, check):  # noqa: ASYNC110  a description is all there is
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _is_busy(self, node: str, check: str) -> bool:
+        found = (await self.handle(node, check).describe()).raw_description
+        return bool(found.pending_activities) or found.HasField("pending_workflow_task")
+
     async def listed(self, status: str, count: int) -> None:
         """Return when Temporal lists so many; its lists are a little late."""
         query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = '{status}'"
