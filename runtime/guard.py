@@ -40,14 +40,16 @@ class Guard:
             ("part",),
             registry=registry,
         )
+        self._parts: set[str] = set()
+        """The parts with a series: Prometheus sees no increase in a series that begins at 1."""
         self._logged: dict[tuple[str, str, type[Exception]], None] = {}
 
     @contextmanager
     def item(self, part: str, name: object) -> Iterator[Caught]:
         """Limit an exception of the block to the item of that name; cancellation passes through."""
-        self._failures.labels(
-            part
-        )  # 0 until it fails: Prometheus sees no increase in a series that begins at 1
+        if part not in self._parts:
+            self._parts.add(part)
+            self._failures.labels(part)
         caught = Caught()
         try:
             yield caught
