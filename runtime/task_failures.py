@@ -8,6 +8,7 @@ that attribute, and newer ones can be configured not to set it.
 
 from collections.abc import Iterable
 from datetime import timedelta
+from types import MappingProxyType
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -19,8 +20,15 @@ from workflows.messages import WORKFLOW
 from workflows.notification_contracts import NOTIFICATION
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
-EVERY_WORKFLOW = (WORKFLOW, UPGRADE_PAUSE, ANNOTATED_ORDER, NOTIFICATION)
-"""The workflow types of our workers."""
+EVERY_WORKFLOW = MappingProxyType(
+    {
+        WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
+        ANNOTATED_ORDER: ("paramedic_failing_annotated_orders", "Open orders by annotation"),
+        UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
+        NOTIFICATION: ("paramedic_failing_notifications", "Open notifications"),
+    }
+)
+"""The workflow types of our workers, each with the metric of its failing workflows and its subject."""
 REPORTED_PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 TASK_FAILED = "category=WorkflowTaskFailed"
 

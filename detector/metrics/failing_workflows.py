@@ -7,29 +7,16 @@ numbers are those of the leader's latest question; without an answer there is no
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
-from workflows.annotated_order_contracts import ANNOTATED_ORDER
-from workflows.messages import WORKFLOW
-from workflows.notification_contracts import NOTIFICATION
-from workflows.upgrade_contracts import UPGRADE_PAUSE
+from runtime.task_failures import EVERY_WORKFLOW
 
 COUNT_EVERY_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
 """Wait after a question without an answer."""
-SERIES = MappingProxyType(
-    {
-        WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
-        ANNOTATED_ORDER: ("paramedic_failing_annotated_orders", "Open orders by annotation"),
-        UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
-        NOTIFICATION: ("paramedic_failing_notifications", "Open notifications"),
-    }
-)
-"""Name and subject of the series of each type of workflow."""
 
 
 @dataclass(eq=False)  # a registry keeps it by its identity
@@ -62,7 +49,7 @@ class FailingWorkflows(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the latest counts; no series before the first answer."""
-        for workflow_type, (name, subject) in SERIES.items():
+        for workflow_type, (name, subject) in EVERY_WORKFLOW.items():
             if workflow_type in self._counts:
                 text = f"{subject} whose workflow task fails repeatedly, as Temporal reports."
                 yield GaugeMetricFamily(name, text, value=self._counts[workflow_type])
