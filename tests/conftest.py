@@ -17,7 +17,6 @@ from devcluster.temporal import TemporalServer
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
 from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
 from tests.support.api.fixtures import client, server, transport  # noqa: F401  fixtures
-from tests.support.api.ports import choose_layouts_from_own_ports
 from tests.support.cluster.prepared import installed_control_plane, prepare
 from tests.support.cluster.shared_temporal import (
     is_one_of_many,
@@ -45,8 +44,6 @@ settings.load_profile("same")
 # again costs a tenth of the time of all tests.
 YOUNG_OBJECTS = 20_000
 gc.disable()
-
-choose_layouts_from_own_ports()
 
 # The servers of all workers use all cores together. Servers that use several cores each cost a tenth more.
 os.environ.setdefault("GOMAXPROCS", "1")

@@ -15,6 +15,7 @@ from devcluster.errors import HopelessError, NotReadyError
 from devcluster.polling import until
 from devcluster.supervisor import LastWords, Program, Supervisor
 from objects.backoff import Backoff
+from tests.support.api.ports import own_layout
 
 LONG = timedelta(seconds=60)
 
@@ -63,7 +64,7 @@ async def test_broken_server_fails_the_start_of_a_control_plane_within_seconds(t
     broken = ("/bin/sh", "-c", "echo etcd: wrong architecture >&2; exit 3")
     began = time.monotonic()
     with pytest.raises(HopelessError, match=r"etcd ended with status 3.*'etcd: wrong architecture'"):
-        async with control_plane.control_plane(tmp_path, Servers(broken, broken, broken)):
+        async with control_plane.control_plane(own_layout(tmp_path), Servers(broken, broken, broken)):
             pass
     assert time.monotonic() - began < 20
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
 from kube.resource import Object
 from kube.transport import Transport
+from tests.support.api.ports import free_port, own_layout
 from tests.support.api.tcp_proxy import TcpProxy
 from tests.support.cluster.processes import OurProcess, our_process
 from tests.support.cluster.temporal_servers import set_up, temporal_server
@@ -68,7 +68,7 @@ async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
 ) -> None:
     directory = tmp_path / "temporal"
     # The address of a server that does not run yet is known from its directory.
-    address = lay_out(directory).address("temporal")
+    address = own_layout(directory).address("temporal")
     for process in processes.values():
         process.environment |= {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": NAMESPACE}
     await _start_both(processes)
@@ -86,9 +86,7 @@ async def test_without_an_api_server_both_wait_name_what_they_asked_and_go_on_wh
     processes: dict[str, OurProcess], control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     way = TcpProxy(control_plane.server)
-    # A port outside the kernel's range for outgoing connections, which could otherwise occupy it.
-    port = allocate(tmp_path / "ports.json", ("way",))["way"]
-    await way.start(socket.create_server(("127.0.0.1", port)))
+    await way.start(socket.create_server(("127.0.0.1", free_port())))
     await way.stop()
     for name, process in processes.items():
         (tmp_path / name).mkdir()

@@ -16,14 +16,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from devcluster import temporal
-from devcluster.layout import Layout, lay_out
+from devcluster.layout import Layout
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.problems import Problems, one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
 from tests.support.api.eventually import eventually
-from tests.support.api.ports import free_port
+from tests.support.api.ports import free_port, own_layout
 from tests.support.api.tcp_proxy import TcpProxy
 
 
@@ -134,7 +134,7 @@ async def answer() -> str:
 async def test_worker_whose_temporal_goes_away_before_its_first_question_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, problems, made = lay_out(tmp_path), Problems(), list[Worker]()
+    layout, problems, made = own_layout(tmp_path), Problems(), list[Worker]()
     async with Supervisor() as supervisor:
         client = await set_up(supervisor, layout, monkeypatch)
         stopping = []

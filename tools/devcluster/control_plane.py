@@ -17,7 +17,7 @@ import aiohttp
 
 from devcluster.assets import Servers
 from devcluster.credentials import CLUSTER_ADMIN, CONTROLLER_MANAGER, DETECTOR, WORKER
-from devcluster.layout import Layout, lay_out
+from devcluster.layout import Layout
 from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 
 AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
@@ -101,14 +101,14 @@ class ControlPlane:
 
 @asynccontextmanager
 async def control_plane(
-    directory: Path, servers: Servers, *, node_grace: timedelta | None = None
+    layout: Layout, servers: Servers, *, node_grace: timedelta | None = None
 ) -> AsyncIterator[ControlPlane]:
-    """Run a control plane on `directory` while the block runs; it is ready at the start of the block.
+    """Run a control plane on `layout` while the block runs; it is ready at the start of the block.
 
     For `node_grace` and the errors see `start`.
     """
     async with Supervisor() as supervisor:
-        yield await start(supervisor, lay_out(directory), servers, node_grace=node_grace)
+        yield await start(supervisor, layout, servers, node_grace=node_grace)
 
 
 async def start(

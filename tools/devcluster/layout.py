@@ -21,8 +21,7 @@ from devcluster.errors import InUseError, OptionsError
 from devcluster.files import write_json
 from devcluster.simulation.control_socket import CONTROL_SOCKET
 
-FIRST_PORT = 20_000
-PORT_COUNT = 12_000
+PORT_RANGE = range(20_000, 32_000)
 PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
 LONGEST_SOCKET_PATH = 103
 """In bytes: the limit of macOS; that of Linux is 107."""
@@ -55,18 +54,18 @@ def is_free(port: int) -> bool:
     return True
 
 
-def allocate(file: Path, names: Iterable[str]) -> Mapping[str, int]:
-    """A free port for each name: the one stored in `file`, or a new one if that is taken."""
+def allocate(file: Path, names: Iterable[str], port_range: range = PORT_RANGE) -> Mapping[str, int]:
+    """A free port for each name: the one stored in `file`, or a new one of the range if that is taken."""
     remembered: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
     for name in names:
         if name not in remembered or not is_free(remembered[name]):
-            remembered[name] = _choose(taken=remembered.values())
+            remembered[name] = _choose(port_range, taken=remembered.values())
     write_json(file, remembered)
     return remembered
 
 
-def _choose(taken: Iterable[int]) -> int:
-    while (port := FIRST_PORT + secrets.randbelow(PORT_COUNT)) in taken or not is_free(port):
+def _choose(port_range: range, taken: Iterable[int]) -> int:
+    while (port := secrets.choice(port_range)) in taken or not is_free(port):
         pass
     return port
 
@@ -117,11 +116,11 @@ class Layout:
         return self.logs / f"{name}.log"
 
 
-def lay_out(directory: Path, prefix: str = "") -> Layout:
+def lay_out(directory: Path, prefix: str = "", port_range: range = PORT_RANGE) -> Layout:
     """Prepare the files in `directory`; existing ones stay. For `prefix` see Layout."""
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
-    layout = Layout(directory, allocate(directory / "ports.json", PORTS), prefix)
+    layout = Layout(directory, allocate(directory / "ports.json", PORTS, port_range), prefix)
     layout.logs.mkdir(exist_ok=True)
     layout.credentials.create()
     layout.credentials.write_kubeconfigs(f"https://{layout.address('kube-apiserver')}")

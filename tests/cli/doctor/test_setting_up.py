@@ -19,6 +19,7 @@ from runtime.cluster import read_cluster_identity
 from tests.cli.doctor.conftest import CLUSTER, AsUser
 from tests.cli.doctor.findings import findings, reasons
 from tests.support.api.eventually import eventually
+from tests.support.api.ports import own_layout
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.story.fleet import Fleet
 
@@ -31,7 +32,7 @@ WITH_GUARD = {"metadata": {"name": POLICY}, "data": {KEY: "outageGuard: {}"}}
 async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
     as_user: AsUser, temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
-    async with control_planes.control_plane(tmp_path, assets.find()) as plane:
+    async with control_planes.control_plane(own_layout(tmp_path), assets.find()) as plane:
         doctor = as_user(plane.kubeconfig)
         found = await findings(doctor)
         not_there = {"KindNotServed", "StatusNotServed", "LeaseNamespaceMissing", "RightMissing"}

@@ -24,6 +24,7 @@ from kube.client import Client
 from kube.errors import Forbidden, NotFound, Unauthorized
 from kube.resource import LEASES, NAMESPACES, NODES, Object, Resource
 from kube.transport import Transport
+from tests.support.api.ports import own_layout
 from tests.support.cluster.command import PARAMEDIC
 
 pytestmark = pytest.mark.cluster
@@ -36,7 +37,7 @@ WATCHED = (NODES, NAMESPACES, LEASES, DEFINITIONS)
 async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
     """A cluster of a user, without anything of Paramedic, with a real Node."""
     directory = tmp_path_factory.mktemp("users")
-    async with control_plane.control_plane(directory, assets.find(), node_grace=GRACE) as running:
+    async with control_plane.control_plane(own_layout(directory), assets.find(), node_grace=GRACE) as running:
         async with await Transport.connect(str(running.kubeconfig)) as transport:
             await Client(transport).create(NODES, {"metadata": {"name": "real"}})
         yield running

@@ -7,9 +7,9 @@ range before the server listens, or while it restarts.
 import itertools
 import os
 import secrets
+from pathlib import Path
 
-from devcluster import layout
-from devcluster.layout import is_free
+from devcluster.layout import PORT_RANGE, Layout, is_free, lay_out
 
 WORKERS = 8
 FIRST, COUNT = 10_000, 1_000
@@ -31,10 +31,9 @@ def free_port() -> int:
     return next(port for port in _NEXT if is_free(port))
 
 
-def choose_layouts_from_own_ports() -> None:
-    """Let control planes and Temporal servers of this worker take ports that no other worker chooses.
+def own_layout(directory: Path) -> Layout:
+    """A layout for servers of this worker, on ports that no layout of another worker has.
 
     Servers of two workers that start together would else, now and then, choose the same port.
     """
-    layout.PORT_COUNT //= WORKERS
-    layout.FIRST_PORT += _worker() * layout.PORT_COUNT
+    return lay_out(directory, port_range=PORT_RANGE[_worker() :: WORKERS])

@@ -9,11 +9,12 @@ from pathlib import Path
 from devcluster import assets, control_plane, temporal
 from devcluster.assets import Servers
 from devcluster.control_plane import API_SERVER, ControlPlane
-from devcluster.layout import Layout, lay_out
+from devcluster.layout import Layout
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.temporal import connect
+from tests.support.api.ports import own_layout
 from tests.support.cluster.prepared import put, until_served
 
 TEMPORAL, ETCD = "temporal", "etcd"
@@ -28,7 +29,7 @@ class OwnServers:
         self._servers = servers
 
     async def start(self, prepared: Path) -> tuple[ControlPlane, TemporalServer]:
-        put(prepared, self._layout.directory)
+        put(prepared, self._layout)
         cluster = await self.start_control_plane()
         await until_served(cluster)
         server = await self.start_temporal()
@@ -67,7 +68,7 @@ class OwnServers:
 async def own_servers(directory: Path) -> AsyncIterator[OwnServers]:
     """Servers on `directory`, not started yet; they stop after the block."""
     async with Supervisor() as supervisor:
-        yield OwnServers(supervisor, lay_out(directory), assets.find())
+        yield OwnServers(supervisor, own_layout(directory), assets.find())
 
 
 __all__ = ["API_SERVER", "ETCD", "TEMPORAL", "OwnServers", "own_servers"]

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from devcluster import assets, control_plane, manifests
 from devcluster.control_plane import ControlPlane
-from devcluster.layout import lay_out
+from devcluster.layout import Layout
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import TooManyRequests
 from kube.resource import Object, Resource
 from kube.transport import Transport
+from tests.support.api.ports import own_layout
 
 PATIENCE = timedelta(seconds=60)
 
@@ -36,21 +37,23 @@ async def prepare(directory: Path) -> Path:
 
 
 async def _install(directory: Path) -> Path:
-    async with control_plane.control_plane(directory, assets.find()) as running:
+    layout = own_layout(directory)
+    async with control_plane.control_plane(layout, assets.find()) as running:
         await manifests.install(running.kubeconfig)
-    return lay_out(directory).etcd_data
+    return layout.etcd_data
 
 
-def put(prepared: Path, directory: Path) -> None:
-    """Copy the etcd data for the control plane that will start on `directory`."""
-    shutil.copytree(prepared, lay_out(directory).etcd_data)
+def put(prepared: Path, layout: Layout) -> None:
+    """Copy the etcd data for the control plane that will start on `layout`."""
+    shutil.copytree(prepared, layout.etcd_data)
 
 
 @asynccontextmanager
 async def installed_control_plane(prepared: Path, directory: Path) -> AsyncIterator[ControlPlane]:
     """Run a control plane that has everything installed; it is ready in the block and stopped after it."""
-    put(prepared, directory)
-    async with control_plane.control_plane(directory, assets.find()) as running:
+    layout = own_layout(directory)
+    put(prepared, layout)
+    async with control_plane.control_plane(layout, assets.find()) as running:
         await until_served(running)
         yield running
 

@@ -14,11 +14,12 @@ import pytest
 
 from devcluster import temporal
 from devcluster.bound import bind
-from devcluster.layout import Layout, lay_out
+from devcluster.layout import Layout
 from devcluster.polling import until
 from devcluster.supervisor import COLLECT_RARELY, inherited
 from devcluster.supervisor import PATIENCE as ENDS_WITHIN
 from devcluster.temporal import PATIENCE, TemporalServer
+from tests.support.api.ports import own_layout
 from tests.support.cluster.temporal_servers import TIME_SKIPPING, temporal_server
 
 INPUT = "temporal"
@@ -65,7 +66,7 @@ def pytest_configure_node(node: Any) -> None:
     if SHARED not in config.stash:
         directory = config._tmp_path_factory.getbasetemp() / "temporal"  # noqa: SLF001  pytest-xdist does so
         namespaces = [f"gw{number}" for number in range(config.option.numprocesses)]
-        config.stash[SHARED] = SharedServer.start(lay_out(directory), namespaces)
+        config.stash[SHARED] = SharedServer.start(own_layout(directory), namespaces)
     node.workerinput[INPUT] = asdict(temporal.server_of(config.stash[SHARED].layout, node.gateway.id))
 
 

@@ -11,10 +11,10 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import TimeSkipper, TimeSkippingConfig, WorkflowEnvironment
 
-from devcluster.layout import lay_out
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer, start
 from runtime import search_attributes
+from tests.support.api.ports import own_layout
 
 TIME_SKIPPING = (
     "frontend.WorkflowTimeSkippingEnabled=true",
@@ -30,7 +30,7 @@ async def temporal_server(directory: Path, *settings: str) -> AsyncIterator[Temp
     MissingProgramError.
     """
     async with Supervisor() as supervisor:
-        yield await start(supervisor, lay_out(directory), settings)
+        yield await start(supervisor, own_layout(directory), settings)
 
 
 class SkippingEnvironment(WorkflowEnvironment):
