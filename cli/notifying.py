@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from activities.notifications.receivers import Receivers
-from activities.notifications.webhook import DeliveryFailure, ReceiverFiles, WebhookSender
+from activities.notifications.webhook import (
+    DeliveryFailure,
+    DeliveryProblem,
+    ReceiverFiles,
+    WebhookSender,
+)
 from cli.inspection.connecting import reading_settings
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.options import ClusterChoice
@@ -23,7 +28,7 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
     """Send the message; `directory` replaces that of the settings. Returns the sentence to print.
 
     Raises:
-        CommandError: it was not delivered, no receiver has that name, or the cluster cannot be read.
+        CommandError: it was not delivered or answered, no such receiver, or the cluster cannot be read.
 
     """
     async with reading_settings(choice) as (settings, cluster, client):
@@ -33,7 +38,8 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
             receiver = _named(name, await receivers.all())
             status = await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))
         except DeliveryFailure as failure:
-            raise CommandError(f"the receiver {name} did not get the test message: {failure}") from None
+            got = "may have got" if failure.problem is DeliveryProblem.NO_ANSWER else "did not get"
+            raise CommandError(f"the receiver {name} {got} the test message: {failure}") from None
     return f"the receiver {name} ({receiver.form}) answered {status} to the test message"
 
 

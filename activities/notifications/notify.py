@@ -24,6 +24,8 @@ from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput
 
 _log = logging.getLogger(__name__)
 HEARTBEAT_EVERY = timedelta(seconds=5)
+_ALL = "*"
+"""All receivers, if the policy cannot be read; no receiver has this name."""
 
 
 Send = Callable[[Receiver, Notification | Summary], Awaitable[object]]
@@ -139,7 +141,7 @@ class Notify:
         self._clock = clock
         self._lanes: dict[str, ReceiverLane] = {}
         self._failing: dict[str, str] = {}
-        """The problem of each receiver, to log each change once."""
+        """The problems of receivers that the policy names, or of all, to log each change once."""
 
     @activity.defn(name=NOTIFY.name)
     async def notify(self, request: NotificationInput) -> NotifyResult:
@@ -153,28 +155,45 @@ class Notify:
             async with _heartbeats():
                 delivery = await self._deliver(request)
         except DeliveryFailure as failure:
-            self._note(request.receiver, str(failure))
             raise ApplicationError(
                 str(failure),
                 type=failure.problem,
                 next_retry_delay=failure.retry_after,
                 category=ApplicationErrorCategory.BENIGN,  # `_note` logs it once, and not for each attempt
             ) from None
-        self._note(request.receiver, "")
         return NotifyResult(delivery=delivery)
 
     async def _deliver(self, request: NotificationInput) -> Delivery:
-        receivers = await self._receivers.all()
+        async with self._noted(_ALL):
+            receivers = await self._receivers.all()
+        self._forget_others(receivers)
         receiver = next((receiver for receiver in receivers if receiver.name == request.receiver), None)
         if receiver is None:
             return Delivery.NOT_WANTED
         lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._receivers.send, self._clock))
-        return await lane.deliver(receiver, request.notification)
+        async with self._noted(receiver.name):
+            return await lane.deliver(receiver, request.notification)
+
+    def _forget_others(self, receivers: Sequence[Receiver]) -> None:
+        names = {receiver.name for receiver in receivers}
+        self._failing = {name: problem for name, problem in self._failing.items() if name in names}
+
+    @contextlib.asynccontextmanager
+    async def _noted(self, receiver: str) -> AsyncIterator[None]:
+        """Note the failure of the block as the problem of the receiver, and its success as the end of it."""
+        try:
+            yield
+        except DeliveryFailure as failure:
+            self._note(receiver, str(failure))
+            raise
+        self._note(receiver, "")
 
     def _note(self, receiver: str, problem: str) -> None:
-        if self._failing.get(receiver, "") == problem:
+        before = self._failing.pop(receiver, "")
+        if problem:
+            self._failing[receiver] = problem
+        if problem == before:
             return
-        self._failing[receiver] = problem
         fields = {"receiver": receiver, "problem": problem}
         if problem:
             _log.warning("a receiver does not get its notifications", extra=fields)

@@ -37,6 +37,7 @@ class DeliveryProblem(StrEnum):
     ADDRESS_REFUSED = "AddressRefused"
     NO_CONNECTION = "NoConnection"
     NO_ANSWER = "NoAnswer"
+    """The receiver may have got the notification."""
     REJECTED = "Rejected"
     """An answer from 300 to 499; redirects are not followed."""
     RATE_LIMITED = "RateLimited"
@@ -148,7 +149,7 @@ async def _send(session: aiohttp.ClientSession, post: Post) -> int:
             failure = _failure(status, answer.headers.get(hdrs.RETRY_AFTER, ""))
             answer.close()  # whatever follows is not read
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        failure = _of_error(error)
+        failure = _of_error(error, session.timeout)
     if failure is not None:
         raise failure
     return status
@@ -198,12 +199,12 @@ def _seconds(retry_after: str) -> timedelta | None:
     return min(timedelta(seconds=int(retry_after)), LONGEST_RETRY_AFTER)
 
 
-def _of_error(error: Exception) -> DeliveryFailure:
+def _of_error(error: Exception, timeout: aiohttp.ClientTimeout) -> DeliveryFailure:
     """The failure without the text of the error, which may quote the address."""
     no_connection = DeliveryProblem.NO_CONNECTION
     match error:
         case TimeoutError():
-            return DeliveryFailure(DeliveryProblem.NO_ANSWER, "no answer in time")
+            return DeliveryFailure(DeliveryProblem.NO_ANSWER, f"no answer within {timeout.total:g} s")
         case aiohttp.ClientConnectorDNSError():
             return DeliveryFailure(no_connection, "its host name cannot be resolved")
         case aiohttp.ClientConnectorCertificateError():

@@ -55,6 +55,7 @@ class Receiving:
         self.policy(json.dumps({"notifications": [receiver]}))
 
     def policy(self, document: str) -> None:
+        self.server.forget("GET", POLICY)
         metadata = {"name": "paramedic-policy", "namespace": "ours", "uid": "u", "resourceVersion": "1"}
         metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
         self.server.answer("GET", POLICY, said({"metadata": metadata, "data": {"policy.yaml": document}}))
@@ -66,16 +67,16 @@ class Receiving:
     def posts(self) -> list[Asked]:
         return [one for one in self.server.asked if one.method == "POST"]
 
-    async def tell(self, one: Notification | None = None) -> NotifyResult:
+    async def tell(self, one: Notification | None = None, receiver: str = "oncall") -> NotifyResult:
         environment = ActivityEnvironment()
         environment.on_heartbeat = self._beat
-        asked = NotificationInput(cluster="c", receiver="oncall", notification=one or notification())
+        asked = NotificationInput(cluster="c", receiver=receiver, notification=one or notification())
         result: NotifyResult = await environment.run(self.notify.notify, asked)
         return result
 
-    async def fails(self) -> ApplicationError:
+    async def fails(self, receiver: str = "oncall") -> ApplicationError:
         with pytest.raises(ApplicationError) as failed:
-            await self.tell()
+            await self.tell(receiver=receiver)
         return failed.value
 
     def _beat(self, *_: object) -> None:
@@ -136,7 +137,7 @@ async def long_header(_: web.Request) -> web.StreamResponse:
 @pytest.mark.parametrize(
     ("answer", "problem", "sentence"),
     [
-        (hanging, "NoAnswer", "no answer in time"),
+        (hanging, "NoAnswer", "no answer within 0.3 s"),
         (reset, "NoAnswer", "the connection broke off"),
         (redirecting, "Rejected", "it answered 307, and redirects are not followed"),
         (text(SECRET, 404), "Rejected", "it answered 404"),
@@ -301,16 +302,44 @@ async def test_attempt_that_is_over_leaves_the_line(receiving: Receiving) -> Non
     assert [one.body["id"] for one in receiving.posts] == ["n0", "n1"]
 
 
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    return [
+        (one.levelname, one.__dict__["receiver"], one.__dict__["problem"])
+        for one in caplog.records
+        if one.name == "activities.notifications.notify"
+    ]
+
+
 async def test_each_change_of_a_receiver_is_logged_once(
     receiving: Receiving, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="activities.notifications.notify")
+    caplog.set_level("INFO")
     receiving.names()
     receiving.answers(text("", 500), text("", 500), OK)
     for _ in range(2):
         await receiving.fails()
     await receiving.tell()
-    assert [(one.levelname, one.__dict__["problem"]) for one in caplog.records] == [
-        ("WARNING", "it answered 500"),
-        ("INFO", ""),
-    ]
+    assert logged(caplog) == [("WARNING", "oncall", "it answered 500"), ("INFO", "oncall", "")]
+
+
+async def test_unreadable_policy_is_logged_once_for_all_receivers_that_callers_make_up(
+    receiving: Receiving, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    receiving.policy("notifications: 3")
+    for number in range(100):
+        await receiving.fails(f"made-up-{number}")
+    receiving.names()
+    receiving.answers(OK)
+    assert (await receiving.tell(receiver="made-up-1")).delivery is Delivery.NOT_WANTED
+    assert logged(caplog) == [("WARNING", "*", INVALID), ("INFO", "*", "")]
+
+
+async def test_problem_of_a_receiver_is_forgotten_with_its_name_in_the_policy(
+    receiving: Receiving, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiving.answers(text("", 500))
+    for name in ("oncall", "other", "oncall"):
+        receiving.names(name=name)
+        await receiving.fails(name)
+    assert logged(caplog) == [("WARNING", name, "it answered 500") for name in ("oncall", "other", "oncall")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube.resource import LEASES
-from tests.support.api.api_server import Answer, ApiServer, refused, said, text
+from tests.support.api.api_server import Answer, ApiServer, refused, reset, said, text
 from tests.support.api.ports import free_port
 from tests.support.cluster.command import Command
 from tests.support.cluster.forked import Ran
@@ -110,6 +110,13 @@ async def test_failure_is_one_sentence_without_the_address(
     assert why in ran.err
     assert ran.err.count("\n") == 1
     assert SECRET not in ran.err
+
+
+async def test_receiver_that_breaks_off_may_have_got_the_message(oncall: Oncall) -> None:
+    oncall.answers(reset)
+    ran = await oncall("oncall")
+    sentence = "the receiver oncall may have got the test message: the connection broke off"
+    assert (ran.code, ran.out, ran.err) == (1, "", f"paramedic: {sentence}\n")
 
 
 async def test_unknown_receiver_is_answered_with_those_of_the_policy(oncall: Oncall) -> None:
