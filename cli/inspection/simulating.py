@@ -28,7 +28,8 @@ from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
-from health.model.invalid_check import InvalidCheckError, problem_of
+from health.model.field_problem import FieldProblem
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.maintenance_windows import Closed, closed
 from health.policy.policy import DEFAULTS
@@ -49,12 +50,13 @@ class SimulatedCheck:
     kind: CheckKind
     reference: CheckReference
     body: Mapping[str, Any]
+    file: str
 
     def record(self, body: Mapping[str, Any], stored: CheckRecord | None, now: datetime) -> CheckRecord:
         """The record of `body`, with the identity and status of the stored check of its name.
 
         Raises:
-            UsageError: the check cannot be read; names the field and its value.
+            UsageError: the check cannot be read; names the file, the field and its value.
 
         """
         identity = {
@@ -69,7 +71,7 @@ class SimulatedCheck:
         try:
             return CheckRecord.model_validate({**body, "metadata": metadata, "status": status})
         except ValidationError as error:
-            raise UsageError(str(problem_of(error.errors()[0]))) from error
+            raise UsageError(f"{self.file}: {FieldProblem.of(error)}") from error
 
 
 def read_simulated(file: str) -> SimulatedCheck | PolicyDocument:
@@ -86,12 +88,12 @@ def read_simulated(file: str) -> SimulatedCheck | PolicyDocument:
             content = read_document(text)
         if "kind" not in content or content["kind"] == "ConfigMap":
             return policy_in(text)
-        return _check(content)
+        return _check(content, file)
     except (InvalidPolicyError, UsageError) as error:
         raise UsageError(f"{file}: {error}") from error
 
 
-def _check(content: Mapping[str, Any]) -> SimulatedCheck:
+def _check(content: Mapping[str, Any], file: str) -> SimulatedCheck:
     group = str(content.get("apiVersion", "")).rpartition("/")[0]
     kind = CHECK_KINDS.get(GroupKind(group, str(content["kind"])))
     if kind is None:
@@ -104,7 +106,7 @@ def _check(content: Mapping[str, Any]) -> SimulatedCheck:
         raise UsageError(f"metadata.name: must be the name of a check (found {name!r})")
     namespace = str(metadata.get("namespace") or "default") if kind.is_namespaced else ""
     reference = CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
-    return SimulatedCheck(kind, reference, content)
+    return SimulatedCheck(kind, reference, content, file)
 
 
 def _mapping(content: Mapping[str, Any], field: str) -> Mapping[str, Any]:
@@ -168,7 +170,7 @@ async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> t
     except Forbidden:
         return simulated.body, False
     except Invalid as error:
-        raise UsageError(f"the API server refuses {reference}: {error.message}") from error
+        raise UsageError(f"{simulated.file}: the API server refuses {reference}: {error.message}") from error
 
 
 async def _read_progress(inspection: Inspection, checks: Iterable[CheckReference]) -> tuple[str, ...]:

@@ -74,9 +74,9 @@ class PolicyDocument(Bounded):
             return cls()
         except NoDocumentError as error:
             problem = InvalidCheckError(cut(error.field), cut(error.value) or None, str(error))
-            raise InvalidPolicyError(f"{KEY}: {problem}") from error
+            raise InvalidPolicyError(str(problem)) from error
         except ValidationError as error:
-            raise InvalidPolicyError(f"{KEY}: {cls._first_problem(error)}") from error
+            raise InvalidPolicyError(cls._first_problem(error)) from error
 
     @classmethod
     def _first_problem(cls, error: ValidationError) -> str:
@@ -95,7 +95,7 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
     """The policy in the data of the ConfigMap.
 
     Raises:
-        InvalidPolicyError: the data is not a valid policy.
+        InvalidPolicyError: the data is not a valid policy; names the key before the field.
 
     """
     others = sorted(data.keys() - {KEY})
@@ -103,7 +103,10 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
         raise InvalidPolicyError(f"data.{others[0]}: there is no such key, there is {KEY}")
     if KEY not in data:
         raise InvalidPolicyError(f"data.{KEY}: is missing")
-    return PolicyDocument.parse(data[KEY])
+    try:
+        return PolicyDocument.parse(data[KEY])
+    except InvalidPolicyError as error:
+        raise InvalidPolicyError(f"{KEY}: {error}") from error
 
 
 def policy_subject(namespace: str, uid: str = "") -> InvolvedObject:

@@ -59,10 +59,10 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("backoffLimit: 1m", "policy.yaml: backoffLimit: there is no such field, there are backOffLimit, "),
+        ("backoffLimit: 1m", "backoffLimit: there is no such field, there are backOffLimit, "),
         (
             "backOffLimit: soon",
-            "policy.yaml: backOffLimit: must be a duration such as 300s, 5m or 1h30m (found",
+            "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found",
         ),
         (
             manifest("shadow: perhaps"),
@@ -76,11 +76,12 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
             manifest("{}").replace("policy.yaml: |\n    {}", "policy.yaml: true"),
             "data.policy.yaml: must be text (found true)",
         ),
-        ("a: [", "policy.yaml: line "),
-        ("# " + "x" * 300_000, "policy.yaml: it is longer than "),
+        ("a: [", "line 2 is not valid YAML"),
+        (manifest("a: ["), "policy.yaml: line 2 is not valid YAML"),
+        ("# " + "x" * 300_000, "it is longer than "),
     ],
 )
-async def test_policy_that_is_refused_is_said_with_field_and_value(
+async def test_refused_policy_is_named_by_its_file_and_a_key_only_of_a_config_map(
     text: str, why: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "policy"

@@ -79,18 +79,27 @@ def test_a_policy_may_stand_alone_or_in_its_config_map(tmp_path: Path, text: str
     ("text", "sentence"),
     [
         ("{kind: Pod}", "kind: must be a ConfigMap"),
-        ("{kind: NodeHealthCheck, apiVersion: v1}", "(found NodeHealthCheck of no group)"),
+        (
+            "{kind: NodeHealthCheck, apiVersion: v1}",
+            "kind: must be a ConfigMap with the policy, or NodeHealthCheck of remediation.medik8s.io",
+        ),
         (CHECK.replace("name: workers", "name: 3"), "metadata.name: must be the name of a check (found 3)"),
-        (CHECK.replace("{minHealthy: 3}", "[3]"), "spec"),
-        ("{limits: {maxInFlight: 0}}", "limits.maxInFlight"),
+        (CHECK.replace("{minHealthy: 3}", "[3]"), "spec: must be a mapping (found [3])"),
+        ("{limits: {maxInFlight: 0}}", "limits.maxInFlight: must be at least 1 (found 0)"),
         ("{kind: ConfigMap, metadata: {name: other}}", "metadata.name: must be paramedic-policy"),
+        (
+            "{kind: ConfigMap, metadata: {name: paramedic-policy}, data: {policy.yaml: 'shadow: 3'}}",
+            "policy.yaml: shadow: must be true or false (found 3)",
+        ),
         ("kind: [", "line 2 is not valid YAML"),
     ],
 )
-def test_another_file_is_refused_with_its_field_and_value(tmp_path: Path, text: str, sentence: str) -> None:
+def test_another_file_is_refused_with_its_name_field_and_value(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     with pytest.raises(UsageError) as refused:
         record_in(tmp_path, text)
-    assert sentence in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path / 'file.yaml'}: {sentence}")
 
 
 def test_a_missing_file_is_named() -> None:
