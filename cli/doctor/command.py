@@ -7,8 +7,8 @@ import typer
 from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
-from cli.shared.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
-from cli.shared.options import PageOutput, printed_as, with_options
+from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
+from cli.shared.options import UNNAMED, PageOutput, printed_as, with_options
 from cli.shared.parameters import at_least
 from cli.shared.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
@@ -27,7 +27,10 @@ def doctor(
     *,
     cluster: Annotated[
         str | None,
-        typer.Option(help=f"The configured name of the cluster, as {CLUSTER_VARIABLE}, or its identity."),
+        typer.Option(
+            help=f"The name of the cluster, as {CLUSTER_VARIABLE}, or its identity; "
+            "by default that of the only installation."
+        ),
     ] = None,
     check_kinds: Annotated[
         str | None,
@@ -61,10 +64,9 @@ def doctor(
 
 
 def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
-    if CLUSTER_VARIABLE not in environment:
-        raise fail(UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster"))
+    """The settings, all of them valid; without a name of the cluster, `examine` finds the installation."""
     try:
-        return Settings.from_environment(environment)
+        return Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
 

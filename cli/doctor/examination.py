@@ -29,6 +29,8 @@ from cli.doctor.of_workload_clusters import KubeconfigSecret, find_workload_clus
 from cli.doctor.remediator_examination import RemediatorExamination
 from cli.doctor.rights import NeededRights, Rights, requests_of
 from cli.doctor.temporal_examination import temporal_findings
+from cli.shared.errors import UsageError
+from cli.shared.installations import find_installation
 from cli.shared.parameters import identities
 from health.check.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind
@@ -36,6 +38,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.policy.policy import DEFAULTS
 from health.policy.policy_in_force import NO_OBJECT
 from health.policy.shadow import is_in_shadow
+from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError
 from kube.lease import holder_is_valid
@@ -46,15 +49,18 @@ from objects.group_kind import GroupKind
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
-from runtime.settings import Settings
+from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
     """All findings; writers of the status of checks are watched for `watched`.
 
+    If the environment does not name the cluster, the settings of the only installation in it are added.
+
     Raises:
         SettingsError: the Temporal configuration in the environment is invalid.
+        UsageError: the environment does not name the cluster, and not exactly one installation does.
 
     """
     cluster, found = await _examine_both(settings, environment, watched)
@@ -69,6 +75,8 @@ async def _examine_both(
     try:
         async with await Transport.connect() as transport:
             connection = ClusterConnection.over(transport)
+            if CLUSTER_VARIABLE not in environment:
+                settings = await _installed_settings(connection.client, environment)
             identity = await read_cluster_identity(connection.client, settings.cluster)
             expected = identities(settings.cluster, identity)
             limit = await _back_off_limit(connection, settings)
@@ -86,6 +94,14 @@ async def _examine_both(
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
         return None, [unreachable, *await temporal_findings(environment, (), DEFAULTS.back_off_limit)]
+
+
+async def _installed_settings(client: Client, environment: Mapping[str, str]) -> Settings:
+    found = await find_installation(client, "")
+    if found is None:
+        why = "no installation was found in the cluster"
+        raise UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster: {why}")
+    return Settings.from_environment({**environment, **found.environment})
 
 
 async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:

@@ -20,17 +20,16 @@ from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, open_incidents
 from cli.shared.connection import identity_of, silent_core
-from cli.shared.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
-from cli.shared.installations import FoundInstallation, installations
-from cli.shared.options import ClusterChoice
-from cli.shared.parameters import configured_name, is_cluster_called
+from cli.shared.errors import CommandError, UnreachableError, wrong_setting
+from cli.shared.installations import find_installation
+from cli.shared.options import UNNAMED, ClusterChoice
 from cli.shared.terminal import PLAIN_DATA, error_sentence
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
 from health.model.references import IncidentReference
 from health.policy.policy import Policy
 from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KubernetesError
+from kube.errors import KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
@@ -38,21 +37,11 @@ from runtime.connections import Connections
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
-from runtime.settings import (
-    CLUSTER_VARIABLE,
-    LEASE_NAMESPACE_VARIABLE,
-    PAYLOAD_KEYS_VARIABLE,
-    PREFIX,
-    Settings,
-    SettingsError,
-)
+from runtime.settings import CLUSTER_VARIABLE, PAYLOAD_KEYS_VARIABLE, PREFIX, Settings, SettingsError
 from runtime.temporal_link import TemporalLink
 
-NAMESPACE_VARIABLE = f"{PREFIX}NAMESPACE"
 USER_AGENT = "paramedic-inspection"
 """Names these reads in the audit log of the API server."""
-UNNAMED = "cluster"
-"""The configured name of a cluster without an installation; no workflow has it."""
 
 
 @asynccontextmanager
@@ -133,42 +122,11 @@ def _temporal(environment: Mapping[str, str], problems: Problems) -> TemporalLin
 async def _settings(choice: ClusterChoice, connection: ClusterConnection) -> tuple[Settings, str]:
     """The settings of the installation in the cluster, and the identity of the cluster."""
     environment = choice.environment
-    found = _chosen(await _installations(connection), environment.get(CLUSTER_VARIABLE, ""))
+    found = await find_installation(connection.client, environment.get(CLUSTER_VARIABLE, ""))
     if found is None:
         settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
         return settings, await read_cluster_identity(connection.client, settings.cluster)
-    installed = {
-        CLUSTER_VARIABLE: configured_name(found.installation.cluster),
-        NAMESPACE_VARIABLE: found.namespace,
-        LEASE_NAMESPACE_VARIABLE: found.installation.lease_namespace,
-    }
-    known = {name: value for name, value in installed.items() if value}
-    settings = Settings.from_environment(environment | known)
-    return settings, found.installation.cluster
-
-
-async def _installations(connection: ClusterConnection) -> tuple[FoundInstallation, ...]:
-    try:
-        return await installations(connection.client)
-    except Forbidden:  # a user may read less than all namespaces; the options then name it
-        return ()
-
-
-def _chosen(found: tuple[FoundInstallation, ...], name: str) -> FoundInstallation | None:
-    """The installation of that name, "" for the only one; None without any.
-
-    Raises:
-        NotFoundError: no installation has that name.
-        UsageError: there are several, and no name.
-
-    """
-    by_cluster = {one.installation.cluster: one for one in reversed(found)}
-    named = [one for cluster, one in by_cluster.items() if is_cluster_called(name, cluster)]
-    if len(named) > 1:
-        raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
-    if not named and found and name:
-        raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
-    return named[0] if named else None
+    return Settings.from_environment(environment | found.environment), found.installation.cluster
 
 
 async def read_progress(inspection: Inspection, incidents: Iterable[IncidentReference]) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from cli.inspection.connecting import UNNAMED, reading_cluster
+from cli.inspection.connecting import reading_cluster
 from cli.inspection.targets import named_check, selected
 from cli.shared.errors import CommandError, NotFoundError
-from cli.shared.options import ClusterChoice
+from cli.shared.options import UNNAMED, ClusterChoice
 from detector.inspection.inspection import Inspection
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance

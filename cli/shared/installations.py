@@ -1,19 +1,23 @@
 """Finds the installations of Paramedic in a cluster, with their names and namespaces.
 
 The leading detector writes them to its ParamedicStatus and to its Lease. A command compares them with its
-options, and refuses a wrong name before it changes anything.
+options, and refuses a wrong name before it changes anything. Without a name it uses the only installation.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.shared.errors import NotFoundError
+from cli.shared.errors import NotFoundError, UsageError
+from cli.shared.parameters import configured_name, is_cluster_called
 from kube.client import Client
-from kube.errors import KindUnknown
+from kube.errors import Forbidden, KindUnknown
 from kube.resource import LEASES, Object
 from objects.metadata import ObjectMetadata
 from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
+from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX
+
+NAMESPACE_VARIABLE = f"{PREFIX}NAMESPACE"
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,40 @@ class FoundInstallation:
     """Kind, namespace and name of the object."""
     namespace: str
     installation: Installation
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of its processes that it states, by variable."""
+        stated = {
+            CLUSTER_VARIABLE: configured_name(self.installation.cluster),
+            NAMESPACE_VARIABLE: self.namespace,
+            LEASE_NAMESPACE_VARIABLE: self.installation.lease_namespace,
+        }
+        return {name: value for name, value in stated.items() if value}
+
+
+async def find_installation(client: Client, name: str) -> FoundInstallation | None:
+    """The installation whose cluster has that name, "" for the only one.
+
+    None: there is none, or the user may not list the objects of all namespaces.
+
+    Raises:
+        KubernetesError: they cannot be listed.
+        NotFoundError: no installation has that name.
+        UsageError: there are several, and no name.
+
+    """
+    try:
+        found = await installations(client)
+    except Forbidden:
+        return None
+    by_cluster = {one.installation.cluster: one for one in reversed(found)}
+    named = [one for cluster, one in by_cluster.items() if is_cluster_called(name, cluster)]
+    if len(named) > 1:
+        raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
+    if not named and found and name:
+        raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
+    return named[0] if named else None
 
 
 async def installations(client: Client) -> tuple[FoundInstallation, ...]:

@@ -15,6 +15,8 @@ from objects.durations import parse_duration
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
 
 LONGEST_LOOK_BACK = timedelta(days=366)
+UNNAMED = "cluster"
+"""The configured name of a cluster without an installation; no workflow has it."""
 
 
 class PageOutput(StrEnum):
