@@ -7,7 +7,7 @@ orders, and never their names.
 A standing order ends at its own time, by a second one of the same name, or by the order in `ended_by`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -112,8 +112,6 @@ class OrderSpec(Generic[Message]):
     """The answer of the update, with the fields of `order`, and followed by the reason if there is one."""
     is_offered: Callable[[Situation], bool]
     """True if `paramedic show` proposes the order in this situation."""
-    remark: Callable[[Situation], str] = lambda _situation: ""
-    """The end of the answer, which the situation before the order decides."""
     label: str = ""
     """Its line in `paramedic show` while it stands; "": the order does not stand."""
     is_note: bool = False
@@ -135,9 +133,10 @@ class OrderSpec(Generic[Message]):
     """The values of `step` that `paramedic show` proposes."""
 
     def answer_to(self, order: Message, target: object, before: Situation) -> str:
-        """The answer to an order that was given in the situation `before`."""
+        """The answer to an order given in the situation `before`, with the orders that it ends."""
         answer = self.answer.format(target=target, order=order)
-        return f"{answer}{f': {order.reason}' if order.reason else ''}{self.remark(before)}"
+        ended = ", and ".join(_ended(order, before))
+        return f"{answer}{f': {order.reason}' if order.reason else ''}{f'; ended {ended}' if ended else ''}"
 
     def record(self, order: Message, now: datetime) -> OrderRecord:
         return OrderRecord(
@@ -258,11 +257,6 @@ def claim_of(memory: Memory) -> OrderRecord | None:
     return next((order for order in memory.standing if order.order == CLAIM.name), None)
 
 
-def _earlier_claim(before: Situation) -> str:
-    claim = claim_of(before.memory)
-    return f"; ended the {claim.words} (of {stamp(claim.given)})" if claim else ""
-
-
 def _unclaim_refused(_order: UnclaimOrder, situation: Situation) -> Refusal | None:
     return None if claim_of(situation.memory) else Refusal("it is not claimed")
 
@@ -337,7 +331,6 @@ CLAIM = OrderSpec(
     is_note=True,
     help="Say that you look at the incident, which goes on; the next claim replaces yours.",
     answer="shows your claim on {target} until unclaim, and goes on",
-    remark=_earlier_claim,
     label="Claimed",
     ended_by="unclaim",
     is_offered=lambda situation: situation.phase is not Phase.ENDED and not claim_of(situation.memory),
@@ -348,7 +341,6 @@ UNCLAIM = OrderSpec(
     is_note=True,
     help="End the claim of an incident.",
     answer="shows no claim on {target}",
-    remark=_earlier_claim,
     refuse=_unclaim_refused,
     is_offered=lambda situation: claim_of(situation.memory) is not None,
 )
@@ -384,6 +376,18 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
     memory = spec.effect(memory, order)
     return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
+
+
+def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:
+    """The standing orders, and the rejection, that the order ends, each with its person and time."""
+    memory = before.memory.at(before.now)
+    after = ordered(memory, order, before.now)
+    for earlier in memory.standing:
+        if earlier not in after.standing:
+            yield f"the {earlier.words} (of {stamp(earlier.given)})"
+    approval = memory.approval
+    if approval is not None and approval.answered_at is not None and after.approval is None:
+        yield f"the rejection of {approval.name} {approval.answered_by} (of {stamp(approval.answered_at)})"
 
 
 def is_repeated(order: OrderMessage, memory: Memory) -> bool:

@@ -39,7 +39,8 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
     assert 3000 < standing["remaining_seconds"] <= 3600
 
     ran = await paramedic("resume", "node-1", "--cluster", fleet.cluster)
-    assert ran.out == f"{fleet.cluster}: workers/node-1: takes care of Node/node-1 again\n"
+    ended = r"takes care of Node/node-1 again; ended the abort by ada@\S+: power work \(of 20\S+Z\)\n"
+    assert re.fullmatch(rf"{fleet.cluster}: workers/node-1: {ended}", ran.out)
     await fleet.reaches("node-1", Phase.REMEDIATING)
 
 

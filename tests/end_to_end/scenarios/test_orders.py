@@ -59,7 +59,8 @@ async def test_orders_by_annotation_on_node_and_check_are_taken_once_answered_an
     assert record.identity == f"kubectl annotation on Node/{node} (manager end-to-end-test)"
 
     await _annotate(world, NODE_HEALTH_CHECKS, world.name, resume="")
-    assert node in await _answer(world, NODE_HEALTH_CHECKS, world.name, "resume", "OrderTaken")
+    resumed = await _answer(world, NODE_HEALTH_CHECKS, world.name, "resume", "OrderTaken")
+    assert f"{node} again; ended the hold by {record.identity}: replacing its disk (of 2" in resumed
     assert not (await world.state(node)).memory.standing
     await world.recover(node)
     assert await world.outcome(node) == "Recovered"
