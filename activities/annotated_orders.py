@@ -142,29 +142,25 @@ class GiveOrder:
     @activity.defn(name=GIVE_ORDER.name)
     async def give_order(self, request: GiveOrderInput) -> GiveOrderResult:
         """Give the order to each incident; those that time did not allow are unanswered."""
-        spec, attempt, first_runs = ORDERS[request.order], Attempt(GIVE_ORDER), dict(request.first_runs)
-        message: OrderMessage = spec.message.model_validate({**request.message, "order_id": request.order_id})
+        spec, attempt = ORDERS[request.order], Attempt(GIVE_ORDER)
+        ours = {"order_id": request.order_id, "began_before": request.began_before}
+        message: OrderMessage = spec.message.model_validate({**request.message, **ours})
 
         async def given(incident: IncidentReference) -> Receipt:
-            giving = self._give(spec, message, incident, first_runs)
-            tried = await attempt.tried(incident.workflow_id, giving)
+            tried = await attempt.tried(incident.workflow_id, self._give(spec, message, incident))
             if isinstance(tried, AttemptFailure):
                 return Receipt.of(incident, ReceiptOutcome.UNANSWERED, tried.why)
             return tried
 
         receipts = tuple(await bounded(AT_ONCE, given, request.incidents))
-        return GiveOrderResult(receipts=receipts, first_runs=first_runs)
+        return GiveOrderResult(receipts=receipts)
 
     async def _give(
-        self,
-        spec: OrderSpec[Any],
-        message: OrderMessage,
-        incident: IncidentReference,
-        first_runs: dict[str, str],
+        self, spec: OrderSpec[Any], message: OrderMessage, incident: IncidentReference
     ) -> Receipt:
+        handle: WorkflowHandle[Any, Any] = self._temporal.get_workflow_handle(incident.workflow_id)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT.total_seconds()):
-                handle = await self._pinned(incident.workflow_id, first_runs)
                 complete = await _completed(spec, message, handle)
                 if isinstance(complete, Refusal):
                     return Receipt.of(incident, ReceiptOutcome.REFUSED, complete.why)
@@ -182,15 +178,6 @@ class GiveOrder:
                 return Receipt.of(incident, ReceiptOutcome.REFUSED, ENDED)
             return Receipt.of(incident, ReceiptOutcome.UNANSWERED, error.message)
         return Receipt.of(incident, ReceiptOutcome.GIVEN, answer)
-
-    async def _pinned(self, workflow_id: str, first_runs: dict[str, str]) -> WorkflowHandle[Any, Any]:
-        """The incident of the first attempt in any of its runs; a later incident has the same id."""
-        if workflow_id not in first_runs:
-            unpinned: WorkflowHandle[Any, Any] = self._temporal.get_workflow_handle(workflow_id)
-            found = (await unpinned.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
-            first_runs[workflow_id] = found.workflow_execution_info.first_run_id
-        first_run = first_runs[workflow_id] or None  # "": the server does not say
-        return self._temporal.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
 
 
 class AnswerOrder:

@@ -11,7 +11,7 @@ another workflow for a kept one.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -134,9 +134,7 @@ class AnnotatedOrder:
         if read.digest != self._memory.giving:
             number += bool(self._memory.taken or self._memory.giving)
             is_cancelled = self._memory.is_cancelled
-            self._memory = AnnotatedOrderMemory(
-                number=number, giving=read.digest, since=workflow.now(), is_cancelled=is_cancelled
-            )
+            self._memory = AnnotatedOrderMemory(number=number, giving=read.digest, is_cancelled=is_cancelled)
         seed = self._seed(number, read.digest)
         event = self._refused(seed) if self._memory.is_cancelled else await self._given(read, seed)
         answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
@@ -169,7 +167,8 @@ class AnnotatedOrder:
             return self._refused(seed)
         if recipients.refused:
             return refused_event(self._key, seed, Refusal(recipients.refused))
-        self._memory = self._memory.model_copy(update={"recipients": recipients})
+        since = self._memory.since or workflow.now()
+        self._memory = self._memory.model_copy(update={"recipients": recipients, "since": since})
         await self._give_to(recipients, message, seed)
         return answered_event(self._key, seed, self._memory.receipts, recipients.left_out)
 
@@ -184,8 +183,7 @@ class AnnotatedOrder:
             _TryAgain: an incident has not answered, and the order is not too old yet.
 
         """
-        result = await self._receipts(message, recipients, seed)
-        receipts = result.receipts
+        receipts = await self._receipts(message, recipients, seed)
         unanswered = [receipt for receipt in receipts if receipt.outcome == ReceiptOutcome.UNANSWERED]
         answered = [receipt for receipt in receipts if receipt not in unanswered]
         is_too_late = workflow.now() - (self._memory.since or workflow.now()) >= GIVEN_FOR
@@ -196,22 +194,21 @@ class AnnotatedOrder:
         waiting = tuple(incident for incident, receipt in answers if receipt in unanswered)
         changes = {
             "recipients": recipients.model_copy(update={"incidents": waiting}),
-            "first_runs": result.first_runs,
             "receipts": (*self._memory.receipts, *answered),
         }
         self._memory = self._memory.model_copy(update=changes)
         if unanswered and not is_too_late:
             raise _TryAgain(f"{unanswered[0].incident}: {unanswered[0].words}")
 
-    async def _receipts(self, message: OrderMessage, recipients: Recipients, seed: str) -> GiveOrderResult:
+    async def _receipts(self, message: OrderMessage, recipients: Recipients, seed: str) -> Sequence[Receipt]:
         request = GiveOrderInput(
             order=self._key.order,
             message=message.model_dump(mode="json"),
             order_id=seed,
+            began_before=self._memory.since,
             incidents=recipients.incidents,
-            first_runs=self._memory.first_runs,
         )
-        return await self._call(GIVE_ORDER, request, GiveOrderResult)
+        return (await self._call(GIVE_ORDER, request, GiveOrderResult)).receipts
 
     async def _remove(self) -> bool:
         """Answer, and remove the annotation; returns True if there is none any more."""

@@ -5,12 +5,9 @@ a detector. The other activities return what failed; the workflow tries again wi
 gets the order as an update with an id of its own, so a repeated `give_order` gives no order twice.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
-
-from pydantic import Field
 
 from health.model.order_annotations import AnnotatedOrderKey
 from health.model.references import IncidentReference
@@ -59,12 +56,10 @@ class AnnotatedOrderMemory(Frozen):
     """The digest of the value that some incidents have not answered yet; "": none."""
     recipients: Recipients | None = None
     """The incidents that get it and have not answered; a later incident never gets it. None: not asked."""
-    first_runs: Mapping[str, str] = Field(default_factory=dict)
-    """Their first runs by workflow id: a later incident of the same target has the same id."""
     receipts: tuple[Receipt, ...] = ()
     """The answers of the others."""
     since: datetime | None = None
-    """When the value was first given; None: it is not being given."""
+    """When its recipients were found: an incident that began later never gets it. None: not yet."""
     is_cancelled: bool = False
     """True if a person cancelled the workflow: no further incident gets the present value."""
 
@@ -114,17 +109,15 @@ class GiveOrderInput(Frozen):
     message: dict[str, Any]
     order_id: str
     """The same for each attempt to give this order, so that an incident obeys it once, in whichever run."""
+    began_before: datetime | None = None
+    """Incidents that began later refuse it; they may have the workflow id of an earlier one."""
     incidents: tuple[IncidentReference, ...]
-    first_runs: Mapping[str, str] = Field(default_factory=dict)
-    """The first runs of these incidents by workflow id, as far as an earlier attempt found them."""
 
 
 class GiveOrderResult(Frozen):
     """The answers of the incidents, in the same order."""
 
     receipts: tuple[Receipt, ...] = ()
-    first_runs: Mapping[str, str] = Field(default_factory=dict)
-    """The first runs by workflow id, so that the next attempt reaches no later incident of the target."""
 
 
 class AnswerOrderInput(Frozen):

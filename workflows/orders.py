@@ -14,6 +14,8 @@ from health.model.order import OrderMessage, Refusal
 from health.runbook.orders import OrderSpec, Situation, is_repeated
 from workflows.messages import ORDER_REFUSED
 
+BEGAN_LATER = Refusal("it began after the order was given, which was for an earlier incident")
+
 
 def accept(
     spec: OrderSpec[Any],
@@ -29,9 +31,11 @@ def accept(
         return answer
 
     def refuse(order: OrderMessage) -> None:
-        if is_repeated(order, situation().memory):
+        present = situation()
+        if is_repeated(order, present.memory):
             return  # its answer was lost, and the situation is another one since it was obeyed
-        if refusal := spec.refuse(order, situation()):
+        refusal = BEGAN_LATER if _began_later(order, present) else spec.refuse(order, present)
+        if refusal is not None:
             raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 
     def signal(order: OrderMessage) -> None:
@@ -42,6 +46,11 @@ def accept(
         handler.__defaults__ = (spec.message(),)
     workflow.set_update_handler(spec.name, update, validator=refuse)
     workflow.set_signal_handler(spec.name, signal)
+
+
+def _began_later(order: OrderMessage, situation: Situation) -> bool:
+    before, began = order.began_before, situation.began
+    return before is not None and began is not None and began > before
 
 
 def refusal_in(cause: BaseException | None) -> Refusal:

@@ -150,6 +150,7 @@ class Remediation:
             memory=self._memory,
             observation=self._observation or self._learned,
             now=workflow.now(),
+            began=self._began,
             templates=self._templates,
         )
 

@@ -32,6 +32,9 @@ class OrderMessage(Frozen):
 
     Temporal recognizes an update that is sent again only within one run of the workflow.
     """
+    began_before: datetime | None = None
+    """An incident that began later refuses the order; None: no incident does. A later incident of the same
+    target has the same workflow id."""
 
 
 class StandingOrder(OrderMessage):

@@ -26,7 +26,7 @@ LONGEST_VALUE = 4_096
 _LONGEST_QUOTE = 60
 """Characters of a refused value in the Event."""
 _MOST_NAMED = 3
-_OURS = frozenset({"identity", "order_id"})
+_OURS = frozenset({"identity", "order_id", "began_before"})
 """The fields of a message that we fill in."""
 KEPT_OUT = (
     f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "

@@ -32,6 +32,7 @@ async def test_order_is_given_once_answered_and_removed(annotating: Annotating) 
         "reason": "replacing its disk",
         "identity": "kubectl annotation on Node/node-4 (manager kubectl-annotate)",
         "order_id": "",
+        "began_before": None,
         "for_seconds": None,
     }
     assert annotating.events == [HELD]
@@ -71,8 +72,8 @@ async def test_incident_that_does_not_answer_gets_the_same_update_again(annotati
     await annotating.passes(FIRST_RETRY)
     assert await annotating.result() == HELD
     assert [one.order_id for one in annotating.given] == [annotating.given[0].order_id] * 2
-    (incident,) = annotating.given[1].incidents
-    assert [one.first_runs for one in annotating.given] == [{}, {incident.workflow_id: "first-run"}]
+    first, second = annotating.given
+    assert first.began_before == second.began_before is not None
 
 
 async def test_incident_without_an_answer_for_ten_minutes_does_not_get_the_order(

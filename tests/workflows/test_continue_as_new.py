@@ -6,13 +6,10 @@ from uuid import uuid4
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, Interceptor
-from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
-from activities.annotated_orders import GiveOrder
-from health.model.approval import RequiredApproval
 from health.model.moves import Blocked, Outcome, Phase
-from health.runbook.annotated_order import ReceiptOutcome
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from runtime.settings import Settings
@@ -23,9 +20,8 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps, take_first_step
 from tests.support.story.settling import pass_until, rests
 from tests.support.values.memories import HELD_LEASE
-from tests.support.values.observations import FIRST, escalating, expired, healthy, held
+from tests.support.values.observations import FIRST, expired, healthy, held
 from tests.workflows.checked import checked
-from workflows.annotated_order_contracts import GiveOrderInput, GiveOrderResult
 from workflows.messages import BLOCKED
 
 A_BIT = timedelta(seconds=1)
@@ -138,51 +134,6 @@ def _with(client: Client, interceptors: tuple[Interceptor, ...]) -> Client:
         data_converter=client.data_converter,
         interceptors=interceptors,
     )
-
-
-async def test_order_whose_answer_was_lost_is_given_to_a_later_run_again_and_obeyed_once(
-    long_incident: IncidentDriver,
-) -> None:
-    incident = long_incident
-    approval = RequiredApproval(steps=(0,))
-    await incident.start(escalating().model_copy(update={"approval": approval}))
-    await incident.tells("ApprovalRequired")
-    asked = GiveOrderInput(order="approve", message={}, order_id="lost", incidents=(incident.reference,))
-    result = await give(incident, asked)
-    (first,) = result.receipts
-    await incident.happens("created")
-    await incident.wake_until_continued()
-
-    asked = asked.model_copy(update={"first_runs": result.first_runs})
-    (again,) = (await give(incident, asked)).receipts
-    assert again == first
-    assert again.outcome is ReceiptOutcome.GIVEN
-    (other,) = (await give(incident, asked.model_copy(update={"order_id": "other"}))).receipts
-    assert other.outcome is ReceiptOutcome.REFUSED
-    assert [order.order_id for order in (await incident.state()).memory.orders] == ["lost"]
-
-
-async def test_order_that_is_given_again_reaches_no_later_incident_of_the_same_target(
-    incident: IncidentDriver,
-) -> None:
-    await incident.start(held())
-    await incident.reaches(Phase.HELD)
-    asked = GiveOrderInput(order="abort", message={}, order_id="late", incidents=(incident.reference,))
-    first_runs = (await give(incident, asked)).first_runs
-    await incident.handle.terminate()
-    await incident.start(held())
-    await incident.reaches(Phase.HELD)
-
-    (again,) = (await give(incident, asked.model_copy(update={"first_runs": first_runs}))).receipts
-    assert again.outcome is ReceiptOutcome.REFUSED
-    assert again.words == "it has ended meanwhile, and a later incident does not get the order"
-    assert not (await incident.state()).memory.orders
-
-
-async def give(incident: IncidentDriver, asked: GiveOrderInput) -> GiveOrderResult:
-    giving = GiveOrder(incident.client).give_order
-    result: GiveOrderResult = await ActivityEnvironment().run(giving, asked)
-    return result
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

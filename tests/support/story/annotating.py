@@ -109,8 +109,7 @@ class Annotating:
         if self.next_value is not None:
             self.value, self.next_value = self.next_value, None
         receipt = Receipt(incident="workers/node-4", outcome=outcome, words=words)
-        runs = {incident.workflow_id: "first-run" for incident in asked.incidents}
-        return GiveOrderResult(receipts=(receipt,), first_runs=runs)
+        return GiveOrderResult(receipts=(receipt,))
 
     @activity.defn(name=ANSWER_ORDER.name)
     async def answer(self, asked: AnswerOrderInput) -> AnswerOrderResult:
