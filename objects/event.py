@@ -21,6 +21,9 @@ class InvolvedObject:
     name: str
     uid: str
 
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:

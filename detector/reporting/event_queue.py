@@ -22,6 +22,17 @@ _log = logging.getLogger(__name__)
 TRY_AGAIN_SECONDS = 1.0
 
 
+async def write_or_wait(events: Events, event: Event, about: InvolvedObject, now: datetime) -> bool:
+    """True if the Event was written; False after a wait, until it may be written again."""
+    try:
+        await events.write(event, about, now)
+    except KubernetesError as error:
+        _log.warning("Event not written yet", extra={"subject": about, "reason": error.message})
+        await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
+        return False
+    return True
+
+
 class EventQueue:
     """Writes the Events of one check while its task runs."""
 
@@ -72,10 +83,5 @@ class EventQueue:
         if not self._unwritten:  # dropped meanwhile
             return
         event, about = next(iter(self._unwritten.values()))
-        try:
-            await self._events.write(event, about, self._now())
-        except KubernetesError as error:
-            _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
-            await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
-        else:
+        if await write_or_wait(self._events, event, about, self._now()):
             self._unwritten.pop(event.seed, None)

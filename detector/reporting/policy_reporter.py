@@ -4,20 +4,15 @@ Each edit is reported once, by whichever leader: the name of its Event is derive
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from detector.reporting.event_queue import TRY_AGAIN_SECONDS
+from detector.reporting.event_queue import write_or_wait
 from health.policy.policy_document import policy_subject
 from health.policy.policy_in_force import PolicyInForce
 from kube.client import Client
-from kube.errors import KubernetesError, retry_after
 from kube.events import Events
-from objects.event import Event, InvolvedObject
 from runtime.process_names import DETECTOR
-
-_log = logging.getLogger(__name__)
 
 
 class PolicyReporter:
@@ -52,14 +47,7 @@ class PolicyReporter:
             policy = self._policy()
             about = policy.stored.subject if policy.stored else self._missing
             if (policy.stored or policy.is_missing) and policy.event.seed != self._emitted:
-                await self._emit(policy.event, about)
-
-    async def _emit(self, event: Event, about: InvolvedObject) -> None:
-        try:
-            await self._events.write(event, about, self._now())
-        except KubernetesError as error:
-            _log.warning("Event not written yet", extra={"subject": about.name, "reason": error.message})
-            await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
-            self._changed.set()
-        else:
-            self._emitted = event.seed
+                if await write_or_wait(self._events, policy.event, about, self._now()):
+                    self._emitted = policy.event.seed
+                else:
+                    self._changed.set()
