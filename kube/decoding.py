@@ -54,7 +54,7 @@ class ListPage(Generic[RecordT]):
 
 
 @dataclass(frozen=True)
-class Seen(Generic[RecordT]):
+class ObjectEvent(Generic[RecordT]):
     """An event of a watch: an object as it is now, or as it was when it was deleted."""
 
     kind: ChangeKind
@@ -146,19 +146,19 @@ class Decoder(Generic[RecordT]):
         except ValidationError as error:
             raise Malformed(f"The API server's answer is no object: {_place(error)}") from error
 
-    def line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
+    def line(self, line: bytes) -> ObjectEvent[RecordT] | Bookmark | WatchError:
         """Decode one line of a watch.
 
         Raises Malformed: it is not an event of a watch.
         """
         if has_more_values(line, MOST_VALUES):
             kind, found = self._lenient.event(line)
-            return Seen(_change_kind(kind), _unexplained(found))
+            return ObjectEvent(_change_kind(kind), _unexplained(found))
         try:
             event = self._event.model_validate_json(line)
         except ValidationError as error:
             return _other_line(line, error)
-        return Seen(ChangeKind(event.type), event.object)
+        return ObjectEvent(ChangeKind(event.type), event.object)
 
     def _page_one_by_one(self, answer: bytes) -> ListPage[RecordT]:
         try:
@@ -201,7 +201,7 @@ def _page_of(found: Sequence[RecordT | Undecodable], metadata: ListMetadata) -> 
     )
 
 
-def _other_line(line: bytes, why: ValidationError) -> Seen[Any] | Bookmark | WatchError:
+def _other_line(line: bytes, why: ValidationError) -> ObjectEvent[Any] | Bookmark | WatchError:
     """Decode a line that is no event with a good object, which `why` describes."""
     try:
         event = _OtherEvent.model_validate_json(line)
@@ -215,7 +215,7 @@ def _other_line(line: bytes, why: ValidationError) -> Seen[Any] | Bookmark | Wat
         raise Malformed("An object of a watch has no metadata.")
     if kind is None:
         return Bookmark(who.resource_version)
-    return Seen(kind, _undecodable(who, _first(why).removeprefix("object.")))
+    return ObjectEvent(kind, _undecodable(who, _first(why).removeprefix("object.")))
 
 
 def _change_kind(type_: str) -> ChangeKind:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from kube import answer_bounds
 from kube.answer_bounds import StoreMemory, check_bound
-from kube.decoding import Seen, Undecodable
+from kube.decoding import ObjectEvent, Undecodable
 from kube.listing import ObjectList
 from kube.rate_limiter import RateLimiter
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
@@ -164,7 +164,7 @@ class ObjectStore(Generic[RecordT]):
         self._memory.replace({})
         return self._store.replace(())
 
-    def apply(self, change: Seen[RecordT]) -> list[Change[RecordT]]:
+    def apply(self, change: ObjectEvent[RecordT]) -> list[Change[RecordT]]:
         """Apply one event of a watch; its changes.
 
         Raises Malformed: the store would exceed kube/answer_bounds.py; the store is as before.

@@ -29,7 +29,7 @@ from datetime import timedelta
 from typing import Generic
 
 from kube.consistent_read import LOOK_AGAIN, ConsistentReads, Freshness, confirm_api_server
-from kube.decoding import Bookmark, Decoder, Seen, WatchError
+from kube.decoding import Bookmark, Decoder, ObjectEvent, WatchError
 from kube.decoding_thread import decoded
 from kube.discovery import Discovery, KindName
 from kube.errors import (
@@ -285,7 +285,7 @@ class Reflector(Generic[RecordT]):
         async for line in lines:
             await time_slice.yield_if_over()  # a buffer may hold thousands of lines
             match await decoded(self._decoder.line, line):
-                case Seen() as event:
+                case ObjectEvent() as event:
                     changes = self._object_store.apply(event)
                     self._freshness.reached(event.resource_version)  # not before the store has the object
                     self._report_changes(changes)

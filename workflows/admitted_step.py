@@ -44,7 +44,7 @@ class AfterAct:
     memory: Memory
     observation: Observation | None
     """The observation for the next act; None: ask the detector first."""
-    has_untold_finding: bool = False
+    has_unreported_finding: bool = False
     """Whether the act found a hold that the detector has not received yet."""
 
 
@@ -119,10 +119,10 @@ class AdmittedStep:
                 return self._after_hold(hold, held, memory)
 
     def _after_hold(self, hold: Hold, held: Memory, memory: Memory) -> AfterAct:
-        has_untold_finding = is_new(memory.found, held.found)
+        has_unreported_finding = is_new(memory.found, held.found)
         if not self._may_have_deleted(hold):
             held = held.model_copy(update={"disruption": self.before.disruption})
-        return AfterAct(held, self._seen_after(hold, held), has_untold_finding)
+        return AfterAct(held, self._seen_after(hold, held), has_unreported_finding)
 
     def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
         if memory.failing is None:

@@ -280,10 +280,10 @@ class Remediation:
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._observation = after.memory, after.observation
-        if after.has_untold_finding:
-            await self._tell_what_was_found()
+        if after.has_unreported_finding:
+            await self._report_finding()
 
-    async def _tell_what_was_found(self) -> None:
+    async def _report_finding(self) -> None:
         """Send the finding of the act to the detector at once, with a question; its hold stays."""
         hold = self._observation.hold if self._observation else None
         self._observation = await self._ask()
@@ -307,7 +307,7 @@ class Remediation:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
         await self._notify(move, observation)
-        if not (self._observation and self._memory.is_untold):  # a refusal or a question is reported at once
+        if not (self._observation and self._memory.has_report_due):  # else it asks at once
             self._show_if_blocked(move)
             wait = move.or_until(held_long_at(Incident.of(observation, self._memory, workflow.now())))
             await self._wait_and_renew(spread(wait, self._memory, workflow.now(), workflow.random()))

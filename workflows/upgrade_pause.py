@@ -122,7 +122,7 @@ class UpgradePause:
                     await self._write(passed)
                 elif passed.warning:
                     await self._warn(passed.warning)
-                elif self._is_woken() or self._has_untold():
+                elif self._is_woken() or self._has_report_due():
                     continue
                 elif passed.is_over and workflow.all_handlers_finished():
                     return self._concluded(passed)
@@ -246,8 +246,8 @@ class UpgradePause:
         upgrade = self._memory.upgrade
         return upgrade.transitions if upgrade else (), self._memory.settled
 
-    def _has_untold(self) -> bool:
-        return self._questions.has_untold(*self._known_by_now())
+    def _has_report_due(self) -> bool:
+        return self._questions.has_report_due(*self._known_by_now())
 
     async def _write(self, passed: Pass) -> None:
         seen_at = self._observation.seen_at if self._observation else None

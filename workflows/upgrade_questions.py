@@ -45,7 +45,7 @@ class UpgradeQuestions:
             takes_pages=True,
         )
 
-    def has_untold(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:
+    def has_report_due(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:
         """True if the detector must get another question before the workflow rests."""
         return (self._reported_transitions, self._reported_uids) != (transitions, frozenset(settled))
 

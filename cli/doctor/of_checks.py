@@ -22,7 +22,7 @@ from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.status_writers import ManagedFields, StatusFieldManager, StatusWriters
-from kube.decoding import Decoder, Seen, WatchError
+from kube.decoding import Decoder, ObjectEvent, WatchError
 from kube.errors import Unreachable
 from kube.listing import ObjectList
 from kube.record import Key, key_of
@@ -237,7 +237,7 @@ class StatusWatch:
 
     def _read(self, line: bytes) -> None:
         match STORED_CHECKS.line(line):
-            case Seen(found=StoredCheck() as check) if not self._is_left_to_others(check):
+            case ObjectEvent(found=StoredCheck() as check) if not self._is_left_to_others(check):
                 key = self._note(check)
                 if self._is_found(key):
                     self._unfound.discard(key)

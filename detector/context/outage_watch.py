@@ -25,7 +25,7 @@ from health.policy.policy_in_force import PolicyInForce
 _log = logging.getLogger(__name__)
 
 
-class _Seen(NamedTuple):
+class _NodeEntry(NamedTuple):
     """The values of one Node that matter for outages."""
 
     zone: str
@@ -86,7 +86,7 @@ class OutageWatch:
         self._noted = noted
         self._is_read = is_read
         self._now = now
-        self._entries: dict[TargetName, _Seen] = {}
+        self._entries: dict[TargetName, _NodeEntry] = {}
         self._groups: dict[NodeGroup, _Nodes] = {}
         self._guard: OutageGuard | None = None
 
@@ -97,10 +97,9 @@ class OutageWatch:
 
         `is_lost`: it is gone, and a Machine expects it.
         """
-        entry = (
-            self._gone(name, is_lost=is_lost) if node is None else _Seen(node.node_zone, node.silent_since)
-        )
-        return self._put(name, entry, guard)
+        if node is None:
+            return self._put(name, self._gone(name, is_lost=is_lost), guard)
+        return self._put(name, _NodeEntry(node.node_zone, node.silent_since), guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
         """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""
@@ -114,18 +113,18 @@ class OutageWatch:
         for name in [name for name in self._entries if name.cluster == cluster]:
             self._put(name, None, None)
 
-    def _gone(self, name: TargetName, *, is_lost: bool) -> _Seen | None:
+    def _gone(self, name: TargetName, *, is_lost: bool) -> _NodeEntry | None:
         """The entry of a missing Node; None if it no longer counts."""
         before = self._entries.get(name)
         if before is None:
-            return _Seen("", self._now(), is_gone=True, is_lost=True) if is_lost else None
+            return _NodeEntry("", self._now(), is_gone=True, is_lost=True) if is_lost else None
         was_silent = before.was_silent if before.is_gone else before.unknown_since is not None
         if not is_lost and not was_silent:
             return None
         since = before.unknown_since or self._now()
-        return _Seen(before.zone, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
+        return _NodeEntry(before.zone, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
 
-    def _put(self, name: TargetName, entry: _Seen | None, guard: OutageGuard | None) -> bool:
+    def _put(self, name: TargetName, entry: _NodeEntry | None, guard: OutageGuard | None) -> bool:
         before = self._entries.get(name)
         if entry == before:
             return False
@@ -180,7 +179,7 @@ class OutageWatch:
             if nodes.outage != NO_OUTAGE and nodes.total
         }
 
-    def _groups_of(self, cluster: str, entry: _Seen | None) -> list[_Nodes]:
+    def _groups_of(self, cluster: str, entry: _NodeEntry | None) -> list[_Nodes]:
         """The groups of a Node with this entry; empty without an entry."""
         if entry is None:
             return []

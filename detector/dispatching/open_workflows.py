@@ -16,33 +16,33 @@ class Keyed(Hashable, Protocol):
 
 
 Key = TypeVar("Key", bound=Keyed)
-Seen = TypeVar("Seen")
+Observed = TypeVar("Observed")
 """An observation of the subject of a workflow at one moment."""
 
 
 @dataclass(frozen=True)
-class OpenWorkflow(Generic[Key, Seen]):
+class OpenWorkflow(Generic[Key, Observed]):
     """An open workflow and its last observation."""
 
     key: Key
-    last_observation: Seen | None
+    last_observation: Observed | None
     """The observation of its latest answer, or a later one without news; None if not known."""
     since: datetime
     """When this process learned of it."""
 
 
-class OpenWorkflows(Generic[Key, Seen]):
+class OpenWorkflows(Generic[Key, Observed]):
     """Open workflows by id, and by their subject."""
 
     def __init__(self, subject_of: Callable[[Key], Hashable]) -> None:
         self._subject_of = subject_of
-        self._by_id: dict[str, OpenWorkflow[Key, Seen]] = {}
+        self._by_id: dict[str, OpenWorkflow[Key, Observed]] = {}
         self._by_subject: defaultdict[Hashable, set[str]] = defaultdict(set)
 
-    def get(self, key: Key) -> OpenWorkflow[Key, Seen] | None:
+    def get(self, key: Key) -> OpenWorkflow[Key, Observed] | None:
         return self._by_id.get(key.workflow_id)
 
-    def put(self, key: Key, last_observation: Seen | None, now: datetime) -> None:
+    def put(self, key: Key, last_observation: Observed | None, now: datetime) -> None:
         """Note that a workflow is open, and the latest observation that is no news to it."""
         entry = self._by_id.get(key.workflow_id)
         since = entry.since if entry else now
@@ -60,5 +60,5 @@ class OpenWorkflows(Generic[Key, Seen]):
         """The open workflows about one subject; several if its object was recreated."""
         return frozenset(self._by_id[workflow_id].key for workflow_id in self._by_subject.get(subject, ()))
 
-    def all(self) -> tuple[OpenWorkflow[Key, Seen], ...]:
+    def all(self) -> tuple[OpenWorkflow[Key, Observed], ...]:
         return tuple(self._by_id.values())

@@ -22,7 +22,7 @@ from typing import Generic, Protocol
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.dispatching.open_workflows import Key, OpenWorkflow, OpenWorkflows, Seen
+from detector.dispatching.open_workflows import Key, Observed, OpenWorkflow, OpenWorkflows
 from detector.dispatching.work_queue import Comparisons, WakePace, WorkQueue
 from kube.time_slice import TimeSlice
 from objects.backoff import EQUAL_JITTER, Backoff
@@ -41,7 +41,7 @@ VISIBLE_AFTER = timedelta(seconds=30)
 """How long lists may miss a started workflow: visibility is eventually consistent."""
 
 
-class Workflows(Protocol[Key, Seen]):
+class Workflows(Protocol[Key, Observed]):
     """The workflows of one type, and the calls to Temporal, each of which raises RPCError."""
 
     def all_wanted(self) -> Iterable[Key]:
@@ -50,25 +50,25 @@ class Workflows(Protocol[Key, Seen]):
     def is_wanted(self, key: Key) -> bool:
         """True if this workflow should be open now."""
 
-    def observe(self, key: Key) -> Seen:
+    def observe(self, key: Key) -> Observed:
         """Observe the subject of the workflow now."""
 
-    def may_wait_seconds(self, observation: Seen) -> float:
+    def may_wait_seconds(self, observation: Observed) -> float:
         """How long its start or wake may wait for more urgent ones."""
 
-    def needs_wake_up(self, key: Key, last: Seen, observation: Seen) -> bool:
+    def needs_wake_up(self, key: Key, last: Observed, observation: Observed) -> bool:
         """True if an open workflow with the observation `last` has to be woken for `observation`."""
 
-    def must_be_open(self, observation: Seen) -> bool:
+    def must_be_open(self, observation: Observed) -> bool:
         """True if it is started even if it seems to be open, as it may just have ended."""
 
-    def has_appeared(self, last: Seen, observation: Seen) -> bool:
+    def has_appeared(self, last: Observed, observation: Observed) -> bool:
         """True if there is a reason to run that a workflow started from `last` could not have seen."""
 
-    async def start(self, key: Key, observation: Seen) -> None:
+    async def start(self, key: Key, observation: Observed) -> None:
         """Start it, or wake it if it is open."""
 
-    async def wake(self, key: Key, observation: Seen) -> None:
+    async def wake(self, key: Key, observation: Observed) -> None:
         """Wake an open workflow, which then asks; raises RPCError NOT_FOUND if it has ended."""
 
     async def wake_unidentified(self, workflow_id: str) -> None:
@@ -91,13 +91,13 @@ class ReconcilerDependencies:
     problems: Problems
 
 
-class Reconciler(Generic[Key, Seen]):
+class Reconciler(Generic[Key, Observed]):
     """Starts and wakes the workflows of one type, while this process is the leader."""
 
     def __init__(
         self,
-        workflows: Workflows[Key, Seen],
-        open_workflows: OpenWorkflows[Key, Seen],
+        workflows: Workflows[Key, Observed],
+        open_workflows: OpenWorkflows[Key, Observed],
         dependencies: ReconcilerDependencies,
         *,
         part: str,
@@ -161,7 +161,7 @@ class Reconciler(Generic[Key, Seen]):
         elif last is None or self._may_be_new(last, observation) or not self._pace.delays(key):
             self._queue.put(key, self._workflows.may_wait_seconds(observation))
 
-    def _may_be_new(self, last: Seen, observation: Seen) -> bool:
+    def _may_be_new(self, last: Observed, observation: Observed) -> bool:
         """True if the wake may have to start the next workflow: the last observation asked for nothing."""
         return self._workflows.must_be_open(observation) and not self._workflows.must_be_open(last)
 
@@ -296,7 +296,7 @@ class Reconciler(Generic[Key, Seen]):
                 with self._dependencies.guard.item(self._part, workflow_id), suppress(RPCError):
                     await self._workflows.wake_unidentified(workflow_id)
 
-    def _is_visible(self, entry: OpenWorkflow[Key, Seen]) -> bool:
+    def _is_visible(self, entry: OpenWorkflow[Key, Observed]) -> bool:
         return self._dependencies.now() - entry.since > VISIBLE_AFTER
 
     def _close(self, key: Key) -> None:

@@ -374,7 +374,7 @@ class Memory(Frozen):
         return tuple(order for order in self.orders if not order.is_reported)
 
     @property
-    def is_untold(self) -> bool:
+    def has_report_due(self) -> bool:
         """True if the detector must get an order or the question to people, at once."""
         return bool(self.unreported_orders) or self.progress.unreported is not None
 

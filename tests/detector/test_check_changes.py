@@ -38,7 +38,7 @@ class Conversation:
             answer = self.changes.answer(asked, under_way(*checks))
             self.questions.take(asked, answer)
             self.bytes += [payload_bytes(asked), payload_bytes(answer)]
-            if not answer.has_more and not self.questions.has_untold((BEGAN,), self.settled):
+            if not answer.has_more and not self.questions.has_report_due((BEGAN,), self.settled):
                 return self.questions.observed(answer)
 
 

@@ -12,7 +12,7 @@ from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice
 from kube.connection import ClusterConnection
-from kube.decoding import Seen
+from kube.decoding import ObjectEvent
 from kube.record import ChangeKind
 from kube.reflector_settings import patient
 from kube.resource import NODES, Object
@@ -166,7 +166,7 @@ async def test_node_that_comes_back_while_others_are_reported_as_gone_stays(
             told.on_call = lambda _: None
             back = next(iter(told.nodes - {gone}))
             node = Node.model_validate(node_object(READY, name=back))
-            source._report_changes(source._object_store.apply(Seen(ChangeKind.ADDED, node)))  # noqa: SLF001  as a watch does
+            source._report_changes(source._object_store.apply(ObjectEvent(ChangeKind.ADDED, node)))  # noqa: SLF001  as a watch does
 
         told.on_call = come_back
         await watch.forget_gone()

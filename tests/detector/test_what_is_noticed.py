@@ -36,11 +36,11 @@ FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 WORKER = {"role": "worker"}
 
-Change = Callable[["Seen"], None]
+Change = Callable[["Rig"], None]
 
 
 @dataclass
-class Seen:
+class Rig:
     """A small cluster that records the targets of its notifications."""
 
     cluster: SmallCluster = field(default_factory=SmallCluster)
@@ -111,9 +111,9 @@ class Seen:
     def begins(self, change: Change, name: str, check: CheckReference = CHECK) -> Observation:
         """The first observation of an incident that the change makes necessary."""
         assert not self.wants(name, check)
-        seen = self.shows(change, name, check)
+        observation = self.shows(change, name, check)
         assert self.wants(name, check)
-        return seen
+        return observation
 
 
 def lease_object(name: str, holder: str) -> dict[str, Any]:
@@ -127,9 +127,9 @@ def why_held(observation: Observation) -> str | None:
 
 
 @pytest.fixture
-def seen() -> Seen:
+def rig() -> Rig:
     """A check, an expired node, and a healthy one."""
-    made = Seen()
+    made = Rig()
     made.check()
     made.fail()
     made.recover(WELL)
@@ -138,204 +138,199 @@ def seen() -> Seen:
 
 @pytest.mark.rule("NHC 2.0/check")
 def test_check_that_is_created_finds_the_nodes_that_failed_before() -> None:
-    seen = Seen()
-    seen.fail()
-    assert seen.begins(Seen.check, NODE).may_be_admitted
+    rig = Rig()
+    rig.fail()
+    assert rig.begins(Rig.check, NODE).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.1/1")
-def test_check_that_is_deleted_releases_its_nodes(seen: Seen) -> None:
-    assert seen.notices(lambda seen: seen.cluster.delete_check()).state is TargetState.RELEASED
+def test_check_that_is_deleted_releases_its_nodes(rig: Rig) -> None:
+    assert rig.notices(lambda rig: rig.cluster.delete_check()).state is TargetState.RELEASED
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited")
-def test_threshold_that_is_edited_holds_and_lets_go_at_once(seen: Seen) -> None:
-    held = seen.notices(lambda seen: seen.check(minHealthy="100%", generation=4))
+def test_threshold_that_is_edited_holds_and_lets_go_at_once(rig: Rig) -> None:
+    held = rig.notices(lambda rig: rig.check(minHealthy="100%", generation=4))
     assert why_held(held) is HoldReason.THRESHOLD
-    assert seen.notices(lambda seen: seen.check(generation=5)).may_be_admitted
+    assert rig.notices(lambda rig: rig.check(generation=5)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
-def test_duration_that_is_edited_counts_from_the_same_moment_of_the_condition(seen: Seen) -> None:
-    longer = seen.notices(lambda seen: seen.check(duration="90m", generation=4))
+def test_duration_that_is_edited_counts_from_the_same_moment_of_the_condition(rig: Rig) -> None:
+    longer = rig.notices(lambda rig: rig.check(duration="90m", generation=4))
     assert longer.state is TargetState.WAITING
     assert timedelta(seconds=longer.remaining_seconds) // MINUTE == 30
-    shorter = seen.notices(lambda seen: seen.check(duration="61m", generation=5))
+    shorter = rig.notices(lambda rig: rig.check(duration="61m", generation=5))
     assert timedelta(seconds=shorter.remaining_seconds) // MINUTE == 1
-    assert seen.notices(lambda seen: seen.check(duration="59m", generation=6)).may_be_admitted
+    assert rig.notices(lambda rig: rig.check(duration="59m", generation=6)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
-def test_other_template_is_that_of_the_next_step_also_of_the_incident_that_is_open(seen: Seen) -> None:
+def test_other_template_is_that_of_the_next_step_also_of_the_incident_that_is_open(rig: Rig) -> None:
     other = TEMPLATE | {"name": "another"}
-    observation = seen.notices(lambda seen: seen.check(remediationTemplate=other, generation=4))
+    observation = rig.notices(lambda rig: rig.check(remediationTemplate=other, generation=4))
     assert [step.template.name for step in observation.steps] == ["another"]
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "NHC 2.1/11")
-def test_pause_holds_and_its_end_lets_go_at_once(seen: Seen) -> None:
-    paused = seen.notices(lambda seen: seen.check(pauseRequests=["row 7"], generation=4))
+def test_pause_holds_and_its_end_lets_go_at_once(rig: Rig) -> None:
+    paused = rig.notices(lambda rig: rig.check(pauseRequests=["row 7"], generation=4))
     assert why_held(paused) is HoldReason.PAUSED
-    assert seen.notices(lambda seen: seen.check(generation=5)).may_be_admitted
+    assert rig.notices(lambda rig: rig.check(generation=5)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/node conditions")
 def test_condition_that_appears_turns_or_goes_is_noticed_and_each_status_has_its_own_clock() -> None:
-    seen = Seen()
+    rig = Rig()
     rules = [
         {"type": "Ready", "status": "Unknown", "duration": "90m"},
         {"type": "Ready", "status": "False", "duration": "4m"},
         {"type": "DiskPressure", "status": "True", "duration": "2m"},
     ]
-    seen.check(unhealthyConditions=rules)
-    seen.recover()
-    appeared = seen.begins(Seen.fail, NODE)
+    rig.check(unhealthyConditions=rules)
+    rig.recover()
+    appeared = rig.begins(Rig.fail, NODE)
     assert timedelta(seconds=appeared.remaining_seconds) // MINUTE == 30
 
-    turned = seen.notices(lambda seen: seen.cluster.node_with(NODE, condition("Ready", "False")))
+    turned = rig.notices(lambda rig: rig.cluster.node_with(NODE, condition("Ready", "False")))
     assert timedelta(seconds=turned.remaining_seconds) // MINUTE == 4
     unknown = condition("Ready", "Unknown", NOW - HOUR)
-    both = seen.notices(lambda seen: seen.cluster.node_with(NODE, unknown, condition("DiskPressure", "True")))
+    both = rig.notices(lambda rig: rig.cluster.node_with(NODE, unknown, condition("DiskPressure", "True")))
     assert timedelta(seconds=both.remaining_seconds) // MINUTE == 2
     assert both.fact is not None
     assert both.fact.condition == "DiskPressure"
-    eased = seen.notices(
-        lambda seen: seen.cluster.node_with(NODE, unknown, condition("DiskPressure", "False"))
-    )
+    eased = rig.notices(lambda rig: rig.cluster.node_with(NODE, unknown, condition("DiskPressure", "False")))
     assert timedelta(seconds=eased.remaining_seconds) // MINUTE == 30
-    assert seen.notices(lambda seen: seen.cluster.node_with(NODE)).state is TargetState.HEALTHY
+    assert rig.notices(lambda rig: rig.cluster.node_with(NODE)).state is TargetState.HEALTHY
 
 
 @pytest.mark.rule("NHC 2.2/timer runs")
-def test_node_on_which_a_timer_runs_is_not_healthy(seen: Seen) -> None:
-    seen.fail(WELL, since=NOW)
-    assert seen.observe(WELL).state is TargetState.WAITING
-    status = seen.status()
+def test_node_on_which_a_timer_runs_is_not_healthy(rig: Rig) -> None:
+    rig.fail(WELL, since=NOW)
+    assert rig.observe(WELL).state is TargetState.WAITING
+    status = rig.status()
     assert (status["observedNodes"], status["healthyNodes"]) == (2, 0)
 
 
 @pytest.mark.rule("NHC 2.0/node exclude label", "NHC 1.7/exclude-from-remediation")
-def test_label_that_excludes_a_node_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
-    excluded = seen.shows(lambda seen: seen.fail(labels={EXCLUDE_LABEL: "true"}))
+def test_label_that_excludes_a_node_is_noticed_when_it_comes_and_when_it_goes(rig: Rig) -> None:
+    excluded = rig.shows(lambda rig: rig.fail(labels={EXCLUDE_LABEL: "true"}))
     assert why_held(excluded) is HoldReason.EXCLUDED
-    assert seen.notices(lambda seen: seen.fail(labels={EXCLUDE_LABEL: ""})).may_be_admitted
-    (target,) = seen.snapshot().targets.values()
+    assert rig.notices(lambda rig: rig.fail(labels={EXCLUDE_LABEL: ""})).may_be_admitted
+    (target,) = rig.snapshot().targets.values()
     assert target.has_empty_exclusion
 
 
 @pytest.mark.rule("NHC 2.0/node selector label", "NHC 2.1/8", "NHC 2.1/12")
-def test_label_brings_a_node_into_a_check_and_out_of_it(seen: Seen) -> None:
-    released = seen.notices(
-        lambda seen: seen.cluster.node_with(NODE, condition("Ready", "Unknown"), labels={})
-    )
+def test_label_brings_a_node_into_a_check_and_out_of_it(rig: Rig) -> None:
+    released = rig.notices(lambda rig: rig.cluster.node_with(NODE, condition("Ready", "Unknown"), labels={}))
     assert released.state is TargetState.RELEASED
-    assert seen.status()["observedNodes"] == 1
-    assert seen.begins(Seen.fail, NODE).may_be_admitted
-    assert seen.status()["observedNodes"] == 2
+    assert rig.status()["observedNodes"] == 1
+    assert rig.begins(Rig.fail, NODE).may_be_admitted
+    assert rig.status()["observedNodes"] == 2
 
 
 @pytest.mark.rule("NHC 2.0/node confirmed healthy")
-def test_confirmation_of_a_person_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
-    seen.check(healthyDelay="1h")
-    seen.cluster.request(NODE)
-    seen.recover()
-    assert not seen.observe().is_confirmed
-    assert seen.notices(lambda seen: seen.recover(annotations={CONFIRMED_HEALTHY: ""})).is_confirmed
-    assert not seen.notices(Seen.recover).is_confirmed
+def test_confirmation_of_a_person_is_noticed_when_it_comes_and_when_it_goes(rig: Rig) -> None:
+    rig.check(healthyDelay="1h")
+    rig.cluster.request(NODE)
+    rig.recover()
+    assert not rig.observe().is_confirmed
+    assert rig.notices(lambda rig: rig.recover(annotations={CONFIRMED_HEALTHY: ""})).is_confirmed
+    assert not rig.notices(Rig.recover).is_confirmed
 
 
 @pytest.mark.rule("NHC 2.0/node deleted", "NHC 2.7/node deleted", "NHC 2.7/entry without request", "rule 11")
-def test_node_that_is_deleted_is_noticed_and_its_entry_goes_with_its_request(seen: Seen) -> None:
-    seen.cluster.request(NODE)
-    gone = seen.notices(lambda seen: seen.cluster.delete_node(NODE))
+def test_node_that_is_deleted_is_noticed_and_its_entry_goes_with_its_request(rig: Rig) -> None:
+    rig.cluster.request(NODE)
+    gone = rig.notices(lambda rig: rig.cluster.delete_node(NODE))
     assert gone.state is TargetState.GONE
     assert [request.reference.name for request in gone.requests] == [NODE]
-    assert [entry["name"] for entry in seen.status()["unhealthyNodes"]] == [NODE]
+    assert [entry["name"] for entry in rig.status()["unhealthyNodes"]] == [NODE]
 
-    stored = seen.status()
-    seen.cluster.delete_request(NODE)
-    assert not seen.wants(NODE)
-    assert not seen.status(**stored)["unhealthyNodes"]
-    assert seen.status()["observedNodes"] == 1
-
-
-@pytest.mark.rule("NHC 2.0/request")
-def test_request_that_is_deleted_is_noticed(seen: Seen) -> None:
-    seen.cluster.request(NODE)
-    assert not seen.notices(lambda seen: seen.cluster.delete_request(NODE)).requests
+    stored = rig.status()
+    rig.cluster.delete_request(NODE)
+    assert not rig.wants(NODE)
+    assert not rig.status(**stored)["unhealthyNodes"]
+    assert rig.status()["observedNodes"] == 1
 
 
 @pytest.mark.rule("NHC 2.0/request")
-def test_request_whose_remediator_reports_is_noticed(seen: Seen) -> None:
+def test_request_that_is_deleted_is_noticed(rig: Rig) -> None:
+    rig.cluster.request(NODE)
+    assert not rig.notices(lambda rig: rig.cluster.delete_request(NODE)).requests
+
+
+@pytest.mark.rule("NHC 2.0/request")
+def test_request_whose_remediator_reports_is_noticed(rig: Rig) -> None:
     failed = {"conditions": [{"type": "Succeeded", "status": "False"}]}
-    seen.cluster.request(NODE)
-    (request,) = seen.notices(lambda seen: seen.edit_request(status=failed)).requests
+    rig.cluster.request(NODE)
+    (request,) = rig.notices(lambda rig: rig.edit_request(status=failed)).requests
     assert request.succeeded is False
 
 
 @pytest.mark.rule("NHC 2.0/MachineHealthChecks")
-def test_conflict_with_machine_health_checks_is_noticed_when_it_begins_and_when_it_ends(seen: Seen) -> None:
-    begun = seen.shows(lambda seen: seen.judge_by(OtherChecks.OTHERS))
+def test_conflict_with_machine_health_checks_is_noticed_when_it_begins_and_when_it_ends(rig: Rig) -> None:
+    begun = rig.shows(lambda rig: rig.judge_by(OtherChecks.OTHERS))
     assert why_held(begun) is HoldReason.DISABLED
-    ended = seen.notices(lambda seen: seen.cluster.cluster_state.take_context(EMPTY_CONTEXT))
+    ended = rig.notices(lambda rig: rig.cluster.cluster_state.take_context(EMPTY_CONTEXT))
     assert ended.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign", "rule 13")
-def test_lease_of_another_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
-    taken = seen.shows(lambda seen: seen.lease(f"node-{NODE}", "maintenance"))
+def test_lease_of_another_is_noticed_when_it_comes_and_when_it_goes(rig: Rig) -> None:
+    taken = rig.shows(lambda rig: rig.lease(f"node-{NODE}", "maintenance"))
     assert why_held(taken) is HoldReason.TAKEN
-    assert seen.notices(lambda seen: seen.lease(f"node-{NODE}", None)).may_be_admitted
+    assert rig.notices(lambda rig: rig.lease(f"node-{NODE}", None)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.4/1", "rule 21")
 def test_node_of_the_control_plane_waits_for_the_request_and_the_lock_of_one_of_another_check() -> None:
-    seen = Seen()
+    rig = Rig()
     labels = [{role: ""} for role in sorted(CONTROL_PLANE_LABELS)]
-    seen.check(selector={"matchLabels": labels[0]})
-    seen.check(SECOND_CHECK, selector={"matchLabels": labels[1]})
-    seen.fail(NODE, labels=labels[0])
-    seen.fail(WELL, labels=labels[1])
-    assert seen.observe(WELL, SECOND_CHECK).may_be_admitted
+    rig.check(selector={"matchLabels": labels[0]})
+    rig.check(SECOND_CHECK, selector={"matchLabels": labels[1]})
+    rig.fail(NODE, labels=labels[0])
+    rig.fail(WELL, labels=labels[1])
+    assert rig.observe(WELL, SECOND_CHECK).may_be_admitted
 
-    seen.cluster.request(NODE)
-    (entry,) = seen.cluster.cluster_state.requests.of(CHECK, NODE)
+    rig.cluster.request(NODE)
+    (entry,) = rig.cluster.cluster_state.requests.of(CHECK, NODE)
     metadata = entry.request.model_dump(by_alias=True)["metadata"] | {"labels": {CONTROL_PLANE_LABEL: ""}}
-    held = seen.shows(lambda seen: seen.edit_request(metadata=metadata), WELL, SECOND_CHECK)
+    held = rig.shows(lambda rig: rig.edit_request(metadata=metadata), WELL, SECOND_CHECK)
     assert why_held(held) is HoldReason.CONTROL_PLANE
     assert NODE in str(held.hold)
-    seen.lease(CONTROL_PLANE_LOCK, CHECK.lock_holder(NODE))
-    seen.cluster.delete_request(NODE)
-    assert why_held(seen.observe(WELL, SECOND_CHECK)) is HoldReason.CONTROL_PLANE
-    freed = seen.notices(lambda seen: seen.lease(CONTROL_PLANE_LOCK, None), WELL, SECOND_CHECK)
+    rig.lease(CONTROL_PLANE_LOCK, CHECK.lock_holder(NODE))
+    rig.cluster.delete_request(NODE)
+    assert why_held(rig.observe(WELL, SECOND_CHECK)) is HoldReason.CONTROL_PLANE
+    freed = rig.notices(lambda rig: rig.lease(CONTROL_PLANE_LOCK, None), WELL, SECOND_CHECK)
     assert freed.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "rule 13", "rule 13/blocked")
 def test_of_two_checks_the_second_lists_the_node_without_a_request_until_that_of_the_first_is_gone(
-    seen: Seen,
+    rig: Rig,
 ) -> None:
-    seen.check(SECOND_CHECK)
-    seen.cluster.request(NODE)
-    assert seen.observe().requests
-    held = seen.observe(check=SECOND_CHECK)
+    rig.check(SECOND_CHECK)
+    rig.cluster.request(NODE)
+    assert rig.observe().requests
+    held = rig.observe(check=SECOND_CHECK)
     assert held.requests == ()
     assert why_held(held) is HoldReason.TAKEN_BY_REQUEST
     assert str(CHECK) in str(held.hold)
-    assert seen.status(SECOND_CHECK)["unhealthyNodes"] == [{"name": NODE}]
+    assert rig.status(SECOND_CHECK)["unhealthyNodes"] == [{"name": NODE}]
 
-    freed = seen.notices(lambda seen: seen.cluster.delete_request(NODE), check=SECOND_CHECK)
+    freed = rig.notices(lambda rig: rig.cluster.delete_request(NODE), check=SECOND_CHECK)
     assert freed.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.8/thresholds", "rule 13")
-def test_each_of_two_checks_has_its_own_numbers_and_its_own_threshold(seen: Seen) -> None:
-    seen.check(SECOND_CHECK, selector={"matchLabels": {"rack": "7"}}, minHealthy="51%")
-    seen.fail(labels={"rack": "7"})
+def test_each_of_two_checks_has_its_own_numbers_and_its_own_threshold(rig: Rig) -> None:
+    rig.check(SECOND_CHECK, selector={"matchLabels": {"rack": "7"}}, minHealthy="51%")
+    rig.fail(labels={"rack": "7"})
     numbers = [
-        (status["observedNodes"], status["healthyNodes"])
-        for status in map(seen.status, (CHECK, SECOND_CHECK))
+        (status["observedNodes"], status["healthyNodes"]) for status in map(rig.status, (CHECK, SECOND_CHECK))
     ]
     assert numbers == [(2, 1), (1, 0)]
-    assert seen.observe().may_be_admitted
-    assert why_held(seen.observe(check=SECOND_CHECK)) is HoldReason.THRESHOLD
+    assert rig.observe().may_be_admitted
+    assert why_held(rig.observe(check=SECOND_CHECK)) is HoldReason.THRESHOLD

@@ -313,14 +313,14 @@ def test_default_answers_as_an_order_with_its_own_identity(
     (record,) = memory.orders
     assert (record.order, record.step, record.identity) == (order, NAME, BY_DEFAULT)
     assert (record.reason, record.given) == ("no answer within 30m", LATER)
-    assert memory.is_untold
+    assert memory.has_report_due
 
 
 def test_question_that_expired_without_a_default_is_reported_once_and_can_be_answered() -> None:
     observation = needing(required=expiring(ApprovalDefault.HOLD))
     memory = asking(observation)
     memory = learned(memory.having_reported(memory), observation, LATER)
-    assert (asked(memory).is_expired, asked(memory).answer, memory.is_untold) == (True, None, True)
+    assert (asked(memory).is_expired, asked(memory).answer, memory.has_report_due) == (True, None, True)
     assert "waits for approval (expired at 2026-03-01T12:30:00Z): " in asked(memory).words
     told = memory.having_reported(memory)
     assert learned(told, observation, LATER + MINUTE).approval == told.approval

@@ -27,7 +27,7 @@ def stop_of(request: RequestSnapshot) -> TaskSubject:
     return TaskSubject.of_annotations(request.uid, [TIMED_OUT])
 
 
-def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
+def unannotated(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
     """The memory of an incident whose first try to stop a remediator failed just now."""
     failure = TaskFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
     return PATIENT.having_tried(MaintenanceTask.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
@@ -48,7 +48,7 @@ def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> M
 
 @pytest.mark.parametrize("is_forbidden", [False, True], ids=["422 or 500", "403"])
 def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> None:
-    memory = untold(is_forbidden=is_forbidden)
+    memory = unannotated(is_forbidden=is_forbidden)
     for time in (timedelta(), MOMENT, STOP_PATIENCE - MOMENT):
         waiting = move_after(time, memory)
         assert isinstance(waiting, Wait)
@@ -62,14 +62,14 @@ def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> No
 
 def test_mark_is_tried_again_meanwhile() -> None:
     look = seen(FAILED)
-    assert isinstance(next_move(look, untold(), NOW + 2 * MOMENT), AnnotateRequests)
+    assert isinstance(next_move(look, unannotated(), NOW + 2 * MOMENT), AnnotateRequests)
 
 
 def test_next_step_waits_for_no_request_that_is_annotated_or_succeeded() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
-    assert isinstance(move_after(timedelta(), untold(), told), TakeStep)
+    assert isinstance(move_after(timedelta(), unannotated(), told), TakeStep)
     succeeded = request_of(FIRST, 6 * MINUTE, succeeded=True)
-    assert isinstance(move_after(timedelta(), untold(), succeeded), TakeStep)
+    assert isinstance(move_after(timedelta(), unannotated(), succeeded), TakeStep)
 
 
 def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
@@ -84,17 +84,17 @@ def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_lon
 
 def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
-    assert isinstance(move_after(timedelta(), untold(request_of(SECOND)), told), TakeStep)
+    assert isinstance(move_after(timedelta(), unannotated(request_of(SECOND)), told), TakeStep)
 
 
 def test_hold_of_the_detector_outlasts_the_wait() -> None:
     now = NOW + 2 * STOP_PATIENCE
     held = seen(FAILED, hold=HOLD)
     assert isinstance(
-        next_move(held, untold().resting(now), now),
+        next_move(held, unannotated().resting(now), now),
         AnnotateRequests | Wait,
     )
-    tried = untold().having_tried(
+    tried = unannotated().having_tried(
         MaintenanceTask.ANNOTATE,
         {stop_of(FAILED)},
         [TaskFailure(subject=stop_of(FAILED), what="", why="")],

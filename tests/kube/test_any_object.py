@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kube.decoding import Bookmark, Decoder, ListPage, Seen, Undecodable, WatchError
+from kube.decoding import Bookmark, Decoder, ListPage, ObjectEvent, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, released, renewed, taken_over
 from tests.support.values.extremes import mutated
@@ -49,7 +49,7 @@ def test_page_of_a_list(body: dict[str, Any]) -> None:
 @given(mutated(LINE))
 def test_line_of_a_watch(body: dict[str, Any]) -> None:
     with suppress(Malformed):
-        assert isinstance(DECODER.line(wire(body)), Seen | Bookmark | WatchError)
+        assert isinstance(DECODER.line(wire(body)), ObjectEvent | Bookmark | WatchError)
 
 
 @given(mutated(LEASE))

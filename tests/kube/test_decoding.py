@@ -6,7 +6,7 @@ import pytest
 
 from health.model.node import Node
 from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE
-from kube.decoding import Bookmark, Decoder, Seen, Undecodable, WatchError
+from kube.decoding import Bookmark, Decoder, ObjectEvent, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key
 from tests.kube.objects import Widget, bookmark, event, failed, listed, widget
@@ -75,20 +75,20 @@ def test_answer_that_is_no_object_is_malformed(answer: bytes) -> None:
 
 @pytest.mark.parametrize("kind", list(ChangeKind))
 def test_line_becomes_what_was_seen(kind: ChangeKind) -> None:
-    seen = DECODER.line(_bytes(event(kind, widget("a", 1, size=3))))
+    received = DECODER.line(_bytes(event(kind, widget("a", 1, size=3))))
 
-    assert isinstance(seen, Seen)
-    assert seen.kind is kind
-    assert isinstance(seen.found, Widget)
-    assert seen.found.spec.size == 3
+    assert isinstance(received, ObjectEvent)
+    assert received.kind is kind
+    assert isinstance(received.found, Widget)
+    assert received.found.spec.size == 3
 
 
 def test_object_in_a_line_that_does_not_decode_is_named() -> None:
-    seen = DECODER.line(_bytes(event("MODIFIED", widget("a", 5, size="big"))))
+    received = DECODER.line(_bytes(event("MODIFIED", widget("a", 5, size="big"))))
 
-    assert isinstance(seen, Seen)
-    assert isinstance(seen.found, Undecodable)
-    assert (seen.found.key, seen.found.resource_version) == (Key("", "a"), "5")
+    assert isinstance(received, ObjectEvent)
+    assert isinstance(received.found, Undecodable)
+    assert (received.found.key, received.found.resource_version) == (Key("", "a"), "5")
 
 
 def test_bookmark_is_distinguished_from_an_object() -> None:
@@ -146,7 +146,7 @@ def test_answer_with_an_undecodable_object_whose_name_is_too_long_is_malformed(
         named = {"name": "a", field: "1" * length}
         return _bytes(event("ADDED", {"metadata": named, "spec": {"size": "big"}}))
 
-    assert isinstance(DECODER.line(line(longest)), Seen)
+    assert isinstance(DECODER.line(line(longest)), ObjectEvent)
     with pytest.raises(Malformed) as refused:
         DECODER.line(line(1_000_000))
     assert len(str(refused.value)) < 500
@@ -162,12 +162,12 @@ def test_unknown_field_of_an_object_that_does_not_decode_becomes_no_python_value
     line = _bytes(event("ADDED", widget("a", 1, size="big") | {"unknown": [[]] * 100_000}))
     tracemalloc.start()
     try:
-        seen = DECODER.line(line)
+        received = DECODER.line(line)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert isinstance(seen, Seen)
-    assert isinstance(seen.found, Undecodable)
-    assert seen.found.error.startswith("spec.size: ")
+    assert isinstance(received, ObjectEvent)
+    assert isinstance(received.found, Undecodable)
+    assert received.found.error.startswith("spec.size: ")
     assert peak < 1_000_000

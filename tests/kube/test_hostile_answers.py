@@ -14,7 +14,7 @@ from kube.answer_bounds import (
     MOST_VALUES,
     values_in,
 )
-from kube.decoding import Decoder, Seen, Undecodable
+from kube.decoding import Decoder, ObjectEvent, Undecodable
 from kube.errors import Malformed
 from kube.record import Key
 
@@ -127,9 +127,9 @@ def test_unknown_field_of_many_values_leaves_a_good_object_good() -> None:
     node = json.dumps(GOOD_NODE | {"unknown": [[]] * (MOST_VALUES + 1)}, separators=(",", ":"))
 
     assert isinstance(Decoder(Node).object(node.encode()), Node)
-    seen = Decoder(Node).line(b'{"type":"ADDED","object":%s}' % node.encode())
-    assert isinstance(seen, Seen)
-    assert isinstance(seen.found, Node)
+    received = Decoder(Node).line(b'{"type":"ADDED","object":%s}' % node.encode())
+    assert isinstance(received, ObjectEvent)
+    assert isinstance(received.found, Node)
 
 
 def test_object_of_too_many_values_to_decode_is_named() -> None:

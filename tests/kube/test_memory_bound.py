@@ -4,7 +4,7 @@ import pytest
 
 from kube import answer_bounds
 from kube.answer_bounds import memory_of
-from kube.decoding import Seen, Undecodable
+from kube.decoding import ObjectEvent, Undecodable
 from kube.errors import Malformed
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
@@ -26,8 +26,8 @@ def labelled(name: str, length: int) -> Widget:
     return Widget.model_validate({**body, "metadata": {**body["metadata"], "labels": {"a": "b" * length}}})
 
 
-def added(found: Widget | Undecodable) -> Seen[Widget]:
-    return Seen(ChangeKind.ADDED, found)
+def added(found: Widget | Undecodable) -> ObjectEvent[Widget]:
+    return ObjectEvent(ChangeKind.ADDED, found)
 
 
 def undecodable(name: str) -> Undecodable:
@@ -65,7 +65,7 @@ def test_object_that_goes_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch
         widget_now = labelled(f"w-{number}", MIB)
         widgets.apply(added(widget_now))
         if end == "DELETED":
-            widgets.apply(Seen(ChangeKind.DELETED, widget_now))
+            widgets.apply(ObjectEvent(ChangeKind.DELETED, widget_now))
         else:
             widgets.apply(added(undecodable(f"w-{number}")))
     assert not widgets.records

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from kube.decoding import Seen, Undecodable
+from kube.decoding import ObjectEvent, Undecodable
 from kube.listing import ObjectList
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
@@ -21,8 +21,8 @@ def undecodable(key: Key, version: int) -> Undecodable:
     return Undecodable(key, str(version), f"wrong in {version}")
 
 
-def received(kind: ChangeKind, found: Widget | Undecodable) -> Seen[Widget]:
-    return Seen(kind, found)
+def received(kind: ChangeKind, found: Widget | Undecodable) -> ObjectEvent[Widget]:
+    return ObjectEvent(kind, found)
 
 
 def test_record_that_stops_to_decode_is_reported_as_broken_before_it_is_gone() -> None:

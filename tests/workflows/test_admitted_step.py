@@ -144,7 +144,7 @@ def test_act_that_found_something_else_is_followed_by_another_question_and_not_a
     assert isinstance(waits, Wait)
     assert waits.until[0].at is not None
     assert (waits.until[0].at - NOW).total_seconds() == 2
-    assert not after.has_untold_finding
+    assert not after.has_unreported_finding
 
 
 @pytest.mark.rule("rule 4")
@@ -157,8 +157,8 @@ def test_finding_that_only_an_act_sees_holds_its_step_and_is_reported_once() -> 
     first = held(hold(HoldReason.TEMPLATE))
     assert first.observation is not None
     assert first.observation.hold == first.memory.found == hold(HoldReason.TEMPLATE)
-    assert first.has_untold_finding
-    assert not held(hold(HoldReason.TEMPLATE), first.memory).has_untold_finding
+    assert first.has_unreported_finding
+    assert not held(hold(HoldReason.TEMPLATE), first.memory).has_unreported_finding
 
 
 def test_deletion_that_was_refused_is_none_and_one_that_broke_off_may_be_one() -> None:

@@ -107,7 +107,7 @@ class FakeCluster:
         self.has_finalizer = False
         self.undeletable: set[str] = set()
         """The templates of the requests that cannot be deleted now."""
-        self._untold: dict[str, datetime] = {}
+        self._unannotated: dict[str, datetime] = {}
         """Since when it fails to annotate these."""
         self.requests: dict[str, RequestSnapshot] = {}
         self._numbers = itertools.count(1)
@@ -278,9 +278,8 @@ class FakeCluster:
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
         when = await self._begin(ANNOTATE.name)
         if self._fails(ANNOTATE.name):
-            self._untold |= {
-                patch.request.uid: self._untold.get(patch.request.uid, when) for patch in annotation.patches
-            }
+            for patch in annotation.patches:
+                self._unannotated.setdefault(patch.request.uid, when)
             failures = [
                 self._failure(patch.subject, f"annotate {patch.request}") for patch in annotation.patches
             ]
@@ -293,7 +292,7 @@ class FakeCluster:
     def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:
         """True if its remediator may be at work: it was not stopped, or not for long enough."""
         is_told = request.timed_out_at is not None or request.succeeded
-        return not is_told and when < self._untold.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
+        return not is_told and when < self._unannotated.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
 
     def _fails(self, name: str) -> bool:
         fails = self.failing[name] > 0
