@@ -29,7 +29,9 @@ from health.model.order import OrderMessage, Refusal
 from health.model.order_annotations import ORDER_NAMES, AnnotatedObject, AnnotatedOrderKey, digest_of
 from health.model.references import IncidentReference
 from health.runbook.annotated_order import LONGEST_VALUE, Receipt, ReceiptOutcome, kept_event
-from health.runbook.orders import ORDERS, OrderSpec, recorded_order
+from health.runbook.obeying import recorded_order
+from health.runbook.order_spec import OrderSpec
+from health.runbook.orders import ORDERS
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.errors import none_if_absent

@@ -14,7 +14,7 @@ from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.orders import Situation
+from health.runbook.order_spec import Situation
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH

@@ -11,7 +11,8 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from health.model.order import OrderMessage, Refusal
-from health.runbook.orders import OrderSpec, Situation, is_repeated
+from health.runbook.obeying import answer_to, is_repeated
+from health.runbook.order_spec import OrderSpec, Situation
 from workflows.messages import ORDER_REFUSED
 
 BEGAN_LATER = Refusal("it began after the order was given, which was for an earlier incident")
@@ -26,7 +27,7 @@ def accept(
     """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
 
     def update(order: OrderMessage) -> str:
-        answer = spec.answer_to(order, target, situation())
+        answer = answer_to(order, target, situation())
         give(order)
         return answer
 

@@ -39,7 +39,9 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.incident import Incident
     from health.runbook.learn import learned
     from health.runbook.notifying import due, held_long_at, noted
-    from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
+    from health.runbook.obeying import ordered
+    from health.runbook.order_spec import Situation
+    from health.runbook.orders import ORDERS, AbortOrder
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
     from objects.brief import Brief

@@ -18,7 +18,8 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.order import StepOrder
 from health.model.references import RequestReference
-from health.runbook.orders import ORDERS, OrderSpec, Situation
+from health.runbook.order_spec import OrderSpec, Situation
+from health.runbook.orders import ORDERS
 from workflows.messages import State
 
 _MILDEST_FIRST = tuple(ORDERS.values())[::-1]

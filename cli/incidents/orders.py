@@ -27,7 +27,8 @@ from cli.shared.parameters import filled
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.annotated_order import KEPT_OUT
-from health.runbook.orders import OrderSpec, spec_of
+from health.runbook.order_spec import OrderSpec
+from health.runbook.orders import spec_of
 from kube.bounded import bounded
 from objects.durations import in_words
 from objects.timestamps import stamp

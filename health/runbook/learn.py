@@ -13,7 +13,7 @@ from health.runbook import by_order, shadow
 from health.runbook.approving import followed
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory_parts import Disruption
-from health.runbook.orders import obeyed
+from health.runbook.obeying import obeyed
 from health.runbook.recovery import with_proof
 from health.runbook.state import Memory
 from health.runbook.step_names import meant_by

@@ -7,24 +7,21 @@ orders, and never their names.
 A standing order ends at its own time, by a second one of the same name, or by the order in `ended_by`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field
 
 from health.model.moves import Phase
-from health.model.observation import HoldReason, Observation, TargetState
+from health.model.observation import HoldReason, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
-from health.model.references import Action, TemplateReference
+from health.model.references import Action
 from health.runbook import approving, skipping
+from health.runbook.order_spec import OrderSpec, Situation
 from health.runbook.state import Memory, NewStart
 from health.runbook.step_names import meant_by, short_name
-from objects.frozen import OpenEnum
 from objects.short_text import ShortText
-from objects.timestamps import stamp
 
 
 class AbortOrder(StandingOrder):
@@ -82,76 +79,7 @@ class UnclaimOrder(OrderMessage):
     """End the claim, by any person; the incident goes on as before."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Situation:
-    """The state of an incident, by which an order is refused, or offered to a person."""
-
-    phase: OpenEnum[Phase]
-    memory: Memory
-    observation: Observation | None
-    """The latest observation; None: unknown while the incident asks the detector."""
-    now: datetime
-    began: datetime | None = None
-    """When the incident began; None: unknown."""
-    templates: Sequence[TemplateReference] = ()
-    """The templates of the check, as last seen."""
-
-
-Message = TypeVar("Message", bound=OrderMessage)
 Answer = TypeVar("Answer", ApproveOrder, RejectOrder)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OrderSpec(Generic[Message]):
-    """One order: its message, its effect, when it is refused or offered, and its words."""
-
-    name: str
-    """The name of its update, of its signal and of its command."""
-    message: type[Message]
-    help: str
-    """The help of its command; the first line stands in the list of commands."""
-    answer: str
-    """The answer of the update, with the fields of `order`, and followed by the reason if there is one."""
-    is_offered: Callable[[Situation], bool]
-    """True if `paramedic show` proposes the order in this situation."""
-    label: str = ""
-    """Its line in `paramedic show` while it stands; "": the order does not stand."""
-    is_note: bool = False
-    """True if it changes what people see and nothing that the incident does."""
-    ended_by: str = "resume"
-    """The order that ends it while it stands."""
-    blocks: Blocks | None = None
-    """The restriction while the order stands."""
-    effect: Callable[[Memory, Message], Memory] = lambda memory, _: memory
-    """Its change of the memory, beside standing and its record."""
-    decide: Callable[[Memory, OrderRecord], Memory | Refusal] | None = None
-    """Its effect by the memory alone, or its refusal, at once."""
-    obey: Callable[[Memory, OrderRecord, Observation, datetime], Memory | Refusal] | None = None
-    """Its effect by an observation after the order, where the memory alone is not enough."""
-    refuse: Callable[[Message, Situation], Refusal | None] = lambda _order, _situation: None
-    complete: Callable[[Message, Situation | None], Message | Refusal] | None = None
-    """Adds to the message of a command what the state of the incident supplies; None: an unknown state."""
-    steps: Callable[[Situation], Sequence[str]] = lambda _situation: ()
-    """The values of `step` that `paramedic show` proposes."""
-
-    def answer_to(self, order: Message, target: object, before: Situation) -> str:
-        """The answer to an order given in the situation `before`, with the orders that it ends."""
-        answer = self.answer.format(target=target, order=order)
-        ended = ", and ".join(_ended(order, before))
-        return f"{answer}{f': {order.reason}' if order.reason else ''}{f'; ended {ended}' if ended else ''}"
-
-    def record(self, order: Message, now: datetime) -> OrderRecord:
-        return OrderRecord(
-            order=self.name,
-            reason=order.reason,
-            identity=order.identity,
-            order_id=order.order_id,
-            given=now,
-            until=order.until(now) if isinstance(order, StandingOrder) else None,
-            blocks=self.blocks,
-            step=order.step if isinstance(order, StepOrder) else "",
-            is_pending=self.obey is not None,
-        )
 
 
 def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
@@ -357,74 +285,7 @@ def spec_of(order: OrderMessage) -> OrderSpec[Any]:
     return next(spec for spec in ORDERS.values() if spec.message is type(order))
 
 
-def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
-    """The memory after an order given now; a pending clean-up is tried at once.
-
-    The command may send one order twice, as an update and then as a signal. A pending order is recorded once,
-    also without an id.
-    """
-    if is_repeated(order, memory):
-        return memory
-    spec = spec_of(order)
-    record = spec.record(order, now)
-    if any(
-        earlier.is_pending and earlier.model_copy(update={"given": now}) == record
-        for earlier in memory.orders
-    ):
-        return memory
-    memory = memory.having_been_ordered(record, stands=bool(spec.label))
-    standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
-    clean_up_at = memory.clean_up_at if spec.is_note else None
-    memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
-    memory = spec.effect(memory, order)
-    return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
-
-
-def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:
-    """The standing orders, and the rejection, that the order ends, each with its person and time."""
-    memory = before.memory.at(before.now)
-    after = ordered(memory, order, before.now)
-    for earlier in memory.standing:
-        if earlier not in after.standing:
-            yield f"the {earlier.words} (of {stamp(earlier.given)})"
-    approval = memory.approval
-    if approval is not None and approval.answered_at is not None and after.approval is None:
-        yield f"the rejection of {approval.name} {approval.answered_by} (of {stamp(approval.answered_at)})"
-
-
-def is_repeated(order: OrderMessage, memory: Memory) -> bool:
-    """True if the incident got this order before, in this run or an earlier one."""
-    return recorded_order(memory, spec_of(order).name, order.order_id) is not None
-
-
-def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | None:
-    """The record of the order with this name and id; None if it is unknown, or has no id."""
-    records = (record for record in memory.orders if (record.order, record.order_id) == (name, order_id))
-    return next(records, None) if order_id else None
-
-
-def _decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
-    """The memory after the decision about its latest order."""
-    refused = result.why if isinstance(result, Refusal) else ""
-    memory = memory if isinstance(result, Refusal) else result
-    return memory.having_decided(len(memory.orders) - 1, now, refused)
-
-
 def ended_by(order: OrderRecord) -> str:
     """The name of the order that ends this one while it stands."""
     spec = ORDERS.get(order.order)
     return spec.ended_by if spec else RESUME.name
-
-
-def obeyed(memory: Memory, observation: Observation, now: datetime) -> Memory:
-    """The memory after the pending orders are obeyed or refused; an unknown state decides nothing."""
-    if observation.state is TargetState.UNKNOWN:
-        return memory
-    for number, record in enumerate(memory.orders):
-        spec = ORDERS.get(record.order)
-        if record.is_pending and spec is not None and spec.obey is not None:
-            result = spec.obey(memory, record, observation, now)
-            refused = result.why if isinstance(result, Refusal) else ""
-            memory = memory if isinstance(result, Refusal) else result
-            memory = memory.having_decided(number, now, refused)
-    return memory

@@ -22,6 +22,8 @@ from health.model.references import Action, Step
 from health.runbook.approving import BY_DEFAULT
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
+from health.runbook.obeying import ordered
+from health.runbook.order_spec import Situation
 from health.runbook.orders import (
     ORDERS,
     AbortOrder,
@@ -29,9 +31,7 @@ from health.runbook.orders import (
     HoldOrder,
     RejectOrder,
     ResumeOrder,
-    Situation,
     SkipOrder,
-    ordered,
 )
 from health.runbook.state import Memory
 from tests.support.values.builders import (

@@ -9,7 +9,8 @@ from health.model.moves import End, Move, Outcome, Phase, RecordStep, RemoveRequ
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
-from health.runbook.orders import AbortOrder, HoldOrder, ordered
+from health.runbook.obeying import ordered
+from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import HOLD, MINUTE, NOW, REBOOT, classic, request_snapshot, seen

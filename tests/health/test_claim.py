@@ -2,16 +2,9 @@
 
 from health.model.moves import Phase
 from health.runbook.decide import next_move
-from health.runbook.orders import (
-    ORDERS,
-    ClaimOrder,
-    HoldOrder,
-    ResumeOrder,
-    Situation,
-    UnclaimOrder,
-    claim_of,
-    ordered,
-)
+from health.runbook.obeying import answer_to, ordered
+from health.runbook.order_spec import Situation
+from health.runbook.orders import ORDERS, ClaimOrder, HoldOrder, ResumeOrder, UnclaimOrder, claim_of
 from health.runbook.skipping import why_blocked
 from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW, seen
@@ -33,7 +26,7 @@ def test_claim_blocks_nothing() -> None:
 
 
 def test_next_claim_replaces_the_earlier_one_and_its_answer_says_whose_it_was() -> None:
-    answer = CLAIM.answer_to(BOB, "Node/node-1", situation(CLAIMED))
+    answer = answer_to(BOB, "Node/node-1", situation(CLAIMED))
     assert answer == (
         "shows your claim on Node/node-1 until unclaim, and goes on; "
         "ended the claim by ada@desk: INC-7 (of 2026-03-01T12:00:00Z)"
@@ -44,7 +37,7 @@ def test_next_claim_replaces_the_earlier_one_and_its_answer_says_whose_it_was() 
 
 
 def test_first_claim_says_nothing_of_another_one() -> None:
-    answer = CLAIM.answer_to(ADA, "Node/node-1", situation(Memory()))
+    answer = answer_to(ADA, "Node/node-1", situation(Memory()))
     assert answer == "shows your claim on Node/node-1 until unclaim, and goes on: INC-7"
 
 

@@ -5,7 +5,9 @@ import pytest
 from health.model.approval import Approval, ApprovalAnswer
 from health.model.moves import Phase
 from health.model.order import OrderMessage
-from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder, Situation, ordered, spec_of
+from health.runbook.obeying import answer_to, ordered
+from health.runbook.order_spec import Situation
+from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, MINUTE, NOW, seen
 
@@ -18,7 +20,7 @@ ENDS_ABORT = "the abort by bob@home (of 2026-03-01T12:01:00Z)"
 
 def answer(memory: Memory, order: OrderMessage) -> str:
     situation = Situation(phase=Phase.HELD, memory=memory, observation=seen(), now=NOW + 2 * MINUTE)
-    return spec_of(order).answer_to(order, "Node/node-1", situation)
+    return answer_to(order, "Node/node-1", situation)
 
 
 def given(*orders: OrderMessage) -> Memory:

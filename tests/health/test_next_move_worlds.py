@@ -43,6 +43,7 @@ from health.runbook.escalation import Plan
 from health.runbook.failures import RETRIES
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
+from health.runbook.obeying import ordered
 from health.runbook.orders import (
     AbortOrder,
     ApproveOrder,
@@ -52,7 +53,6 @@ from health.runbook.orders import (
     ResumeOrder,
     SkipOrder,
     UnclaimOrder,
-    ordered,
 )
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched

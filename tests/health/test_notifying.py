@@ -17,7 +17,8 @@ from health.runbook.incident import Incident
 from health.runbook.learn import learned
 from health.runbook.memory_parts import LeaseMemory
 from health.runbook.notifying import WANTED_BY_PEOPLE, due, held_long_at, noted
-from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder, ordered
+from health.runbook.obeying import ordered
+from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder
 from health.runbook.state import Memory
 from tests.health.test_totality import MEMORIES, NOWS, OBSERVATIONS
 from tests.support.values import remediation_orders

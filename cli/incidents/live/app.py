@@ -33,7 +33,8 @@ from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode
 from cli.shared.terminal import error_sentence, plain
 from cli.shared.termination import TERMINATED, end_at_sigterm
-from health.runbook.orders import ORDERS, OrderSpec
+from health.runbook.order_spec import OrderSpec
+from health.runbook.orders import ORDERS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from health.model.order import LONGEST_REASON
-from health.runbook.orders import OrderSpec
+from health.runbook.order_spec import OrderSpec
 
 
 class IncidentScreen(Screen[None]):

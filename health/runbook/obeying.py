@@ -1,0 +1,85 @@
+"""Changes the memory of an incident by an order, and answers it, as the table of orders says. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from health.model.observation import Observation, TargetState
+from health.model.order import OrderMessage, OrderRecord, Refusal
+from health.runbook.order_spec import Situation
+from health.runbook.orders import ORDERS, ended_by, spec_of
+from health.runbook.state import Memory
+from objects.timestamps import stamp
+
+
+def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
+    """The memory after an order given now; a pending clean-up is tried at once.
+
+    The command may send one order twice, as an update and then as a signal. A pending order is recorded once,
+    also without an id.
+    """
+    if is_repeated(order, memory):
+        return memory
+    spec = spec_of(order)
+    record = spec.record(order, now)
+    if any(
+        earlier.is_pending and earlier.model_copy(update={"given": now}) == record
+        for earlier in memory.orders
+    ):
+        return memory
+    memory = memory.having_been_ordered(record, stands=bool(spec.label))
+    standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
+    clean_up_at = memory.clean_up_at if spec.is_note else None
+    memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
+    memory = spec.effect(memory, order)
+    return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
+
+
+def answer_to(order: OrderMessage, target: object, before: Situation) -> str:
+    """The answer to an order given in the situation `before`, with the orders that it ends."""
+    answer = spec_of(order).answer.format(target=target, order=order)
+    ended = ", and ".join(_ended(order, before))
+    return f"{answer}{f': {order.reason}' if order.reason else ''}{f'; ended {ended}' if ended else ''}"
+
+
+def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:
+    """The standing orders, and the rejection, that the order ends, each with its person and time."""
+    memory = before.memory.at(before.now)
+    after = ordered(memory, order, before.now)
+    for earlier in memory.standing:
+        if earlier not in after.standing:
+            yield f"the {earlier.words} (of {stamp(earlier.given)})"
+    approval = memory.approval
+    if approval is not None and approval.answered_at is not None and after.approval is None:
+        yield f"the rejection of {approval.name} {approval.answered_by} (of {stamp(approval.answered_at)})"
+
+
+def is_repeated(order: OrderMessage, memory: Memory) -> bool:
+    """True if the incident got this order before, in this run or an earlier one."""
+    return recorded_order(memory, spec_of(order).name, order.order_id) is not None
+
+
+def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | None:
+    """The record of the order with this name and id; None if it is unknown, or has no id."""
+    records = (record for record in memory.orders if (record.order, record.order_id) == (name, order_id))
+    return next(records, None) if order_id else None
+
+
+def _decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
+    """The memory after the decision about its latest order."""
+    refused = result.why if isinstance(result, Refusal) else ""
+    memory = memory if isinstance(result, Refusal) else result
+    return memory.having_decided(len(memory.orders) - 1, now, refused)
+
+
+def obeyed(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    """The memory after the pending orders are obeyed or refused; an unknown state decides nothing."""
+    if observation.state is TargetState.UNKNOWN:
+        return memory
+    for number, record in enumerate(memory.orders):
+        spec = ORDERS.get(record.order)
+        if record.is_pending and spec is not None and spec.obey is not None:
+            result = spec.obey(memory, record, observation, now)
+            refused = result.why if isinstance(result, Refusal) else ""
+            memory = memory if isinstance(result, Refusal) else result
+            memory = memory.having_decided(number, now, refused)
+    return memory
