@@ -13,10 +13,9 @@ from health.model.approval import Approval, ApprovalAnswer, Progress
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
-from health.model.order import Blocks, OrderRecord
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_order import RemediationOrder
-from health.model.request_record import MOST_RECORDS, RequestRecord
+from health.model.request_record import RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
@@ -24,6 +23,7 @@ from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failures import FailingActs, after_failure, lasts
 from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
+from health.runbook.orders_memory import OrdersMemory
 from health.runbook.task_notes import (
     LeftBehind,
     MaintenanceTask,
@@ -57,7 +57,7 @@ class Loss(Frozen):
     """The number of that remediation in a row; each loss counts as one (rule 14)."""
 
 
-class Memory(Frozen):
+class Memory(OrdersMemory):
     """The memory of one incident, kept across runs."""
 
     requests: tuple[RequestReference, ...] = ()
@@ -100,12 +100,8 @@ class Memory(Frozen):
     """The question whether a person approves the next step; None: none was asked, or it is over."""
     records: tuple[RequestRecord, ...] = ()
     """All requests that it made or found, for its result."""
-    orders: tuple[OrderRecord, ...] = ()
-    """The orders of people, for its result."""
     began: datetime | None = None
     """When its first run started; None: this is the first run."""
-    standing: tuple[OrderRecord, ...] = ()
-    """The orders of people that stand, each until its time is over or another order ends it."""
     order: RemediationOrder | None = None
     """The latest order to remediate its target, which looked healthy; None: a failure began the incident."""
     order_ended: ShortText = ""
@@ -119,30 +115,6 @@ class Memory(Frozen):
     """Whether it was in shadow at the last observation that could tell."""
     shadow: ShadowRecord = NO_SHADOW
     """What it would have done in shadow, and what others did."""
-
-    @property
-    def held(self) -> OrderRecord | None:
-        """The order that blocks new steps and keeps existing requests; None: there is none."""
-        return self._blocking(Blocks.STEPS)
-
-    @property
-    def left_alone(self) -> OrderRecord | None:
-        """The order to clean up and leave the target alone; None: there is none."""
-        return self._blocking(Blocks.REMEDIATION)
-
-    @property
-    def blocking(self) -> tuple[OrderRecord, ...]:
-        """The standing orders that block every step."""
-        return tuple(order for order in self.standing if order.blocks is not None)
-
-    @property
-    def is_blocked(self) -> bool:
-        return bool(self.blocking)
-
-    @property
-    def hold_reason(self) -> str | None:
-        """Why a person holds it, "" without a reason; None: no person does."""
-        return self.held.reason if self.held else None
 
     @property
     def has_been_in_shadow(self) -> bool:
@@ -352,27 +324,6 @@ class Memory(Frozen):
         """The same before the incident rests, without notes that became obsolete."""
         return self._with(notes=still_ahead(self.notes, now))
 
-    def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
-        """The same with a new order; if it stands, it replaces a standing one of the same name."""
-        others = tuple(standing for standing in self.standing if standing.order != order.order)
-        return self._with(
-            orders=(*self.orders, order)[-MOST_RECORDS:],
-            standing=(*others, order) if stands else self.standing,
-        )
-
-    def having_decided(self, number: int, now: datetime, refused: str = "") -> Self:
-        """The same once an observation decided whether the order at this index is obeyed."""
-        orders = list(self.orders)
-        is_reported = orders[number].is_reported and not refused
-        changes = {"is_pending": False, "refused": refused, "decided": now, "is_reported": is_reported}
-        orders[number] = orders[number].model_copy(update=changes)
-        return self._with(orders=tuple(orders))
-
-    @property
-    def unreported_orders(self) -> tuple[OrderRecord, ...]:
-        """The orders and refusals that the detector has not got yet."""
-        return tuple(order for order in self.orders if not order.is_reported)
-
     @property
     def has_report_due(self) -> bool:
         """True if the detector must get an order or the question to people, at once."""
@@ -388,10 +339,3 @@ class Memory(Frozen):
         if approval is not None and approval == before.approval:
             approval = approval.model_copy(update={"is_reported": True})
         return self._with(orders=tuple(reported), approval=approval)
-
-    def _blocking(self, blocked: Blocks) -> OrderRecord | None:
-        """The latest standing order that blocks this."""
-        return next((order for order in reversed(self.standing) if order.blocks is blocked), None)
-
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)

@@ -1,7 +1,6 @@
 """Words: a decision of the runbook in words, as a move for the workflow and its readers. Pure."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
@@ -19,11 +18,10 @@ from health.model.moves import (
     RenewLease,
     SaveEvidence,
     TakeStep,
-    Until,
     Wait,
 )
 from health.model.observation import HoldReason
-from health.model.references import Action, Step
+from health.model.references import Action
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
 from health.runbook.decision import (
@@ -33,8 +31,6 @@ from health.runbook.decision import (
     Decision,
     Ended,
     Maintenance,
-    Moment,
-    NextEvent,
     Reason,
     RecordedStep,
     SavedEvidence,
@@ -42,8 +38,8 @@ from health.runbook.decision import (
 )
 from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words
+from health.runbook.transition_words import transition
 from objects.brief import Brief
-from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
@@ -55,7 +51,7 @@ HANGS = "hangs on a finalizer"
 def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
     details = _in_shadow(_details(decision, incident), incident)
-    until = tuple(_until(moment, incident) for moment in decision.until)
+    until = tuple(transition(moment, incident) for moment in decision.until)
     brief = _brief(decision, details, incident)
     wait = Wait(
         phase=decision.phase,
@@ -300,55 +296,3 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return details.model_copy(update={"requests": own, "shadow": words})
-
-
-def _until(moment: Moment, incident: Incident) -> Until:
-    words = "" if moment.event is None else _happening(moment.event, moment.at, incident)
-    return Until(moment.at, words, is_passed=moment.is_passed, is_renewal=moment.is_renewal)
-
-
-def _happening(event: NextEvent, at: datetime, incident: Incident) -> str:
-    """The event, with the step that follows it."""
-    match event:
-        case NextEvent.STEP_TIMES_OUT:
-            return f"{_running_step(incident)} times out{_after_timeout(at, incident)}"
-        case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN if incident.kept_requests:
-            return f"{event}, and the requests are deleted"
-        case NextEvent.DEADLINE_PASSES if incident.course.running is None:
-            return f"{event}{_followed(incident.step_at(at))}"
-        case NextEvent.APPROVAL_EXPIRES:
-            return f"{event}{_default_words(incident)}"
-        case NextEvent.STOP_IS_GIVEN_UP:
-            return f"{event}{_followed(incident.step_at(incident.now))}"
-    return event
-
-
-def _default_words(incident: Incident) -> str:
-    approval = incident.memory.approval
-    follows = approval.default_words if approval else ""
-    return f", and {follows}" if follows else ""
-
-
-def _running_step(incident: Incident) -> str:
-    running = incident.course.running
-    step = running and incident.plan.step_of(running.reference)
-    return f"the step {_named(step)}" if step else "its step"
-
-
-def _after_timeout(at: datetime, incident: Incident) -> str:
-    step = incident.step_at(at + JUST_AFTER)
-    if step is None:
-        return ", and no template is left to try"
-    return f"{_followed(step)}{' once the hold ends' if incident.memory.held else ''}"
-
-
-def _followed(step: Step | None) -> str:
-    """The next step, as the end of a sentence."""
-    return f", and {_named(step)} is next" if step else ""
-
-
-def _named(step: Step) -> str:
-    """A step in words: people know it by its template."""
-    if step.action is Action.REQUEST:
-        return f"{step.template.kind}/{step.template.name}"
-    return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
