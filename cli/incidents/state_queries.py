@@ -36,6 +36,7 @@ OTHER_VERSION = "its worker runs another version, whose answer cannot be read"
 BUSY = f"did not answer within {QUERY_TIMEOUT.seconds} s"
 """Other incidents of its cluster answer: this one is in the middle of a change, or its worker is
 overloaded."""
+LATE = "too many incidents answer slowly, and the time for their answers was over"
 
 _ENDED_BY_ITSELF = ("Completed", "Failed")
 """A workflow fails if its workflow id is not the id of its incident."""
@@ -88,9 +89,20 @@ class StateQueries:
         self._unanswered: Counter[str] = Counter()
         self._answered: Counter[str] = Counter()
 
-    async def all(self, summaries: Iterable[IncidentSummary]) -> list[IncidentSummary]:
+    async def all(
+        self, summaries: Iterable[IncidentSummary], *, within: timedelta | None = None
+    ) -> list[IncidentSummary]:
         """The summaries with current state; where it is unknown, `problem` says why."""
-        return list(await asyncio.gather(*map(self.one, summaries)))
+        end = None if within is None else asyncio.get_running_loop().time() + within.total_seconds()
+
+        async def one_until_the_end(summary: IncidentSummary) -> IncidentSummary:
+            try:
+                async with asyncio.timeout_at(end):
+                    return await self.one(summary)
+            except TimeoutError:
+                return dataclasses.replace(summary, problem=LATE)
+
+        return list(await asyncio.gather(*map(one_until_the_end, summaries)))
 
     async def one(self, summary: IncidentSummary) -> IncidentSummary:
         if summary.unreadable:

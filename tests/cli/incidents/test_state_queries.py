@@ -1,7 +1,8 @@
 """Queries of incidents and their number, against a scripted Temporal server."""
 
+import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.incidents.state_queries import AT_ONCE, BUSY, NO_WORKER, StateQueries
+from cli.incidents.state_queries import AT_ONCE, BUSY, LATE, NO_WORKER, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import WorkflowTaskFailure
 from health.model.moves import Phase
@@ -145,3 +146,15 @@ async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
 ) -> None:
     failures.update({summary(number).incident.workflow_id: FAILURE for number in range(100)})
     assert {summary.problem for summary in await asked(Script(FAILING), 100)} == {str(FAILURE)}
+
+
+async def test_incidents_that_answer_too_late_are_unknown_and_the_others_are_known() -> None:
+    class SomeNeverAnswer(Script):
+        async def query_workflow(self, input: QueryWorkflowInput) -> Any:  # noqa: A002  its name there
+            if "node-1/" in input.id:
+                await asyncio.Event().wait()
+            return await super().query_workflow(input)
+
+    client = await Client.connect("127.0.0.1:1", lazy=True, interceptors=[SomeNeverAnswer(HELD)])
+    found = await StateQueries(client).all(map(summary, range(3)), within=timedelta(seconds=0.2))
+    assert [one.problem for one in found] == ["", LATE, ""]
