@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Self
 
 from rich.table import Table
 from rich.text import Text
 
 from cli.incidents.next_steps import PossibleOrders, kubectl_lines
+from cli.incidents.order_lines import order_lines
 from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
-from cli.shared.ages import ago, short
+from cli.shared.ages import ago, in_time
 from cli.shared.terminal import phase_text
 from health.model.details import beside
 from health.model.moves import Phase
@@ -20,7 +21,6 @@ from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.by_order import REMEDIATE
 from health.runbook.escalation import Plan
-from health.runbook.orders import ORDERS, ended_by
 from health.runbook.recovery import words
 from workflows.messages import State
 
@@ -170,13 +170,7 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
 
 def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
     memory = state.memory
-    for order in memory.standing:
-        spec = ORDERS.get(order.order)
-        yield spec.label if spec else order.order, _order(order, now)
-    latest = {order.order: order for order in memory.orders}
-    for order in memory.orders:
-        if order.is_pending or (order is latest[order.order] and order.refused):
-            yield "Order", _decision(order)
+    yield from order_lines(memory, now)
     if state.observation and (proof := words(state.observation, memory, now)):
         yield "Recovery", proof
     lease = memory.lease
@@ -187,26 +181,26 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
 
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
     if phase not in (Phase.EXHAUSTED, Phase.CLEANING_UP):
-        return f"is renewed {_in(renew_at, now)}"
-    return f"runs out {_in(end, now)}" if end > now else f"ran out {ago(end, now)}"
+        return f"is renewed {in_time(renew_at, now)}"
+    return f"runs out {in_time(end, now)}" if end > now else f"ran out {ago(end, now)}"
 
 
 def _released(summary: IncidentSummary, now: datetime) -> str:
     end = summary.overdue_at
-    return f"; is released {_in(end, now)}, when the remediation is overdue" if end else ""
+    return f"; is released {in_time(end, now)}, when the remediation is overdue" if end else ""
 
 
 def _goes_on(summary: IncidentSummary, now: datetime) -> str:
     transition = summary.next_transition
     if transition is None:
         return "when the detector has answered"
-    return transition.what if transition.at is None else f"{_in(transition.at, now)}: {transition.what}"
+    return transition.what if transition.at is None else f"{in_time(transition.at, now)}: {transition.what}"
 
 
 def _retries(state: State, now: datetime) -> Iterator[Line]:
     for one in retries(state):
         row = f"failed {one.failures} times since" if one.failures > 1 else "failed"
-        when = f"{row} {ago(one.since, now)}, tried again {_in(one.next_try, now)}"
+        when = f"{row} {ago(one.since, now)}, tried again {in_time(one.next_try, now)}"
         yield "Retrying", f"{one.what}: {one.why}; {when}"
 
 
@@ -236,7 +230,7 @@ def _until(course: RequestCourse, now: datetime) -> str:
         return ""
     if course.times_out_at is None:
         return "no time limit" if course.step else ""
-    return f"times out {_in(course.times_out_at, now)}"
+    return f"times out {in_time(course.times_out_at, now)}"
 
 
 def _answer(observation: Observation | None, now: datetime) -> str:
@@ -267,24 +261,9 @@ def _earlier(number: int, *, lacks_beginning: bool) -> str:
     return f"({'; '.join(part for part in (left_out, lost) if part)})"
 
 
-def _order(order: OrderRecord, now: datetime) -> str:
-    by = f"by {order.identity}" if order.identity else ""
-    until = f"until {ended_by(order)}" if order.until is None else f"ends {_in(order.until, now)}"
-    return "; ".join(part for part in (order.reason, by, until) if part)
-
-
 def _ordered(order: OrderRecord, now: datetime) -> str:
     """The order on the target that began the incident, also once it is over."""
     by = f" by {order.identity}" if order.identity else ""
     forced = " with --force" if order.is_forced else ""
     until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
     return f"{ago(order.given, now)}{by}{forced}{until}: {order.reason}"
-
-
-def _decision(order: OrderRecord) -> str:
-    decision = f"refused, {order.refused}" if order.refused else "waits for the detector"
-    return f"{order.words}; {decision}"
-
-
-def _in(when: datetime, now: datetime) -> str:
-    return f"in {short(max(timedelta(), when - now))} ({when:%Y-%m-%d %H:%M:%SZ})"

@@ -15,14 +15,15 @@ from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
+from cli.incidents.view import OrderView
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.connecting import read_progress, reading_cluster
+from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
+from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
-from cli.inspection.targets import named_check
+from cli.inspection.targets import listed, named_check
 from cli.shared.ages import short
 from cli.shared.options import ClusterChoice
 from detector.inspection.inspection import (
-    Decided,
     Inspection,
     TargetDecision,
     decisions,
@@ -34,28 +35,6 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.moves import Outcome
 from health.model.references import CheckReference
 from objects.frozen import Frozen
-
-
-class DecisionView(Frozen):
-    """The decision about one target, with the reason and its numbers."""
-
-    target: str
-    decided: Decided
-    reason: str
-    """The reason of the hold; "" without one."""
-    message: str
-    requests: tuple[str, ...]
-
-    @classmethod
-    def of(cls, decision: TargetDecision) -> Self:
-        seen, hold = decision.observation, decision.hold
-        return cls(
-            target=str(decision.target),
-            decided=decision.decided,
-            reason=hold.reason if hold else "",
-            message=hold.message if hold else seen.reason,
-            requests=tuple(map(str, seen.requests)),
-        )
 
 
 class OutcomesView(Frozen):
@@ -105,8 +84,8 @@ class HealthCheckView(Frozen):
     decisions: tuple[DecisionView, ...]
     outcomes: OutcomesView | None
     """None: Temporal was not asked, or could not be."""
-    unknown_approvals: tuple[str, ...]
-    """Why the approvals of incidents could not be read; their steps then count as not approved."""
+    unknown_orders: tuple[str, ...]
+    """Why the orders to incidents could not be read; their steps then count as not approved."""
 
     @classmethod
     def of(
@@ -116,7 +95,7 @@ class HealthCheckView(Frozen):
         decided: Sequence[TargetDecision],
         outcomes: OutcomesView | None = None,
         *,
-        unknown_approvals: tuple[str, ...] = (),
+        unknown_orders: tuple[str, ...] = (),
     ) -> Self:
         """The view of a stored check; `decided` has the decisions about its targets."""
         state = inspection.cluster_state
@@ -133,9 +112,9 @@ class HealthCheckView(Frozen):
             threshold=ThresholdView.of(allowance) if allowance else None,
             holds=tuple(map(HoldView.of, holds_of_check(inspection, reference))),
             storm=_storm(inspection, reference),
-            decisions=tuple(map(DecisionView.of, decided)),
+            decisions=tuple(DecisionView.of(one, inspection.state.now()) for one in decided),
             outcomes=outcomes,
-            unknown_approvals=unknown_approvals,
+            unknown_orders=unknown_orders,
         )
 
 
@@ -158,9 +137,9 @@ async def read_check(choice: ClusterChoice, name: str, since: timedelta) -> Heal
     async with reading_cluster(choice) as inspection:
         reference = named_check(inspection, name)
         outcomes = await _ended(inspection, reference, since)
-        unknown = await read_progress(inspection, incidents(inspection, reference))
-        decided = list(decisions(inspection, reference))
-        return HealthCheckView.of(inspection, reference, decided, outcomes, unknown_approvals=unknown)
+        memories = await read_memories(inspection, incidents(inspection, reference))
+        decided, unknown = list(decisions(inspection, reference, memories)), unknown_orders(memories)
+        return HealthCheckView.of(inspection, reference, decided, outcomes, unknown_orders=unknown)
 
 
 async def _ended(inspection: Inspection, reference: CheckReference, since: timedelta) -> OutcomesView | None:
@@ -175,8 +154,6 @@ async def _ended(inspection: Inspection, reference: CheckReference, since: timed
     return OutcomesView.of(ended, begins)
 
 
-MOST_NAMED = 10
-"""The targets that are named for one reason; the JSON has all."""
 Line = tuple[str, str]
 
 
@@ -197,10 +174,12 @@ def _lines(view: HealthCheckView) -> Iterator[Line]:
         yield "Invalid", view.problem
     yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"
     yield "Threshold", view.threshold.words if view.threshold else "unknown"
-    yield "Held", "; ".join(map(str, view.holds)) or "no"
+    yield "Check held", "; ".join(map(str, view.holds)) or "no"
     if view.storm:
         yield "Storm", view.storm
     yield from _decided(view.decisions)
+    if claims := [_claim(one.target, one.claimed) for one in view.decisions if one.claimed]:
+        yield "Claimed", listed(claims)
     requests = [request for decision in view.decisions for request in decision.requests]
     yield "Requests", f"{len(requests)} in flight{_named(requests)}"
     if view.outcomes is not None:
@@ -209,19 +188,23 @@ def _lines(view: HealthCheckView) -> Iterator[Line]:
 
 def _decided(decisions: Sequence[DecisionView]) -> Iterator[Line]:
     """One line for each decision and reason, with the number of targets and their names."""
-    groups: defaultdict[tuple[Decided, str], list[str]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, str], list[DecisionView]] = defaultdict(list)
     for one in decisions:
-        groups[one.decided, one.reason].append(one.target)
-    for number, ((decided, reason), targets) in enumerate(sorted(groups.items())):
-        by = f" by {reason}" if reason and decided is not Decided.REMEDIATING else ""
-        yield ("" if number else "Unhealthy"), f"{len(targets)} {decided}{by}{_named(targets)}"
+        order = one.ordered
+        groups[one.title, order.identity if order else "", order.reason if order else ""].append(one)
+    for number, ((title, *_), group) in enumerate(sorted(groups.items())):
+        targets = [one.target for one in group]
+        yield ("" if number else "Unhealthy"), f"{len(targets)} {title}: {listed(targets)}"
+        if group[0].ordered is not None:
+            yield "", f"  {group[0].message}"
+
+
+def _claim(target: str, claim: OrderView) -> str:
+    return f"{target} by {claim.identity or 'a person'}"
 
 
 def _named(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f": {', '.join(names[:MOST_NAMED])}{more}"
+    return f": {listed(names)}" if names else ""
 
 
 def _outcomes(outcomes: OutcomesView) -> Iterator[Line]:

@@ -58,8 +58,8 @@ def check(  # noqa: PLR0913  each is an option
     if output is PageOutput.JSON:
         typer.echo(view.model_dump_json(indent=2))
         return
-    print_trimmed(check_page(view), console(is_cut=False))
-    _print_unknown(view.unknown_approvals)
+    print_trimmed(check_page(view), console())
+    _print_unknown(view.unknown_orders)
     if view.outcomes is None:
         _print_unknown(["Temporal cannot be asked, so ended incidents are unknown"])
 
@@ -73,7 +73,10 @@ def explain(  # noqa: PLR0913  each is an option
     check_kinds: CheckKinds = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
-    """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing."""
+    """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing.
+
+    The orders of people to its open incident count.
+    """
     from cli.inspection.explanation import explanation_page, explanations, nothing_selects  # noqa: PLC0415
 
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
@@ -86,8 +89,8 @@ def explain(  # noqa: PLR0913  each is an option
     for number, view in enumerate(found.checks):
         if number:
             typer.echo()
-        print_trimmed(explanation_page(view, found.at), console(is_cut=False))
-    _print_unknown([*found.invalid_checks, *found.unknown_approvals])
+        print_trimmed(explanation_page(view, found.at), console())
+    _print_unknown([*found.invalid_checks, *found.unknown_orders])
 
 
 def simulate(  # noqa: PLR0913  each is an option
@@ -116,8 +119,8 @@ def simulate(  # noqa: PLR0913  each is an option
     if output is PageOutput.JSON:
         typer.echo(view.model_dump_json(indent=2))
         return
-    print_trimmed(simulation_page(view), console(is_cut=False))
-    _print_unknown(view.unknown_approvals)
+    print_trimmed(simulation_page(view), console())
+    _print_unknown(view.unknown_orders)
     if not view.has_defaults:
         _print_unknown(["you may not create checks, so the defaults of the API are missing"])
     if view.replay is None:

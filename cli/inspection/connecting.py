@@ -4,29 +4,32 @@ The installation in the cluster names itself, so that a user needs no options. W
 those of a detector with its default settings. If Temporal is down, the earlier remediations are
 unknown, and back-off holds.
 
-Which steps an incident has tried, and which of them people approved, it reports to its detector with its
-questions; a command asks the incident. Only incidents of checks with a step that needs an approval are asked:
-the cluster shows the next step of all others.
+The cluster does not show the orders of people, nor which steps an incident has tried. A command asks each
+open incident, for a limited time.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, open_incidents
+from cli.inspection.targets import listed
 from cli.shared.connection import identity_of, silent_core
 from cli.shared.errors import CommandError, UnreachableError, wrong_setting
 from cli.shared.installations import find_installation
 from cli.shared.options import UNNAMED, ClusterChoice
 from cli.shared.terminal import PLAIN_DATA, error_sentence
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
-from health.model.references import IncidentReference
+from detector.inspection.memories import IncidentMemories
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.policy.policy import Policy
+from health.runbook.state import Memory
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
@@ -129,23 +132,41 @@ async def _settings(choice: ClusterChoice, connection: ClusterConnection) -> tup
     return Settings.from_environment(environment | found.environment), found.installation.cluster
 
 
-async def read_progress(inspection: Inspection, incidents: Iterable[IncidentReference]) -> tuple[str, ...]:
-    """Note the progress of these incidents in the state; return why that of some is unknown."""
-    asked = {one for one in incidents if inspection.answers.observe(one).approval is not None}
+ANSWERS_WITHIN = timedelta(seconds=20)
+"""For all incidents of one command; those that did not answer by then count as unknown."""
+
+
+async def read_memories(inspection: Inspection, incidents: Iterable[IncidentReference]) -> IncidentMemories:
+    """The memories of those of these incidents that are open; their progress is noted in the state."""
+    asked = {incident.workflow_id: incident for incident in incidents}
     if not asked:
-        return ()
+        return IncidentMemories()
     try:
         client = inspection.state.connections.temporal()
-        listed = await open_incidents(client, Filter(cluster=inspection.cluster_state.cluster))
-        found = await StateQueries(client).all(one for one in listed if one.incident in asked)
+        running = await open_incidents(client, Filter(cluster=inspection.cluster_state.cluster))
     except RPCError as error:
-        return (f"approvals of people are unknown: {error_sentence(error)}",)
-    for summary in found:
-        if summary.state is not None:
-            inspection.cluster_state.reported(summary.incident, summary.state.memory.progress)
-    return tuple(map(_unknown, (one for one in found if one.state is None)))
+        return IncidentMemories(problem=error_sentence(error))
+    wanted = [summary for summary in running if summary.incident.workflow_id in asked]
+    found: dict[IncidentReference, Memory] = {}
+    unknown: dict[IncidentReference, str] = {}
+    for summary in await StateQueries(client).all(wanted, within=ANSWERS_WITHIN):
+        incident = asked[summary.incident.workflow_id]  # started by hand, it lacks a part of the uid
+        if summary.state is None:
+            unknown[incident] = summary.problem
+        else:
+            found[incident] = summary.state.memory
+            inspection.cluster_state.reported(incident, summary.state.memory.progress)
+    return IncidentMemories(found=found, unknown=unknown)
 
 
-def _unknown(summary: IncidentSummary) -> str:
-    incident = summary.incident
-    return f"approvals for {incident.target} under {incident.check} are unknown: {summary.problem}"
+def unknown_orders(memories: IncidentMemories) -> tuple[str, ...]:
+    """A sentence for each reason why orders of people are unknown, with the incidents."""
+    if memories.problem:
+        return (f"orders and approvals of people are unknown: {memories.problem}",)
+    by_reason: defaultdict[tuple[CheckReference, str], list[TargetReference]] = defaultdict(list)
+    for incident, why in memories.unknown.items():
+        by_reason[incident.check, why].append(incident.target)
+    return tuple(
+        f"orders and approvals for {listed(sorted(targets, key=str))} under {check} are unknown: {why}"
+        for (check, why), targets in by_reason.items()
+    )

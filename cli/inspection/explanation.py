@@ -1,13 +1,14 @@
 """Explains one target of a cluster under every check that selects it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from pydantic import Field
 from rich.table import Table
 from rich.text import Text
 
-from cli.inspection.connecting import read_progress, reading_cluster
+from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
 from cli.inspection.explanation_view import (
     ConditionView,
     ExplanationView,
@@ -19,6 +20,7 @@ from cli.inspection.targets import invalid_checks_for, selected
 from cli.shared.ages import ago, short
 from cli.shared.options import ClusterChoice
 from detector.inspection.explanation import explain
+from detector.inspection.inspection import Decided
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from objects.durations import in_words
@@ -35,8 +37,8 @@ class Explanations(Frozen):
     """Checks of such a target that cannot be read, with the errors: whether they select it is unknown."""
     unread_checks: tuple[str, ...] = Field(default=(), exclude=True)
     """The names of these checks."""
-    unknown_approvals: tuple[str, ...]
-    """Why the approvals of incidents could not be read; their steps then count as not approved."""
+    unknown_orders: tuple[str, ...]
+    """Why the orders to incidents could not be read; their steps then count as not approved."""
 
 
 async def explanations(choice: ClusterChoice, name: str) -> Explanations:
@@ -49,16 +51,17 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
     async with reading_cluster(choice) as inspection:
         targets = selected(inspection, name)
         incidents = (inspection.incident(check.reference, target) for check, target in targets)
-        unknown = await read_progress(inspection, incidents)
-        found = [explain(inspection, check, target) for check, target in targets]
+        memories = await read_memories(inspection, incidents)
+        found = [explain(inspection, check, target, memories) for check, target in targets]
+        now = inspection.state.now()
         invalid = invalid_checks_for(inspection.cluster_state, name)
         return Explanations(
             cluster=inspection.cluster_state.cluster,
-            at=inspection.state.now(),
-            checks=tuple(map(ExplanationView.of, found)),
+            at=now,
+            checks=tuple(ExplanationView.of(one, now) for one in found),
             invalid_checks=tuple(_words(invalid)),
             unread_checks=tuple(str(reference) for reference, _ in invalid),
-            unknown_approvals=unknown,
+            unknown_orders=unknown_orders(memories),
         )
 
 
@@ -76,6 +79,7 @@ def _words(invalid: Iterable[tuple[CheckReference, InvalidCheckError]]) -> Itera
 
 
 Line = tuple[str, str | Text]
+HEALTHY = "healthy, nothing to do"
 
 
 def explanation_page(view: ExplanationView, now: datetime) -> Table:
@@ -91,8 +95,13 @@ def explanation_page(view: ExplanationView, now: datetime) -> Table:
 def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
     yield "Check", view.check
     yield "Target", f"{view.target} (uid {view.uid})"
-    yield "Decision", _decision(view, now)
-    yield from _also("Also held", view.holds[1:])
+    yield "Decision", Text(_decision(view, now), style=_STYLES.get(view.decided, ""))
+    yield from view.order_lines
+    if view.approval and not any(view.approval == hold.message for hold in view.holds):
+        yield "Approval", view.approval
+    if view.goes_on:
+        yield "Goes on", view.goes_on
+    yield from _also("Also held", _other_holds(view))
     yield "Verdict", _verdict(view, now)
     yield from _labelled("Conditions", [_condition(condition, now) for condition in view.conditions])
     yield "Threshold", view.threshold.words if view.threshold else "unknown"
@@ -109,19 +118,72 @@ def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
         yield from _supposed(view.if_it_failed)
 
 
-def _decision(view: ExplanationView, now: datetime) -> Text:
-    if view.state == "Healthy":
-        return Text("healthy, nothing to do", style="green")
-    if view.requests:
-        held = f"; a next step would be held: {view.holds[0]}" if view.holds else ""
-        return Text(f"being remediated: {', '.join(view.requests)}{held}", style="cyan")
-    if view.holds and not (view.state == "Waiting" and view.deadline):
-        return Text(f"held: {view.holds[0]}", style="yellow")
-    if view.deadline is not None and view.deadline > now:
-        held = f"; then held: {view.holds[0]}" if view.holds else ""
-        return Text(f"waits for {short(view.deadline - now)}, until {view.deadline:%H:%M:%SZ}{held}")
-    shadow = "; the check is in shadow, so it would only be recorded" if view.is_shadow else ""
-    return Text(f"may act now, unless an order holds its incident: see paramedic show{shadow}", style="cyan")
+def _other_holds(view: ExplanationView) -> Sequence[HoldView]:
+    """The holds beside the decision, which names the first one unless a person decides."""
+    match view.decided:
+        case Decided.MAY_ACT:  # a resume passes the back-off
+            return ()
+        case Decided.REMEDIATING if not _has_more_steps(view):
+            return ()
+        case Decided.HELD | Decided.UNKNOWN | Decided.REMEDIATING | Decided.WAITS:
+            return view.holds[1:]
+    return view.holds
+
+
+_STYLES: Mapping[Decided, str] = MappingProxyType(
+    {
+        Decided.HELD: "yellow",
+        Decided.HELD_BY_PERSON: "yellow",
+        Decided.LEFT_ALONE: "magenta",
+        Decided.EXHAUSTED: "yellow",
+        Decided.UNKNOWN: "yellow",
+        Decided.REMEDIATING: "cyan",
+        Decided.MAY_ACT: "cyan",
+        Decided.CLEANING_UP: "blue",
+    }
+)
+
+
+def _decision(view: ExplanationView, now: datetime) -> str:
+    match view.decided:
+        case Decided.WAITS:
+            return _waits(view, now)
+        case Decided.HELD_BY_PERSON | Decided.LEFT_ALONE:
+            return view.words
+        case Decided.HELD | Decided.UNKNOWN:
+            return f"held: {view.holds[0]}" if view.holds else f"{view.decided}: {view.message}"
+        case Decided.EXHAUSTED:
+            return f"exhausted: {view.words}"
+        case Decided.CLEANING_UP:
+            return _and(f"cleaning up {', '.join(view.requests)}", view.words) if view.requests else HEALTHY
+        case Decided.REMEDIATING:
+            return _remediating(view)
+        case Decided.MAY_ACT:
+            shadow = "the check is in shadow, so it would only be recorded" if view.is_shadow else ""
+            return _and("may act now", shadow)
+
+
+def _waits(view: ExplanationView, now: datetime) -> str:
+    held = f"then held: {view.holds[0]}" if view.holds else ""
+    if view.deadline is None:
+        return _and(f"waits: {view.message}", held)
+    return _and(f"waits for {short(view.deadline - now)}, until {view.deadline:%H:%M:%SZ}", held)
+
+
+def _remediating(view: ExplanationView) -> str:
+    requests = f": {', '.join(view.requests)}" if view.requests else ""
+    is_held = view.holds and _has_more_steps(view)
+    held = f"a next step would be held: {view.holds[0]}" if is_held else ""
+    return _and(f"being remediated{requests}", view.words, held)
+
+
+def _has_more_steps(view: ExplanationView) -> bool:
+    """True in an escalation: no step follows a remediation with one template."""
+    return len(view.steps) > 1
+
+
+def _and(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _verdict(view: ExplanationView, now: datetime) -> str:

@@ -3,10 +3,19 @@
 from datetime import datetime, timedelta
 from typing import Self
 
+from pydantic import Field
+
+from cli.incidents.order_lines import order_lines
+from cli.incidents.view import OrderView
+from cli.inspection.decision_view import DecisionView
+from cli.shared.ages import in_time
 from detector.inspection.explanation import ConditionReading, Explanation, Supposed
+from detector.inspection.inspection import Decided
 from health.check.threshold import Allowance
 from health.gate.back_off import RemediationBackOff
+from health.model.moves import BY_A_CHANGE
 from health.model.observation import Hold
+from health.runbook.outlook import Outlook
 from objects.durations import in_words
 from objects.frozen import Frozen
 
@@ -109,12 +118,24 @@ class ExplanationView(Frozen):
     check: str
     target: str
     uid: str
+    decided: Decided
+    message: str
+    """The order, the hold or the condition that decides, in words."""
+    words: str = Field(exclude=True)
+    """The difference from other incidents, in the words of the workflow."""
     state: str
     """The state of the target as the incident would be answered."""
     reason: str
     deadline: datetime | None
     holds: tuple[HoldView, ...]
-    """In the order of precedence; empty: nothing holds it."""
+    """Those of check and target, in the order of precedence."""
+    standing: tuple[OrderView, ...]
+    order_lines: tuple[tuple[str, str], ...] = Field(exclude=True)
+    """The orders of people that stand or wait, each as a label and words."""
+    approval: str
+    """The question to people about the next step, or its answer; "": there is none."""
+    goes_on: str
+    """The end of a wait for a person, a remediator or a clean-up; "": there is no such wait."""
     conditions: tuple[ConditionView, ...]
     threshold: ThresholdView | None
     limits: tuple[LimitsView, ...]
@@ -129,16 +150,25 @@ class ExplanationView(Frozen):
     if_it_failed: SupposedView | None
 
     @classmethod
-    def of(cls, found: Explanation) -> Self:
-        observation, target = found.observation, found.incident.target
+    def of(cls, found: Explanation, now: datetime) -> Self:
+        observation, target = found.decision.observation, found.incident.target
+        decision, outlook = DecisionView.of(found.decision, now), found.decision.outlook
+        memory = outlook.memory
         return cls(
             check=str(found.incident.check),
             target=str(target),
             uid=target.uid,
+            decided=decision.decided,
+            message=decision.message,
+            words=outlook.words,
+            standing=tuple(OrderView.of(order, now) for order in memory.standing),
+            order_lines=tuple(order_lines(memory, now)),
+            approval=memory.approval.words if memory.approval else "",
+            goes_on=_goes_on(outlook, now),
             state=observation.state,
             reason=found.verdict.reason,
             deadline=found.verdict.deadline,
-            holds=() if found.is_healthy else _holds(observation.hold, found.holds),
+            holds=() if found.is_healthy else _holds(outlook.hold or observation.hold, found.holds),
             conditions=tuple(map(ConditionView.of, found.conditions)),
             threshold=ThresholdView.of(found.allowance) if found.allowance else None,
             limits=tuple(
@@ -152,11 +182,18 @@ class ExplanationView(Frozen):
             ),
             back_off=_back_off(found.back_off),
             steps=tuple(_step(found)),
-            requests=tuple(map(str, observation.requests)),
+            requests=decision.requests,
             is_shadow=found.is_shadow,
             incident=found.incident.workflow_id,
             if_it_failed=SupposedView.of(found.supposed) if found.supposed else None,
         )
+
+
+def _goes_on(outlook: Outlook, now: datetime) -> str:
+    if outlook.decision.otherwise is BY_A_CHANGE:
+        return ""
+    transition = outlook.next_transition
+    return f"{in_time(transition.at, now)}: {transition.what}" if transition.at else transition.what
 
 
 def _holds(first: Hold | None, all_holds: tuple[Hold, ...]) -> tuple[HoldView, ...]:

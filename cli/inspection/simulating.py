@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from temporalio.service import RPCError
 
 from cli.incidents.visibility import Filter, ended_since, open_incidents
-from cli.inspection.check import DecisionView
-from cli.inspection.connecting import read_progress, reading_cluster
+from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
+from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.replay import CheckRules, PastIncident, ReplayRules, replay
 from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCheckView, SimulationView
@@ -23,6 +23,7 @@ from cli.shared.errors import UsageError
 from cli.shared.options import ClusterChoice
 from cli.shared.policy_file import policy_in, read_file
 from detector.inspection.inspection import Inspection, decisions, holds_of_check, incidents
+from detector.inspection.memories import IncidentMemories
 from detector.state.check_state import CheckRecord
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
@@ -134,12 +135,11 @@ async def simulation(choice: ClusterChoice, file: str, since: timedelta) -> Simu
 
 async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: timedelta) -> SimulationView:
     async with reading_cluster(choice) as inspection:
-        await _read_progress(inspection, inspection.cluster_state.checks)
-        now = _decided(inspection, inspection.cluster_state.checks)
+        memories = await _read_memories(inspection, inspection.cluster_state.checks)
+        now = _decided(inspection, inspection.cluster_state.checks, memories)
     async with reading_cluster(choice, document.over(DEFAULTS)) as inspection:
-        unknown = await _read_progress(inspection, now)
-        view = await _view(inspection, now, since, of="the policy")
-        return view.model_copy(update={"unknown_approvals": unknown})
+        memories = await _read_memories(inspection, now)
+        return await _view(inspection, now, since, memories, of="the policy")
 
 
 async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: timedelta) -> SimulationView:
@@ -147,12 +147,12 @@ async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: tim
     async with reading_cluster(choice) as inspection:
         body, has_defaults = await _with_defaults(inspection, simulated)
         stored = inspection.cluster_state.checks.get(reference)
-        unknown = await _read_progress(inspection, [reference] if stored else [])
-        now = _decided(inspection, [reference] if stored else [])
+        memories = await _read_memories(inspection, [reference] if stored else [])
+        now = _decided(inspection, [reference] if stored else [], memories)
         record = simulated.record(body, stored.record if stored else None, inspection.state.now())
         await inspection.suppose(simulated.kind, reference, record)
-        view = await _view(inspection, {reference: (), **now}, since, of=str(reference))
-        return view.model_copy(update={"has_defaults": has_defaults, "unknown_approvals": unknown})
+        view = await _view(inspection, {reference: (), **now}, since, memories, of=str(reference))
+        return view.model_copy(update={"has_defaults": has_defaults})
 
 
 async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> tuple[Mapping[str, Any], bool]:
@@ -173,13 +173,15 @@ async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> t
         raise UsageError(f"{simulated.file}: the API server refuses {reference}: {error.message}") from error
 
 
-async def _read_progress(inspection: Inspection, checks: Iterable[CheckReference]) -> tuple[str, ...]:
+async def _read_memories(inspection: Inspection, checks: Iterable[CheckReference]) -> IncidentMemories:
     """Before the simulated check stands in the state: an await may let the stored one return."""
-    return await read_progress(inspection, (one for check in checks for one in incidents(inspection, check)))
+    return await read_memories(inspection, (one for check in checks for one in incidents(inspection, check)))
 
 
-async def _view(inspection: Inspection, now: Decisions, since: timedelta, *, of: str) -> SimulationView:
-    simulated = _decided(inspection, now)
+async def _view(
+    inspection: Inspection, now: Decisions, since: timedelta, memories: IncidentMemories, *, of: str
+) -> SimulationView:
+    simulated = _decided(inspection, now, memories)
     checks = tuple(
         _check_view(inspection, check, now[check], simulated[check]) for check in sorted(now, key=str)
     )
@@ -190,11 +192,18 @@ async def _view(inspection: Inspection, now: Decisions, since: timedelta, *, of:
         of=of,
         checks=checks,
         replay=await _replayed(inspection, rules, since),
+        unknown_orders=unknown_orders(memories),
     )
 
 
-def _decided(inspection: Inspection, checks: Iterable[CheckReference]) -> Decisions:
-    return {check: tuple(map(DecisionView.of, decisions(inspection, check))) for check in checks}
+def _decided(
+    inspection: Inspection, checks: Iterable[CheckReference], memories: IncidentMemories
+) -> Decisions:
+    now = inspection.state.now()
+    return {
+        check: tuple(DecisionView.of(one, now) for one in decisions(inspection, check, memories))
+        for check in checks
+    }
 
 
 def _check_view(

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents.table import GAP
-from cli.inspection.check import DecisionView
+from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.replay import ReplayedIncident
 from objects.frozen import Frozen
@@ -88,8 +88,8 @@ class SimulationView(Frozen):
     checks: tuple[SimulatedCheckView, ...]
     replay: ReplayView | None
     """None: Temporal could not be asked."""
-    unknown_approvals: tuple[str, ...] = ()
-    """Why the approvals of incidents could not be read; their steps then count as not approved."""
+    unknown_orders: tuple[str, ...] = ()
+    """Why the orders to incidents could not be read; their steps then count as not approved."""
 
 
 def changed(
@@ -141,9 +141,7 @@ def _table(check: SimulatedCheckView) -> RenderableType:
 
 
 def _words(decision: DecisionView | None) -> str:
-    if decision is None:
-        return NOTHING
-    return f"{decision.decided} by {decision.reason}" if decision.reason else decision.decided
+    return NOTHING if decision is None else decision.title
 
 
 def _held(replay: ReplayView) -> Iterator[str]:

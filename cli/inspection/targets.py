@@ -13,6 +13,7 @@ from health.model.references import CheckReference
 from health.model.target import Target, TargetPlace
 
 NODES = TargetPlace("Node", "")
+_MOST_LISTED = 10
 
 
 def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Target]]:
@@ -45,15 +46,15 @@ def named_check(inspection: Inspection, name: str) -> CheckReference:
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFoundError(f"{name!r} is ambiguous, say which: {_listed(found)}")
-    there_is = f"; there is {_listed(known)}" if known else "; the cluster has none"
+        raise NotFoundError(f"{name!r} is ambiguous, say which: {listed(found)}")
+    there_is = f"; there is {listed(known)}" if known else "; the cluster has none"
     raise NotFoundError(f"no check is called {name!r}{there_is}")
 
 
-def _listed(references: Sequence[CheckReference]) -> str:
-    most = 10
-    more = f" and {len(references) - most} more" if len(references) > most else ""
-    return f"{', '.join(map(str, references[:most]))}{more}"
+def listed(references: Sequence[object]) -> str:
+    """The first ten, and the number of the others; the JSON of a command has all."""
+    more = f" and {len(references) - _MOST_LISTED} more" if len(references) > _MOST_LISTED else ""
+    return f"{', '.join(map(str, references[:_MOST_LISTED]))}{more}"
 
 
 def valid_checks(inspection: Inspection) -> Iterator[HealthCheck]:

@@ -24,6 +24,11 @@ def ago(when: datetime, now: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"
 
 
+def in_time(when: datetime, now: datetime) -> str:
+    """A time after `now`, preceded by how long that is."""
+    return f"in {short(max(timedelta(), when - now))} ({when:%Y-%m-%d %H:%M:%SZ})"
+
+
 def _second(place: int, rest: int) -> str:
     if place == len(_UNITS):
         return ""

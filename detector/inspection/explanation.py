@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.inspection.inspection import Inspection
+from detector.inspection.inspection import Inspection, TargetDecision, decision
+from detector.inspection.memories import IncidentMemories
 from detector.state.target_store import lease_of_its_node, own_lease
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
@@ -75,10 +76,10 @@ class Explanation:
     """Everything that decides about one target under one check, at one moment."""
 
     incident: IncidentReference
-    observation: Observation
-    """The answer that its incident gets, or would get."""
+    decision: TargetDecision
+    """The decision by the answer that its incident gets, or would get."""
     holds: tuple[Hold, ...]
-    """Every hold, in the order of precedence."""
+    """Every hold of check and target, in the order of precedence."""
     verdict: Verdict
     conditions: tuple[ConditionReading, ...]
     allowance: Allowance | None
@@ -98,7 +99,9 @@ class Explanation:
         return self.verdict.deadline is None
 
 
-def explain(inspection: Inspection, check: HealthCheck, target: Target) -> Explanation:
+def explain(
+    inspection: Inspection, check: HealthCheck, target: Target, memories: IncidentMemories
+) -> Explanation:
     """Why this check, which selects this target, does or does not act on it now."""
     state, now, reference = inspection.cluster_state, inspection.state.now(), check.reference
     incident, observer = inspection.incident(reference, target), inspection.answers.observer
@@ -107,7 +110,7 @@ def explain(inspection: Inspection, check: HealthCheck, target: Target) -> Expla
     windows = closed(policy.maintenance_windows, check.choices.maintenance_windows, now)
     return Explanation(
         incident=incident,
-        observation=inspection.answers.observe(incident),
+        decision=decision(inspection, incident, memories),
         holds=observer.holds(incident),
         verdict=verdict,
         conditions=_readings(check, inspection.node_of(target)),

@@ -7,15 +7,17 @@ counted here.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
 from detector.attempts.attempts import AttemptReading
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.feeds.policy_feed import PolicyFeed
+from detector.inspection.memories import IncidentMemories
 from detector.limits.ended_remediations import EndedRemediations
 from detector.state import facts
 from detector.state.check_state import CheckRecord, CheckState
@@ -25,11 +27,14 @@ from detector.wiring.answer_layer import AnswerLayer, add_answer_handlers, answe
 from detector.wiring.state_layer import StateLayer, state_layer
 from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
 from health.kinds.check_kind import CheckKind
+from health.model.moves import Phase
 from health.model.node import Node
 from health.model.observation import Hold, Observation, TargetState
+from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target, TargetName, node_name
 from health.policy.policy import DEFAULTS, Policy
+from health.runbook.outlook import Outlook, outlook
 from runtime.connections import Connections
 from runtime.settings import Settings
 
@@ -178,45 +183,95 @@ class Decided(StrEnum):
     WAITS = "waits"
     """The duration of its condition is not over."""
     HELD = "held"
+    HELD_BY_PERSON = "held by a person"
+    LEFT_ALONE = "left alone"
+    """A person aborted its remediation, and nothing is left to clean up."""
     MAY_ACT = "may act"
     REMEDIATING = "remediating"
     """It has a request, a mark, or is being deleted."""
+    EXHAUSTED = "exhausted"
+    """Every step was tried."""
     UNKNOWN = "unknown"
-    """Its state cannot be judged, which holds it."""
+    """Its state cannot be judged, which holds it; or whether a person holds it is unknown."""
     CLEANING_UP = "cleaning up"
-    """It is no longer unhealthy, and its request is still there."""
+    """It is no longer unhealthy, or a person aborted it, and its request is still there."""
+
+
+_DECIDED: Mapping[Phase, Decided] = MappingProxyType(
+    {
+        Phase.WAITING: Decided.WAITS,
+        Phase.HELD: Decided.HELD,
+        Phase.ACTING: Decided.MAY_ACT,
+        Phase.REMEDIATING: Decided.REMEDIATING,
+        Phase.EXHAUSTED: Decided.EXHAUSTED,
+        Phase.HEALTHY_DELAY: Decided.CLEANING_UP,
+        Phase.CLEANING_UP: Decided.CLEANING_UP,
+        Phase.LEFT_ALONE: Decided.LEFT_ALONE,
+        Phase.ENDED: Decided.CLEANING_UP,
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetDecision:
-    """The decision about one target at one moment, with the observation behind it."""
+    """The decision about one target at one moment."""
 
     target: TargetReference
     observation: Observation
+    outlook: Outlook
+    unknown: str = ""
+    """Why the orders to its incident are unknown; "": they are known."""
+
+    @property
+    def order(self) -> OrderRecord | None:
+        """The order of a person that decides now, or blocks the next step; None: none does."""
+        memory = self.outlook.memory
+        return self.outlook.order or memory.left_alone or memory.held
 
     @property
     def hold(self) -> Hold | None:
-        """Why nothing new is done; None if nothing holds it."""
-        return None if self.observation.may_be_admitted else self.observation.hold
+        """Why nothing new is done, unless a person ordered that; None if nothing holds it."""
+        if self.outlook.order is not None or self.outlook.phase is Phase.ACTING:
+            return None
+        return self.outlook.hold or (None if self.observation.may_be_admitted else self.observation.hold)
 
     @property
     def decided(self) -> Decided:
-        observation = self.observation
-        if observation.state is TargetState.UNKNOWN:
+        """May act only if it is known that no person holds it."""
+        decided = self._by_the_runbook
+        return Decided.UNKNOWN if decided is Decided.MAY_ACT and self.unknown else decided
+
+    @property
+    def _by_the_runbook(self) -> Decided:
+        if self.outlook.order is not None:
+            is_held = self.outlook.phase is Phase.HELD
+            return Decided.HELD_BY_PERSON if is_held else _DECIDED[self.outlook.phase]
+        if self.observation.state is TargetState.UNKNOWN:
             return Decided.UNKNOWN
-        if not observation.is_unhealthy:
-            return Decided.CLEANING_UP
-        if observation.requests or observation.is_marked or observation.under_way:
-            return Decided.REMEDIATING
-        if observation.state is TargetState.WAITING:
-            return Decided.WAITS
-        return Decided.HELD if self.hold else Decided.MAY_ACT
+        if self.outlook.is_recorded_only:
+            return Decided.REMEDIATING if self.observation.requests else Decided.MAY_ACT
+        return _DECIDED[self.outlook.phase]
 
 
-def decisions(inspection: Inspection, check: CheckReference) -> Iterator[TargetDecision]:
+def decisions(
+    inspection: Inspection, check: CheckReference, memories: IncidentMemories
+) -> Iterator[TargetDecision]:
     """The decisions about the targets of a check that need one, ordered by name."""
     for incident in incidents(inspection, check):
-        yield TargetDecision(target=incident.target, observation=inspection.answers.observe(incident))
+        yield decision(inspection, incident, memories)
+
+
+def decision(
+    inspection: Inspection, incident: IncidentReference, memories: IncidentMemories
+) -> TargetDecision:
+    """The decision about the target of an incident, whether the incident is open or not."""
+    observation, now = inspection.answers.observe(incident), inspection.state.now()
+    return TargetDecision(
+        target=incident.target,
+        observation=observation,
+        outlook=outlook(observation, memories.of(incident), now),
+        unknown=memories.why_unknown(incident),
+    )
 
 
 def incidents(inspection: Inspection, check: CheckReference) -> Iterator[IncidentReference]:

@@ -198,7 +198,9 @@ def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
 def test_page_shows_the_claim_and_proposes_its_end() -> None:
     claim = OrderRecord(order="claim", reason="INC-7", identity="ada@desk", given=NOW)
     claimed = remediating(standing=(claim,))
-    assert line("Claimed", claimed) == "INC-7; by ada@desk; until unclaim"
+    assert (
+        line("Claimed", claimed) == "INC-7; by ada@desk; since 2026-03-01 12:00:00Z (0s ago); until unclaim"
+    )
     assert line("You can", claimed).startswith("paramedic unclaim node-1 --cluster main-0a1b, paramedic skip")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.incidents.state_queries import BUSY, NO_WORKER
 from cli.inspection.connecting import USER_AGENT
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
@@ -15,6 +16,7 @@ from kube.resource import Object
 from tests.support.cluster.command import Command
 from tests.support.story.paramedic import Paramedic
 from tests.support.story.world import World
+from workflows.messages import INCIDENT_MEMO, WORKFLOW
 
 pytestmark = pytest.mark.cluster
 
@@ -123,3 +125,79 @@ async def test_names_that_nothing_has_and_checks_that_are_refused_are_named(
     assert refused.code == 2
     assert "spec.minHealthy" in refused.err
     assert "-5" in refused.err
+
+
+async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    held, aborted, claimed = nodes = await world.add_nodes(3)
+    await world.add_check(minHealthy=3)
+    for node in nodes:
+        await world.fail(node)
+    for node in nodes:
+        await world.until_phase(node, "Held")
+    given = [
+        await command("hold", held, "--reason", "replacing its disk", "--for", "2h"),
+        await command("abort", aborted, "--reason", "power work"),
+        await command("claim", claimed),
+    ]
+    assert [ran.code for ran in given] == [0, 0, 0]
+    await world.until_phase(aborted, "LeftAlone")
+
+    of_held = (await document(command, "explain", held))["checks"][0]
+    (order,) = of_held["standing"]
+    assert (of_held["decided"], order["order"], order["reason"]) == (
+        "held by a person",
+        "hold",
+        "replacing its disk",
+    )
+    assert order["identity"].startswith("ada@")
+    assert [hold["reason"] for hold in of_held["holds"]] == ["Threshold"]
+    page = (await command("explain", aborted)).out
+    assert "left alone: power work" in page
+    assert "by resume, or when it recovers" in page
+    assert "a later failure is remediated as usual" in page
+
+    page = (await command("check", world.name)).out
+    assert f"1 held by a person: Node/{held}" in page
+    assert f"1 left alone: Node/{aborted}" in page
+    assert f"1 held by Threshold: Node/{claimed}" in page
+    assert "replacing its disk; by ada@" in page
+    assert f"Node/{claimed} by ada@" in page
+
+    file = with_threshold(await world.check(), 0, tmp_path / "check.yaml")
+    (check,) = (await document(command, "simulate", file))["checks"]
+    decided = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
+    assert decided == {held: "held by a person", aborted: "left alone", claimed: "may act"}
+    assert not world.requests.entries
+
+    resumed = await command("resume", held)
+    assert "; ended the hold by ada@" in resumed.out
+    assert (await document(command, "explain", held))["checks"][0]["decided"] == "held"
+
+
+async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    silent, other = await world.add_nodes(2)
+    await world.add_check(minHealthy=2)
+    await world.fail(other)
+    await world.until_phase(other, "Held")
+    incident = await world.incident(silent)
+    await world.temporal.start_workflow(
+        WORKFLOW, id=incident.workflow_id, task_queue="without-workers", memo={INCIDENT_MEMO: incident}
+    )
+    await world.fail(silent)
+    await world.until_status(healthyNodes=0)
+
+    sentence = f"orders and approvals for Node/{silent} under NodeHealthCheck/{world.name} are unknown: "
+    of_check = await command("check", world.name)
+    assert (of_check.code, of_check.err) == (0, f"paramedic: {sentence}{BUSY}\n")
+    assert f"2 held by Threshold: Node/{silent}, Node/{other}" in of_check.out
+    assert (await document(command, "explain", silent))["unknown_orders"] == [f"{sentence}{NO_WORKER}"]
+
+    file = with_threshold(await world.check(), 0, tmp_path / "check.yaml")
+    (check,) = (await document(command, "simulate", file))["checks"]
+    decided = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
+    assert decided == {silent: "unknown", other: "may act"}
+    await (await world.workflow(silent)).terminate("the test is over")

@@ -1,0 +1,61 @@
+"""DecisionView: the decision about one target, for people and as JSON (docs/cli-json.md)."""
+
+from datetime import datetime
+from typing import Self
+
+from cli.incidents.order_lines import order_words
+from cli.incidents.view import OrderView
+from detector.inspection.inspection import Decided, TargetDecision
+from health.runbook.orders import claim_of
+from objects.frozen import Frozen
+
+
+class DecisionView(Frozen):
+    """The decision about one target, with the reason and its numbers."""
+
+    target: str
+    decided: Decided
+    reason: str
+    """The reason of the hold; "" without one."""
+    message: str
+    requests: tuple[str, ...]
+    ordered: OrderView | None
+    """The order of a person that decides, or blocks the next step; `message` has its words."""
+    claimed: OrderView | None
+
+    @classmethod
+    def of(cls, decision: TargetDecision, now: datetime) -> Self:
+        outlook, hold = decision.outlook, decision.hold
+        claim = claim_of(outlook.memory)
+        return cls(
+            target=str(decision.target),
+            decided=decision.decided,
+            reason=hold.reason if hold else "",
+            message=_message(decision, now),
+            requests=tuple(map(str, decision.observation.requests)),
+            ordered=OrderView.of(decision.order, now) if decision.order else None,
+            claimed=OrderView.of(claim, now) if claim else None,
+        )
+
+    @property
+    def title(self) -> str:
+        """The decision with its reason, in the words by which `check` counts."""
+        match self.decided:
+            case Decided.WAITS if self.reason:
+                return f"{Decided.WAITS}, then held by {self.reason}"
+            case Decided.HELD | Decided.UNKNOWN if self.reason:
+                return f"{self.decided} by {self.reason}"
+            case Decided.REMEDIATING | Decided.EXHAUSTED if self.ordered is not None:
+                return f"{self.decided}, a next step is {Decided.HELD_BY_PERSON}"
+        return self.decided
+
+
+def _message(decision: TargetDecision, now: datetime) -> str:
+    outlook, hold = decision.outlook, decision.hold
+    if decision.order is not None:
+        return order_words(decision.order, now)
+    if hold is not None:
+        return hold.message
+    if decision.decided is Decided.UNKNOWN:
+        return f"whether a person holds it is unknown: {decision.unknown}"
+    return outlook.words if decision.decided is Decided.HELD else decision.observation.reason
