@@ -25,6 +25,7 @@ from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
 from kube.errors import KubernetesError
 from objects.event import Event
+from objects.field_problem import FieldProblem
 from workflows.contracts import ActInput, ActResult
 
 
@@ -48,7 +49,8 @@ class LossEvents:
             async with asyncio.timeout(LONGEST.total_seconds()):
                 check_uid, node_name = await asyncio.gather(self._check_uid(act), self._node_name(act))
         except (KubernetesError, ValidationError, TimeoutError) as error:
-            activity.logger.warning("Event not written", extra={"reason": str(error) or "it took too long"})
+            why = FieldProblem.of(error) if isinstance(error, ValidationError) else error
+            activity.logger.warning("Event not written", extra={"reason": str(why) or "it took too long"})
             return None
         uids = tuple(request.uid for request in act.known)
         lost = LostRequest(

@@ -28,6 +28,7 @@ from health.runbook.task_notes import WRITTEN
 from kube.errors import none_if_absent
 from kube.resource import Object
 from kube.retry_on_conflict import retry_on_conflict
+from objects.field_problem import FieldProblem
 
 TRIES = 5
 """Remediators often write to their requests; after this many conflicts the change is tried again later."""
@@ -122,8 +123,11 @@ class OwnRequests:
                 return False
             context = await self._objects.context(check)
             target = await none_if_absent(self._objects.target(incident, context))
-        except (InvalidCheckError, ValidationError) as error:
-            raise InputRefused(f"{incident.check} or {incident.target} cannot be read: {error}") from error
+        except InvalidCheckError as error:
+            raise InputRefused(f"{incident.check} cannot be read: {error}") from error
+        except ValidationError as error:
+            problem = FieldProblem.of(error)
+            raise InputRefused(f"{incident.target} or its context cannot be read: {problem}") from error
         return target is not None and target.metadata.uid == incident.target.uid and check.selects(target)
 
 

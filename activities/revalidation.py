@@ -30,6 +30,7 @@ from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPoli
 from health.policy.policy_in_force import MISSING_POLICY
 from kube.errors import KindUnknown, NotFound, none_if_absent
 from kube.resource import CONFIG_MAPS, NAMESPACES
+from objects.field_problem import FieldProblem
 from objects.metadata import OwnerReference
 
 ASK_AGAIN_SECONDS = 2.0
@@ -198,7 +199,8 @@ class Revalidation:
         try:
             context = await self.live.context(check)
         except ValidationError as error:
-            raise not_true(f"the context of {judged.incident.check} cannot be read: {error}") from error
+            problem = FieldProblem.of(error)
+            raise not_true(f"the context of {judged.incident.check} cannot be read: {problem}") from error
         hold = check.hold_in(context)
         if hold is not None:
             raise not_true(f"{judged.incident.check}: {hold}")
@@ -213,7 +215,7 @@ class Revalidation:
         except NotFound as error:
             raise not_true(f"{reference} is gone") from error
         except ValidationError as error:
-            raise not_true(f"{reference} cannot be read: {error.errors()[0]['loc']}") from error
+            raise not_true(f"{reference} cannot be read: {FieldProblem.of(error)}") from error
         if target.metadata.uid != reference.uid:
             raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
         return target

@@ -11,7 +11,6 @@ reasons.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from reprlib import Repr
 from typing import Annotated, Any, Generic, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
@@ -23,12 +22,10 @@ from kube.errors import Malformed
 from kube.lenient_decoding import TOO_MANY_VALUES, LenientDecoder
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
+from objects.field_problem import FieldProblem, quoted
 from objects.frozen import FrozenObject
 
 _LONGEST_VALUE = 64  # in characters, as quoted in errors
-_LONGEST_FIELD = 256  # in characters: a field may be the key of a label, which may have any length
-_SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 2 * _LONGEST_VALUE
 
 _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
@@ -220,7 +217,7 @@ def _other_line(line: bytes, why: ValidationError) -> ObjectEvent[Any] | Bookmar
 
 def _change_kind(type_: str) -> ChangeKind:
     if type_ not in ChangeKind.__members__:
-        raise Malformed(f"A watch reports {_quoted(type_)}, which is unknown.")
+        raise Malformed(f"A watch reports {quoted(type_, _LONGEST_VALUE)}, which is unknown.")
     return ChangeKind(type_)
 
 
@@ -231,24 +228,11 @@ def _identity(item: dict[str, Any]) -> Identity:
         raise Malformed(f"An object has no readable metadata: {_first(error)}") from error
 
 
-def _quoted(value: object) -> str:
-    """`value` as shown in errors; a large value is shortened before it is formatted."""
-    return _shortened(_SHORT.repr(value), _LONGEST_VALUE)
-
-
-def _shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def _first(error: ValidationError) -> str:
     """The field, the problem and the value of one invalid object."""
-    value = error.errors(include_url=False, include_context=False)[0]["input"]
-    return f"{_place(error)}, not {_quoted(value)}"
+    return str(FieldProblem.of(error, _LONGEST_VALUE))
 
 
 def _place(error: ValidationError) -> str:
     """The field and the problem, without the value, which may be the whole answer."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = _shortened(".".join(str(part) for part in problem["loc"]), _LONGEST_FIELD)
-    where = f"{field}: " if field else ""  # there is no field if the whole is not JSON, or not an object
-    return f"{where}{_shortened(problem['msg'], _LONGEST_FIELD)}"
+    return str(FieldProblem.of(error, longest_value=0))

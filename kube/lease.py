@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from kube.errors import Malformed
 from kube.resource import Object
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
 from objects.timestamps import micro_time
@@ -69,9 +70,7 @@ class LeaseRecord(FrozenObject):
         try:
             return cls.model_validate(body)
         except ValidationError as error:
-            problem = error.errors(include_url=False, include_context=False)[0]
-            field = ".".join(map(str, problem["loc"]))
-            raise Malformed(f"A Lease cannot be read: {field}: {problem['msg']}.") from error
+            raise Malformed(f"A Lease cannot be read: {FieldProblem.of(error)}.") from error
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from kube.answer_bounds import MOST_DECODED_VALUES, MOST_VALUES, has_more_values
 from kube.envelopes import Identity, ItemT, ListMetadata, counted
 from kube.errors import Malformed
 from kube.record import RecordT
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.or_none import OR_NONE
 
@@ -106,8 +107,7 @@ def _validated(adapter: TypeAdapter[Any], answer: bytes, subject: str, context: 
     try:
         return adapter.validate_json(answer, context=context)
     except ValidationError as error:  # only if it is no JSON
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise Malformed(f"{subject}: {problem['msg']}") from error
+        raise Malformed(f"{subject}: {FieldProblem.of(error, longest_value=0)}") from error
 
 
 def _read(item: Any) -> Any:  # noqa: ANN401  a record, Unread or None

@@ -15,10 +15,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from objects.fail_fast import FailFast
+from objects.field_problem import FieldProblem, dotted
+from objects.patterns import matching
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 
 KEY_BYTES = 32
+_KEY_NAME = matching(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*",
+    "must be letters, digits, '.', '_' and '-', and begin with a letter or digit",
+)
 
 
 def _cipher(secret: object) -> AESGCM:
@@ -35,7 +41,7 @@ def _cipher(secret: object) -> AESGCM:
 class _Entry(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    name: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(max_length=63), _KEY_NAME]
     secret: Annotated[AESGCM, BeforeValidator(_cipher)]
 
 
@@ -98,17 +104,16 @@ def _parsed(path: str) -> _File:
     except NoDocumentError as error:
         raise _wrong(path, str(error)) from None
     except ValidationError as error:
-        raise _wrong(path, _sentence(error.errors(include_input=False, include_context=False)[0])) from None
+        raise _wrong(path, _sentence(error.errors(include_url=False, include_input=False)[0])) from None
 
 
-def _sentence(error: ErrorDetails) -> str:
-    location, message = error["loc"], error["msg"]
-    if error["type"] == "extra_forbidden":  # the name could be a secret
-        location, message = location[:-1], "has a field that is not known"
-    if location in {(), ("keys",)}:
+def _sentence(details: ErrorDetails) -> str:
+    problem = FieldProblem.of_details(details, longest_value=0)
+    if details["type"] == "extra_forbidden":  # the name could be a secret
+        problem = FieldProblem(field=dotted(details["loc"][:-1]), words="has a field that is not known")
+    if problem.field in {"", "keys"}:
         return "must have `keys`, a list with the `name` and the `secret` of each"
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return f"{field.removeprefix('.')}: {message}"
+    return str(problem)
 
 
 def _wrong(path: str, why: str) -> SettingsError:

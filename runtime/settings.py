@@ -19,6 +19,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.kinds.right import Process
 from health.upgrade.observation import LONG_UPGRADE
+from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
@@ -181,8 +182,9 @@ class Settings(Frozen):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = error.errors(include_url=False)[0]
             name = f"{PREFIX}{str(first['loc'][0]).upper()}"
             if name not in environment:
                 raise SettingsError(f"{name}: must be set") from error
-            raise SettingsError(f"{name}: {first['msg']} (found {environment[name]!r})") from error
+            words = FieldProblem.of_details(first).words
+            raise SettingsError(f"{name}: {words} (found {quoted(environment[name])})") from error

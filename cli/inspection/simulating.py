@@ -29,7 +29,6 @@ from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
-from health.model.field_problem import FieldProblem
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.maintenance_windows import Closed, closed
@@ -37,6 +36,7 @@ from health.policy.policy import DEFAULTS
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
 from kube.errors import Forbidden, Invalid
 from kube.resource import Resource
+from objects.field_problem import FieldProblem
 from objects.group_kind import GroupKind
 from objects.timestamps import stamp
 from objects.yaml_document import NoDocumentError, read_document

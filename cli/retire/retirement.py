@@ -44,6 +44,7 @@ from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
+from objects.field_problem import FieldProblem
 from runtime.cluster import read_cluster_identity
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
@@ -100,9 +101,7 @@ async def perform(context: typer.Context, options: RetireOptions) -> None:
     except KubernetesError as error:
         raise CommandError(error.message) from error
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        raise CommandError(f"an object of the cluster cannot be read: {field}: {problem['msg']}") from error
+        raise CommandError(f"an object of the cluster cannot be read: {FieldProblem.of(error)}") from error
 
 
 @asynccontextmanager

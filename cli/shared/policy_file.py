@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cli.shared.errors import UsageError
-from health.model.field_problem import FieldProblem
 from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 

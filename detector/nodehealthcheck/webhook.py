@@ -28,6 +28,7 @@ from health.model.references import TemplateReference
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotFound
 from kube.resource import Object, Resource
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from runtime.connections import Connections
 from runtime.problems import Problems
@@ -182,7 +183,7 @@ class Webhook:
         try:
             admission_request = AdmissionReview.model_validate_json(await request.read()).request
         except ValidationError as error:
-            return web.Response(status=400, text=f"No AdmissionReview of v1: {error}")
+            return web.Response(status=400, text=f"No AdmissionReview of v1: {FieldProblem.of(error)}")
         try:
             facts = await self._facts.of(admission_request.change)
         except KubernetesError as error:

@@ -17,7 +17,7 @@ from health.check.ordered import order_in_force, verdict_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.model.invalid_check import problem_of
+from health.model.invalid_check import InvalidCheckError, check_problem
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.remediation_order import RemediationOrder
@@ -160,6 +160,6 @@ def parsed(model: type[_ModelT], raw: Mapping[str, Any]) -> _ModelT:
     try:
         found = model.model_validate(raw)
     except ValidationError as error:
-        raise problem_of(error.errors()[0]) from error
+        raise InvalidCheckError(check_problem(error.errors(include_url=False)[0])) from error
     CheckChoices.of(found.metadata.annotations)  # refuses annotations that cannot be read
     return found

@@ -32,7 +32,7 @@ def of_paused(problem: InvalidCheckError, metadata: object) -> InvalidCheckError
     """The problem, as PausedInvalidCheckError if the raw metadata says that the check is paused."""
     if not _is_paused(metadata):
         return problem
-    return PausedInvalidCheckError(problem.field, problem.value, problem.problem, problem.api_version)
+    return PausedInvalidCheckError(problem.problem, problem.api_version)
 
 
 def is_paused(snapshot: CheckSnapshot) -> bool:

@@ -12,7 +12,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from health.model.invalid_check import SaysItsValueError
+from objects.field_problem import SaysItsValueError
 from objects.frozen import FrozenObject
 
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")

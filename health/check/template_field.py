@@ -7,12 +7,16 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from health.model.references import TemplateReference
 from objects.frozen import FrozenObject
+from objects.patterns import matching
 
 Text = Annotated[str, Field(min_length=1)]
-_ApiVersion = Annotated[str, Field(pattern=r"^([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+$")]
-_Name = Annotated[str, Field(min_length=1, pattern=r"^[^/%]*[^./%][^/%]*$")]
+_ApiVersion = Annotated[
+    str, matching(r"([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+", "must be an apiVersion such as example.com/v1")
+]
+_SEGMENT, _A_SEGMENT = r"\.*[^./%][^/%]*", "must have no '/' and no '%', and not only dots"
+_Name = Annotated[str, Field(min_length=1), matching(_SEGMENT, _A_SEGMENT)]
 """A valid path segment: no slash, and not "..", which would lead to other objects."""
-_Namespace = Annotated[str, Field(pattern=r"^([^/%]*[^./%][^/%]*)?$")]
+_Namespace = Annotated[str, matching(rf"({_SEGMENT})?", _A_SEGMENT)]
 
 
 class TemplateField(FrozenObject):

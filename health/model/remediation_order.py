@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from health.model.field_problem import FieldProblem
+from objects.field_problem import FieldProblem
 from objects.frozen import Frozen
 from objects.short_text import ShortText, short
 from objects.timestamps import stamp

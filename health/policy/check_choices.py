@@ -17,12 +17,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 
 from health.model.approval import ApprovalDefault
 from health.model.evidence import EvidenceStore
-from health.model.invalid_check import InvalidCheckError, problem_of
+from health.model.invalid_check import InvalidCheckError
 from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
 from health.model.remediation_order import REMEDIATE
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.durations import Duration, within
+from objects.field_problem import FieldProblem, dotted, quoted
 from objects.timestamps import as_time
 
 _ORDERS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
@@ -99,10 +100,11 @@ class _Choices(Bounded):
         try:
             return cls.model_validate(ours)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
-            problem = cls._unknown() if first["type"] == "extra_forbidden" else problem_of(first).problem
-            raise InvalidCheckError(f"metadata.annotations[{name}]", ours[name], problem) from error
+            is_unknown = first["type"] == "extra_forbidden"
+            words = cls._unknown() if is_unknown else FieldProblem.of_details(first).words
+            raise _invalid(name, ours[name], words) from error
 
     @classmethod
     def _unknown(cls) -> str:
@@ -112,6 +114,11 @@ class _Choices(Bounded):
     @classmethod
     def _of_what(cls) -> str:
         return "of a check"
+
+
+def _invalid(name: str, value: str, words: str) -> InvalidCheckError:
+    field = f"metadata.annotations[{dotted((name,))}]"
+    return InvalidCheckError(FieldProblem(field=field, words=words, found=quoted(value)))
 
 
 class TemplateChoices(_Choices):
@@ -170,6 +177,6 @@ class CheckChoices(_Choices):
         found = super().of(annotations)
         default, expiry = map(_annotation, ("approval_default", "approval_expires_after"))
         if default in annotations and found.approval_expires_after is None:
-            problem = f"needs the annotation {expiry}, without which no question expires"
-            raise InvalidCheckError(f"metadata.annotations[{default}]", annotations[default], problem)
+            words = f"needs the annotation {expiry}, without which no question expires"
+            raise _invalid(default, annotations[default], words)
         return found

@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from health.model.observation import Hold, HoldReason
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
+from objects.patterns import LABEL
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
@@ -73,7 +74,7 @@ class MaintenanceWindow(Bounded):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
-    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    name: Annotated[StrictStr, LABEL]
     schedule: Annotated[StrictStr, Field(max_length=LONGEST_SCHEDULE), AfterValidator(_schedule)]
     duration: Annotated[WrittenDuration, within(SHORTEST, LONGEST)]
     time_zone: Annotated[StrictStr, AfterValidator(_zone)] = "UTC"

@@ -12,8 +12,6 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
-from health.model.field_problem import FieldProblem
-from health.model.invalid_check import InvalidCheckError, cut
 from health.policy.held_nodes import HeldNodes
 from health.policy.limits import Limits
 from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
@@ -23,6 +21,7 @@ from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
+from objects.field_problem import FieldProblem, dotted, quoted
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
@@ -73,14 +72,15 @@ class PolicyDocument(Bounded):
         except EmptyDocumentError:
             return cls()
         except NoDocumentError as error:
-            problem = InvalidCheckError(cut(error.field), cut(error.value) or None, str(error))
+            found = quoted(error.value) if error.value else ""
+            problem = FieldProblem(field=dotted((error.field,)), words=str(error), found=found)
             raise InvalidPolicyError(str(problem)) from error
         except ValidationError as error:
             raise InvalidPolicyError(cls._first_problem(error)) from error
 
     @classmethod
     def _first_problem(cls, error: ValidationError) -> str:
-        first, problem = error.errors()[0], str(FieldProblem.of(error))
+        first, problem = error.errors(include_url=False)[0], str(FieldProblem.of(error))
         if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
             return problem
         names = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))

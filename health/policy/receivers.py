@@ -12,15 +12,15 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
-from health.model.invalid_check import SaysItsValueError
 from health.model.notification import DEFAULT_EVENTS, NotificationEvent, WantedEvents
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
+from objects.field_problem import SaysItsValueError
+from objects.patterns import LABEL
 
 MOST_RECEIVERS = 10
 SHORTEST_HOLD, LONGEST_HOLD = timedelta(minutes=1), timedelta(hours=168)
 MOST_PER_MINUTE = 600
-_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 _FILE = re.compile(r"[A-Za-z0-9][-._A-Za-z0-9]{0,252}")
 """A key of a Secret that begins with a letter or digit, so it is no path, and not `..`."""
 
@@ -54,7 +54,7 @@ class Receiver(Bounded):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
-    name: Annotated[StrictStr, Field(pattern=_NAME)]
+    name: Annotated[StrictStr, LABEL]
     form: MessageForm
     url_file: _FileName
     """The name of the file that contains its URL."""

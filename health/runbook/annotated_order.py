@@ -11,13 +11,13 @@ from typing import Self
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from health.model.field_problem import FieldProblem, quoted
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal
 from health.model.order_annotations import AnnotatedOrderKey
 from health.model.references import IncidentReference
 from health.runbook.orders import ORDERS
 from objects.event import Event, Severity
+from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from health.upgrade.failed_write import FailedWrite
 from health.upgrade.memory import UNNAMED, Handled, KnownUpgrade, PauseMemory
 from health.upgrade.orders import PauseOrderRecord
+from objects.field_problem import FieldProblem
 from objects.frozen import Frozen
 
 MOST_DESCRIBED = 20
@@ -71,9 +72,8 @@ def unpacked(text: str) -> PauseMemory:
     try:
         return _full(_HandedOver.model_validate_json(json))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UnreadableMemory(f"it is of another version: {place}: {first['msg']}") from None
+        problem = FieldProblem.of(error, longest_value=0)
+        raise UnreadableMemory(f"it is of another version: {problem}") from None
 
 
 def _slim_upgrade(upgrade: KnownUpgrade, memory: PauseMemory) -> KnownUpgrade:

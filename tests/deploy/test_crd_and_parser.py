@@ -260,7 +260,7 @@ async def test_check_without_a_spec_is_refused(transport: Transport) -> None:
     raw = {key: value for key, value in check_object().items() if key != "spec"}
 
     assert "one of minHealthy and maxUnhealthy should be specified" in await answer(transport, raw)
-    assert reading(raw) == "spec: Field required"
+    assert reading(raw) == "spec: is missing"
 
 
 @pytest.mark.rule("NHC 1.1/unhealthyConditions/default")

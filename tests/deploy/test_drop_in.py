@@ -275,4 +275,4 @@ def test_check_that_was_stored_before_the_rules_is_flagged_with_its_field(
     stored = stored_earlier(name, spec) | {"metadata": check_object()["metadata"]}
     with pytest.raises(InvalidCheckError) as flagged:
         NodeHealthCheck.parse(stored)
-    assert flagged.value.field.startswith("spec")
+    assert flagged.value.problem.field.startswith("spec")

@@ -43,7 +43,7 @@ def test_one_object_that_does_not_decode_leaves_the_others() -> None:
 )
 def test_page_is_refused_at_the_first_object_that_is_too_many(item: dict[str, Any]) -> None:
     # An error of the whole list would contain the list as Python values, which takes up to a second.
-    with pytest.raises(Malformed, match=r"is no list: items\.1000: A page has at most 1000 objects$"):
+    with pytest.raises(Malformed, match=r"is no list: items\[1000\]: A page has at most 1000 objects$"):
         DECODER.page(_bytes(listed(7, *[item] * (2 * MOST_ITEMS_OF_A_PAGE))))
 
 
@@ -120,7 +120,7 @@ def test_line_that_is_no_event_is_malformed(line: bytes) -> None:
 def test_line_that_is_no_json_is_reported_without_a_field() -> None:
     with pytest.raises(Malformed) as told:
         DECODER.line(b"nonsense")
-    assert str(told.value).startswith("A line of a watch is no event: Invalid JSON: ")
+    assert str(told.value).startswith("A line of a watch is no event: it is no JSON: ")
 
 
 def test_long_value_of_a_broken_field_is_cut() -> None:
@@ -153,7 +153,7 @@ def test_answer_with_an_undecodable_object_whose_name_is_too_long_is_malformed(
 
 
 def test_long_type_of_an_event_is_cut() -> None:
-    with pytest.raises(Malformed, match=r"^A watch reports 'TTT.*…, which is unknown\.$") as refused:
+    with pytest.raises(Malformed, match=r"^A watch reports 'TTT.*…', which is unknown\.$") as refused:
         DECODER.line(_bytes(event("T" * 1_000_000, widget("a", 1))))
     assert len(str(refused.value)) < 200
 

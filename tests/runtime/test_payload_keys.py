@@ -44,14 +44,14 @@ def test_without_a_file_there_are_none() -> None:
         (f"keys: [{{name: a, secret: {SHORT}}}]", f"keys[0].secret: {KEY}"),
         (f"keys: [{{name: a, secret: '{SECRET}!'}}]", f"keys[0].secret: {KEY}"),
         ("keys: [{name: a, secret: 12345}]", f"keys[0].secret: {KEY}"),
-        ("keys: [{name: a}]", "keys[0].secret: Field required"),
-        (f"keys: [{{secret: {SECRET}}}]", "keys[0].name: Field required"),
-        (f"keys: [{{name: 'a b', secret: {SECRET}}}]", "keys[0].name: String should match pattern"),
+        ("keys: [{name: a}]", "keys[0].secret: is missing"),
+        (f"keys: [{{secret: {SECRET}}}]", "keys[0].name: is missing"),
+        (f"keys: [{{name: 'a b', secret: {SECRET}}}]", "keys[0].name: must be letters, digits,"),
         (f"keys: [{{name: a, secret: {SECRET}, {SECRET}: x}}]", "keys[0]: has a field that is not known"),
         (f"keys: [{{name: a, secret: {SECRET}}}, {{name: a, secret: {SECRET}}}]", "keys: two are called 'a'"),
         (
             f"requireEncryption: maybe\nkeys: [{{name: a, secret: {SECRET}}}]",
-            "requireEncryption: Input should be a valid boolean",
+            "requireEncryption: must be true or false",
         ),
         (
             f"encrypt: false\nrequireEncryption: true\nkeys: [{{name: a, secret: {SECRET}}}]",
@@ -59,7 +59,7 @@ def test_without_a_file_there_are_none() -> None:
         ),
         (
             f"encrypt: maybe\nkeys: [{{name: a, secret: {SECRET}}}]",
-            "encrypt: Input should be a valid boolean",
+            "encrypt: must be true or false",
         ),
         (f"keys: [{SECRET}: '", "line 1 is not valid YAML"),
         (f"keys: !!binary {SECRET}", "it has a tag"),

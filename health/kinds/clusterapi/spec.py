@@ -35,6 +35,7 @@ from health.kinds.machines.threshold import ALL, Trigger, UnhealthyRange
 from health.model.verdict import UnhealthyCondition
 from objects.durations import GoDuration
 from objects.frozen import Frozen, FrozenObject
+from objects.patterns import DNS_NAME
 
 _AMOUNT = re.compile(r"[+-]?[0-9]+%?", re.ASCII)
 _RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]", re.ASCII)
@@ -122,7 +123,7 @@ def _are_none(expressions: tuple[object, ...]) -> tuple[object, ...]:
 
 Text = Annotated[str, Field(min_length=1)]
 OfMachine = Annotated[Text, AfterValidator(_tells_of_machines)]
-ClusterName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
+ClusterName = Annotated[str, Field(min_length=1, max_length=63), DNS_NAME]
 Seconds = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
 
 

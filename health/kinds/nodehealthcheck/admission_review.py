@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from health.kinds.nodehealthcheck.spec import Refused, Spec
 from health.kinds.nodehealthcheck.template_problem import duplicate_kind
-from health.model.invalid_check import problem_of
+from health.model.invalid_check import check_problem
 from health.model.references import TemplateReference
 from health.model.stored_status import items
 
@@ -99,7 +99,7 @@ def _spec_problems(check: RawCheck) -> Iterator[str]:
     try:
         Spec.model_validate(_spec(check))
     except ValidationError as error:
-        for details in error.errors():
+        for details in error.errors(include_url=False):
             yield from _in_words(details)
 
 
@@ -107,8 +107,8 @@ def _in_words(details: ErrorDetails) -> tuple[str, ...]:
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, Refused):
         return cause.problems
-    problem = problem_of({**details, "loc": ("spec", *details["loc"])})
-    return (problem.problem if details["loc"][:1] == ("selector",) else str(problem),)
+    problem = check_problem({**details, "loc": ("spec", *details["loc"])})
+    return (problem.words if details["loc"][:1] == ("selector",) else str(problem),)
 
 
 def _edit_problems(change: CheckOperation) -> Iterator[str]:

@@ -21,8 +21,8 @@ from pydantic.alias_generators import to_camel
 from health.check.selector import LabelSelector
 from health.check.template_field import TemplateField, Text
 from health.check.threshold import Amount
-from health.model.invalid_check import SaysItsValueError
 from objects.durations import Duration, SignedDuration
+from objects.field_problem import SaysItsValueError
 from objects.frozen import FrozenObject
 
 SHORTEST_STEP = timedelta(minutes=1)

@@ -51,7 +51,7 @@ def test_nothing_is_said_of_a_check_that_works(kind: CheckKind, stored: dict[str
         ({"maxUnhealthy": 2**31}, "spec.maxUnhealthy: must fit into 32 bits (found 2147483648)"),
         (
             {"unhealthyConditions": [{"type": "Ready", "status": "False"}]},
-            "spec.unhealthyConditions[0].timeout: Field required",
+            "spec.unhealthyConditions[0].timeout: is missing",
         ),
         (
             {"nodeStartupTimeout": "-5m"},

@@ -22,6 +22,7 @@ from health.model.verdict import Fact, Match
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, Severity
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
 from objects.metadata import ObjectMetadata
@@ -88,7 +89,9 @@ def parse(raw: Mapping[str, Any]) -> MachineHealthCheck:
         is_old = raw["apiVersion"] == f"{GROUP}/v1"
         seconds = spec["failedForSeconds"] if is_old else spec["failed"]["forSeconds"]
     except KeyError as error:
-        raise InvalidCheckError("spec", None, f"{error} is missing in {raw['apiVersion']}") from error
+        raise InvalidCheckError(
+            FieldProblem(field="spec", words=f"{error} is missing in {raw['apiVersion']}")
+        ) from error
     template = spec["template"]
     reference = TemplateReference(
         api_version=template["apiVersion"],

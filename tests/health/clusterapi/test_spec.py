@@ -11,6 +11,7 @@ from health.check.pause import PausedInvalidCheckError
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from objects.durations import as_go
+from objects.field_problem import quoted
 from tests.support.values.cluster_api import PAUSED, TEMPLATE, check_object, refusal
 
 STATUSES = st.sampled_from(["True", "False", "Unknown"])
@@ -142,7 +143,7 @@ def of_machine(type_: str) -> dict[str, Any]:
         (
             {"checks": {"unhealthyExpressions": [{"expression": "true", "message": "m"}]}},
             "spec.checks.unhealthyExpressions",
-            None,
+            [{"expression": "true", "message": "m"}],
         ),
         (
             of_machine("HealthCheckSucceeded"),
@@ -163,7 +164,7 @@ def of_machine(type_: str) -> dict[str, Any]:
         (
             of_trigger(unhealthyLessThanOrEqualTo="9" * 5000),
             "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo",
-            "9" * 500 + "…",
+            "9" * 5000,
         ),
         (
             of_trigger(unhealthyInRange="[5-2]"),
@@ -190,8 +191,9 @@ def of_machine(type_: str) -> dict[str, Any]:
 def test_impossible_spec_is_refused_with_field_and_value(
     spec: dict[str, Any], field: str, value: object
 ) -> None:
-    problem = refusal(**spec)
-    assert (problem.field, problem.value, problem.api_version) == (field, value, V1BETA2)
+    refused = refusal(**spec)
+    found = "" if value is None else quoted(value)
+    assert (refused.problem.field, refused.problem.found, refused.api_version) == (field, found, V1BETA2)
 
 
 @pytest.mark.rule("rule 7")

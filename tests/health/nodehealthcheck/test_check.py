@@ -7,10 +7,11 @@ import pytest
 
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.model.invalid_check import LONGEST_PROBLEM, InvalidCheckError
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Health, UnhealthyCondition
+from objects.field_problem import LONGEST_PROBLEM
 from tests.support.values.builders import (
     EMPTY_CONTEXT,
     NOW,
@@ -167,12 +168,13 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
         ),
         pytest.param(
             {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
-            "spec.selector.matchExpressions[0]: Invalid selector: In of a needs values",
+            "spec.selector.matchExpressions[0]: Invalid selector: In of a needs values "
+            '(found {"key": "a", "operator": "In"})',
             id="In without values",
         ),
         pytest.param(
             {"selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
-            "spec.selector.matchExpressions[0].operator: Invalid selector: Input should be "
+            "spec.selector.matchExpressions[0].operator: Invalid selector: must be "
             "'In', 'NotIn', 'Exists' or 'DoesNotExist' (found 'Is')",
             id="an unknown operator",
         ),
@@ -211,12 +213,12 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
         ),
         pytest.param(
             {"remediationTemplate": {"apiVersion": "example.com/v1", "name": "reboot"}},
-            "spec.remediationTemplate.kind: Field required",
+            "spec.remediationTemplate.kind: is missing",
             id="a template without a kind",
         ),
         pytest.param(
             {"remediationTemplate": TEMPLATE | {"name": ""}},
-            "spec.remediationTemplate.name: String should have at least 1 character (found '')",
+            "spec.remediationTemplate.name: must not be empty (found '')",
             id="a template with an empty name",
         ),
         pytest.param(
@@ -233,7 +235,7 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
         ),
         pytest.param(
             {"remediationTemplate": None, "escalatingRemediations": [escalation(1) | {"order": "1"}]},
-            "spec.escalatingRemediations[0].order: Input should be a valid integer (found '1')",
+            "spec.escalatingRemediations[0].order: must be an integer (found '1')",
             id="an order that is a string",
         ),
         pytest.param(
@@ -255,7 +257,7 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
         ),
         pytest.param(
             {"unhealthyConditions": [READY | {"type": ""}]},
-            "spec.unhealthyConditions[0].type: String should have at least 1 character (found '')",
+            "spec.unhealthyConditions[0].type: must not be empty (found '')",
             id="a condition without a type",
         ),
         pytest.param(
@@ -270,7 +272,7 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
         ),
         pytest.param(
             {"pauseRequests": [1]},
-            "spec.pauseRequests[0]: Input should be a valid string (found 1)",
+            "spec.pauseRequests[0]: must be text (found 1)",
             id="a pause request that is no text",
         ),
     ],
@@ -291,7 +293,7 @@ def test_refusal_of_megabytes_still_fits_into_a_condition(spec: dict[str, Any]) 
 
 
 def test_check_without_a_spec_is_refused() -> None:
-    with pytest.raises(InvalidCheckError, match=r"^spec: Field required$"):
+    with pytest.raises(InvalidCheckError, match=r"^spec: is missing$"):
         NodeHealthCheck.parse({"metadata": check_object()["metadata"]})
 
 

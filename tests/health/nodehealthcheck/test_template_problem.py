@@ -84,11 +84,11 @@ PROBLEMS = [
         id="its requests may not be read",
     ),
     pytest.param(
-        kind(unreadable={Place("ns", "reboot"): "metadata.uid: Field required"}),
+        kind(unreadable={Place("ns", "reboot"): "metadata.uid: is missing"}),
         reference(),
         INVALID,
         "Remediation template is invalid: "
-        '"RebootTemplate/ns/reboot cannot be read: metadata.uid: Field required"',
+        '"RebootTemplate/ns/reboot cannot be read: metadata.uid: is missing"',
         id="cannot be read",
     ),
 ]

@@ -27,6 +27,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.policy.limits import Limits
 from health.runbook.task_notes import LeftBehind
+from objects.field_problem import FieldProblem
 from objects.timestamps import stamp
 from tests.support.values.held import held, with_holds
 
@@ -221,7 +222,9 @@ def snapshot(
 
 
 NO_SUCH_KIND = held(not_found("No kind Reboot in example.com/v1."))
-INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be negative: -1")
+INVALID = InvalidCheckError(
+    FieldProblem(field="spec.minHealthy", words="minHealthy must not be negative: -1")
+)
 
 
 def hanging(*requests: RequestReference) -> LeftBehind:

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from devcluster.errors import BadRequestError
 from devcluster.simulation.control_socket import Answer
 from devcluster.simulation.machine_room import MachineRoom, SimulatedMachine
+from objects.field_problem import FieldProblem
 
 LONGEST_POWER_OFF_SECONDS = 3600
 Kubelet = Callable[[SimulatedMachine], Coroutine[Any, Any, None]]
@@ -100,9 +101,9 @@ def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  any JSON of a client
     try:
         return kinds[0].model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise BadRequestError(f"{field}: {first['msg']}, got {first['input']!r}") from error
+        first = error.errors(include_url=False)[0]
+        problem = FieldProblem.of_details(first)
+        raise BadRequestError(f"{problem.field}: {problem.words}, got {first['input']!r}") from error
 
 
 class Fleet:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from devcluster.errors import MachineRoomError
 from devcluster.files import write
+from objects.field_problem import FieldProblem
 
 FIRST_ADDED = 1_000_001
 """The number of the first machine that is added to the initial fleet."""
@@ -174,7 +175,11 @@ def _read(file: Path) -> dict[str, MachineEntry]:
         return FILE.validate_json(file.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValidationError) as error:
-        raise MachineRoomError(
-            f"cannot read {file}, delete it to begin with new machines: {error}"
-        ) from error
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    except ValidationError as error:
+        raise _unreadable(file, FieldProblem.of(error)) from error
+
+
+def _unreadable(file: Path, why: object) -> MachineRoomError:
+    return MachineRoomError(f"cannot read {file}, delete it to begin with new machines: {why}")

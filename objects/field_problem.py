@@ -1,0 +1,163 @@
+"""FieldProblem: the first error in a document, in plain words, with the field and its value.
+
+Every error of pydantic that people read is put into words here. Other people may have written the document,
+so each part has a bounded length and only printable characters.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_core.core_schema import ErrorType
+
+from objects.short_text import cut_to_length
+
+LONGEST_PROBLEM = 500
+"""Characters of the words, because the problem goes into a condition and an Event."""
+LONGEST_FIELD = 256
+LONGEST_VALUE = 200
+_KEY = "[key]"
+"""The last part of pydantic's location of a bad key; the part before it is the key."""
+_A_TIME = "must be a time with its zone, such as 2026-01-31T12:00:00Z"
+_A_DURATION = "must be a duration"
+_AN_INTEGER = "must be an integer"
+_A_NUMBER = "must be a number"
+_A_BOOLEAN = "must be true or false"
+_A_LIST = "must be a list"
+_A_MAPPING = "must be a mapping"
+_WORDS: Mapping[str, str] = {
+    "missing": "is missing",
+    "json_invalid": "it is no JSON: {error}",
+    "bool_type": _A_BOOLEAN,
+    "bool_parsing": _A_BOOLEAN,
+    "int_type": _AN_INTEGER,
+    "int_parsing": _AN_INTEGER,
+    "int_parsing_size": _AN_INTEGER,
+    "int_from_float": _AN_INTEGER,
+    "float_type": _A_NUMBER,
+    "float_parsing": _A_NUMBER,
+    "finite_number": _A_NUMBER,
+    "string_type": "must be text",
+    "list_type": _A_LIST,
+    "tuple_type": _A_LIST,
+    "dict_type": _A_MAPPING,
+    "mapping_type": _A_MAPPING,
+    "model_type": _A_MAPPING,
+    "model_attributes_type": _A_MAPPING,
+    "dataclass_type": _A_MAPPING,
+    "datetime_type": _A_TIME,
+    "datetime_parsing": _A_TIME,
+    "datetime_from_date_parsing": _A_TIME,
+    "datetime_object_invalid": _A_TIME,
+    "timezone_aware": _A_TIME,
+    "time_delta_type": _A_DURATION,
+    "time_delta_parsing": _A_DURATION,
+    "enum": "must be {expected}",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} item",
+    "too_long": "must have at most {max_length} items",
+    "extra_forbidden": "there is no such field",
+}
+"""By the type of pydantic's error, without the names of classes and types of Python."""
+_OUR_SENTENCES = frozenset({"value_error", "assertion_error"})
+"""The types of errors whose message a validator of ours wrote, beside types of our own."""
+_OF_PYDANTIC: frozenset[str] = frozenset(get_args(ErrorType)) - _OUR_SENTENCES
+_UNNAMED = "is not valid"
+_SAY_NO_VALUE = frozenset({"missing", "extra_forbidden"})
+
+
+class SaysItsValueError(ValueError):
+    """A problem that already contains the value, which is then not repeated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldProblem:
+    """One field of the document, the problem there, and the value that was found."""
+
+    field: str
+    """Names with dots between them, and indexes in brackets; "": the whole document."""
+    words: str
+    found: str = ""
+    """The value, cut to a bound; "" if it is missing, secret, or if the words already say it."""
+
+    @classmethod
+    def of(cls, error: ValidationError, longest_value: int = LONGEST_VALUE) -> Self:
+        """The first problem; `longest_value` is in characters, and 0 does not even read the value."""
+        details = error.errors(include_url=False, include_input=longest_value > 0)[0]
+        return cls.of_details(details, longest_value)
+
+    @classmethod
+    def of_details(cls, details: ErrorDetails, longest_value: int = LONGEST_VALUE) -> Self:
+        is_key = details["loc"][-1:] == (_KEY,)
+        location = details["loc"][:-2] if is_key else details["loc"]
+        found = "" if is_key or _says_its_value(details) else quoted(details.get("input"), longest_value)
+        return cls(field=dotted(location), words=cut_to_length(_words(details), LONGEST_PROBLEM), found=found)
+
+    @property
+    def sentence(self) -> str:
+        """The problem and the value, without the field."""
+        return f"{self.words} (found {self.found})" if self.found else self.words
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.sentence}" if self.field else self.sentence
+
+
+def dotted(location: tuple[int | str, ...]) -> str:
+    """The path of a field as in the documents of Kubernetes, cut to a bound: `spec.steps[0].order`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_printable(part)}" for part in location)
+    return cut_to_length("".join(parts).removeprefix("."), LONGEST_FIELD)
+
+
+def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
+    """The value for a message, cut to about `longest` characters, all of them printable; 0 shows nothing."""
+    if not longest:
+        return ""
+    if isinstance(value, str):
+        return cut_to_length(repr(cut_to_length(value, longest)), 2 * longest)
+    return cut_to_length(_json(value, longest), longest)
+
+
+def _words(details: ErrorDetails) -> str:
+    kind = details["type"]
+    if kind in _WORDS:
+        return _WORDS[kind].format_map(
+            {name: _bound(value) for name, value in details.get("ctx", {}).items()}
+        )
+    return _UNNAMED if kind in _OF_PYDANTIC else _printable(details["msg"].removeprefix("Value error, "))
+
+
+def _bound(value: object) -> object:
+    """The bound, without the `.0` of a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _says_its_value(details: ErrorDetails) -> bool:
+    if details["type"] in _SAY_NO_VALUE:
+        return True
+    return isinstance(details.get("ctx", {}).get("error"), SaysItsValueError)
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        letter if letter.isprintable() else repr(letter)[1:-1] for letter in text[: LONGEST_PROBLEM + 1]
+    )
+
+
+def _json(value: object, longest: int) -> str:
+    """The beginning of its JSON: a huge or deep value is not encoded to its end."""
+    text = ""
+    for part in json.JSONEncoder(default=str, skipkeys=True).iterencode(value):
+        text += part
+        if len(text) > longest:
+            break
+    return text
