@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from health.check.check import Check, Model, parsed
+from health.check.health_check import Check, Model, parsed
 from health.check.pause import of_paused, pause_hold
 from health.check.template_field import TemplateField
 from health.check.template_validity import TemplateKinds

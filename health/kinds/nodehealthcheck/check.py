@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from health.check.check import Check, parsed
+from health.check.health_check import Check, parsed
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.check.check import Check
 from health.check.check_snapshot import CheckSnapshot
+from health.check.health_check import Check
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import LostRequest

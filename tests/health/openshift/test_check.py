@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.check.health_check import HealthCheckOf
+from health.check.health_check import Check
 from health.check.pause import PausedInvalidCheckError
 from health.check.template_validity import Place, Template, TemplateKind
 from health.cluster.cluster_context import ClusterContext
@@ -38,7 +38,7 @@ from tests.support.values.openshift import (
 
 @pytest.mark.rule("MHC A.1/kind")
 def test_fields_of_a_parsed_check() -> None:
-    parsed: HealthCheckOf[MachineTarget] = check()
+    parsed: Check[MachineTarget] = check()
 
     assert parsed.reference == CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
     assert parsed.generation == 3
