@@ -166,7 +166,7 @@ class WorkerMetrics:
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
-        for result in (REQUESTED, DONE, LOST):
+        for result in (REQUESTED, DONE, LOST, FAILED):
             self._acts.labels(result, "")
         for hold_reason in HoldReason:
             self._acts.labels(HELD, hold_reason)
@@ -234,7 +234,7 @@ def _incidents(registry: CollectorRegistry) -> Counter:
 def _acts(registry: CollectorRegistry) -> Counter:
     return Counter(
         "paramedic_acts",
-        "Attempts to take a step, by their result; the reason says why it was not taken.",
+        "Attempts to take a step, by their result; the reason says why a step was held.",
         ("result", "reason"),
         registry=registry,
     )

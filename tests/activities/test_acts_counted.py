@@ -57,12 +57,26 @@ def delayed(request: ActInput) -> ActInput:
     return request.model_copy(update={"delay": times})
 
 
+class Failing(ActivityInboundInterceptor):
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ARG002  the SDK names it
+        raise self._error
+
+
 async def run(registry: CollectorRegistry, name: str, asked: object, result: object) -> None:
-    interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(Answering(result))
+    assert await answer(registry, name, asked, Answering(result)) is result
+
+
+async def answer(
+    registry: CollectorRegistry, name: str, asked: object, activity: ActivityInboundInterceptor
+) -> object:
+    interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(activity)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, activity_type=name)
     call = ExecuteActivityInput(fn=Answering, args=[asked], executor=None, headers={})
-    assert await environment.run(interceptor.execute_activity, call) is result
+    return await environment.run(interceptor.execute_activity, call)
 
 
 async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
@@ -139,6 +153,15 @@ async def test_deletion_or_mark_creates_the_series_of_its_recovery(action: Actio
         series("paramedic_step_to_recovery_seconds_count", trigger=trigger, **labels)
         for trigger in ("automated", "manual")
     } <= scrape(registry).keys()
+
+
+@pytest.mark.parametrize("error", [KeyError("spec"), RuntimeError("of ours")])
+async def test_failed_act_is_counted_in_the_series_that_begins_at_zero(error: Exception) -> None:
+    registry = CollectorRegistry()
+    with pytest.raises(type(error)):
+        await answer(registry, ACT.name, order(Action.MARK), Failing(error))
+    of_acts = {key: value for key, value in scrape(registry).items() if key[0] == "paramedic_acts_total"}
+    assert {key for key, value in of_acts.items() if value} == {acted("Failed")}
 
 
 def test_deletions_of_a_check_are_zero_before_the_first() -> None:

@@ -95,7 +95,10 @@ def test_all_counters_exist_from_the_start() -> None:
         for kind in map(kind_name, CHECK_KINDS)
         for trigger in ("automated", "manual")
     }
-    acts = {*map(acted, ("Requested", "Done", "Lost")), *(acted("Held", reason) for reason in HoldReason)}
+    acts = {
+        *map(acted, ("Requested", "Done", "Lost", "Failed")),
+        *(acted("Held", reason) for reason in HoldReason),
+    }
     tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(
         {LONG_UPGRADES, *EVIDENCE.values(), *ends, *acts, *tasks, *NOTIFICATIONS}, 0
