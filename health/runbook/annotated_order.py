@@ -1,9 +1,11 @@
 """Orders by annotation: the message of a value, and the Event that answers it. Pure.
 
-A value is the reason in plain text, or a JSON object with the options of the order. People write it with any
-tool, so its size is bounded before it is parsed, and a refusal names field and value.
+A value is the reason in plain text, or a JSON object with the options of the order. Other JSON is refused, as
+it would say nothing as a reason. People write it with any tool, so its size is bounded before it is parsed,
+and a refusal names field and value.
 """
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Self
@@ -26,6 +28,9 @@ LONGEST_VALUE = 4_096
 _LONGEST_QUOTE = 60
 """Characters of a refused value in the Event."""
 _MOST_NAMED = 3
+_BEGINS_AS_JSON = re.compile(r"\s*(\{|\[\s*[{\[\"])")
+"""An object, or a list of objects, lists or strings. `[INC-4711] disk` and `"kernel" upgrade` are reasons."""
+_TWO_FORMS = 'write the reason in plain words, or a JSON object such as {"reason": "replacing its disk"}'
 _OURS = frozenset({"identity", "order_id", "began_before"})
 """The fields of a message that we fill in."""
 KEPT_OUT = (
@@ -87,14 +92,22 @@ def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | R
 
 
 def _fields(value: str) -> dict[str, object] | Refusal:
-    """The fields of a value; plain text is the reason."""
-    if not value.lstrip().startswith("{"):
-        return {"reason": value.strip()}
+    """The fields of a value: a JSON object, or the reason as plain text or as a JSON string."""
     try:
-        fields = from_json(value)
+        content = from_json(value)
     except ValueError as error:
-        return Refusal(f"the value begins with {{ and is no JSON: {error}")
-    return fields if isinstance(fields, dict) else Refusal("the value is no JSON object")
+        if _BEGINS_AS_JSON.match(value) is None:
+            return {"reason": value.strip()}
+        return Refusal(f"the value begins like JSON and is none ({error}): {_TWO_FORMS}")
+    match content:
+        case dict():
+            return content
+        case str():
+            return {"reason": content.strip()}
+        case bool() | None | list():
+            return Refusal(f"the value is {quoted(content, _LONGEST_QUOTE)}: {_TWO_FORMS}")
+        case _:  # a number, such as that of a ticket
+            return {"reason": value.strip()}
 
 
 def _refused(error: ValidationError) -> Refusal:

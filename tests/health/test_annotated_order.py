@@ -29,11 +29,12 @@ from health.runbook.annotated_order import (
     no_incident,
     parsed,
 )
-from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder, SkipOrder
+from health.runbook.orders import ORDERS, AbortOrder, ClaimOrder, HoldOrder, ResumeOrder, SkipOrder
 from objects.event import Severity
 
 NODE = AnnotatedObject(kind="Node", group="", name="node-4", uid="uid-of-node-4")
 IDENTITY = "kubectl annotation on Node/node-4 (manager kubectl-annotate)"
+TWO_FORMS = 'write the reason in plain words, or a JSON object such as {"reason": "replacing its disk"}'
 POLICIES = ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml"
 
 
@@ -89,9 +90,34 @@ def test_record_of_an_object_keeps_its_orders_and_no_value(
         ("skip", "hopeless", SkipOrder(reason="hopeless", identity=IDENTITY)),
         ("resume", '{"step": "reboot"}', ResumeOrder(step="reboot", identity=IDENTITY)),
         ("resume", "{}", ResumeOrder(identity=IDENTITY)),
+        *(
+            ("hold", value, HoldOrder(reason=value, identity=IDENTITY))
+            for value in (
+                "",
+                "4711",
+                "-4711",
+                "1.5",
+                "2026-11-28 kernel upgrade",
+                "2026-11-28",
+                "true love",
+                "nullified by ada",
+                "[INC-4711] replacing its disk",
+                "[4711] replacing its disk",
+                '"kernel" upgrade',
+                '"',
+                "9" * 500,
+                "NaN",
+                "True",
+                "disk {sda} is broken",
+            )
+        ),
+        ("claim", ' "replacing its disk" ', ClaimOrder(reason="replacing its disk", identity=IDENTITY)),
+        ("hold", '""', HoldOrder(identity=IDENTITY)),
     ],
 )
-def test_value_is_the_reason_or_a_json_object(order: str, value: str, expected: OrderMessage) -> None:
+def test_value_is_the_reason_in_plain_words_or_a_json_object(
+    order: str, value: str, expected: OrderMessage
+) -> None:
     assert message(value, order) == expected
 
 
@@ -101,7 +127,12 @@ def test_value_is_the_reason_or_a_json_object(order: str, value: str, expected: 
         ("hold", "x" * (LONGEST_VALUE + 1), "", "4,097 characters"),
         ("hold", "x" * 1_001, "reason", "1,001 characters"),
         ("hold", '{"reason": "' + "x" * 1_001 + '"}', "reason", "1,001 characters"),
-        ("hold", '{"reason": ', "", "no JSON"),
+        (
+            "hold",
+            '{"reason": ',
+            "",
+            "EOF while parsing a value at line 1 column 11): write the reason in plain",
+        ),
         ("hold", '{"until": "noon"}', "", "no field 'until'; the fields are for_seconds, reason"),
         ("hold", '{"identity": "root"}', "", "no field 'identity'"),
         ("hold", '{"for_seconds": -5}', "for_seconds", "must be more than 0 (found -5)"),
@@ -113,7 +144,32 @@ def test_value_is_the_reason_or_a_json_object(order: str, value: str, expected: 
         ("skip", '{"step": ["' + "x" * 900 + '"]}', "step", 'must be text (found ["' + "x" * 57 + "…)"),
         ("resume", '{"for_seconds": 5}', "", "no field 'for_seconds'"),
         ("thaw", "", "", "no order 'thaw'"),
-        ("hold", "{" * LONGEST_VALUE, "", "no JSON"),
+        ("hold", "{" * LONGEST_VALUE, "", "begins like JSON and is none"),
+        *(
+            ("claim", value, "", f"the value is {shown}: {TWO_FORMS}")
+            for value, shown in {
+                "null": "null",
+                " true\n": "true",
+                "false": "false",
+                "[]": "[]",
+                "[1,2]": "[1, 2]",
+                '["disk"]': '["disk"]',
+                '[{"reason": "disk"}]': '[{"reason": "disk"}]',
+                f"[{'1,' * 1_000}1]": f"[{'1, ' * 19}1…",
+            }.items()
+        ),
+        *(
+            ("hold", value, "", "the value begins like JSON and is none (")
+            for value in (
+                "{",
+                " {reason: disk}",
+                '{"reason": "disk"',
+                '["disk"',
+                "[[1]",
+                '[ {"a": 1}',
+                "{}{}",
+            )
+        ),
     ],
 )
 def test_bad_value_is_refused_with_field_and_value(order: str, value: str, field: str, why: str) -> None:
