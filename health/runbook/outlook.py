@@ -5,13 +5,12 @@ workflow, so an order of a person holds here as it holds there. A maintenance ta
 changes no decision.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 
 from health.gate.answer import answered
 from health.model.admission import Admission
-from health.model.moves import Move, NextTransition, Phase, next_transition_of
+from health.model.moves import NextTransition, Phase, next_transition_of
 from health.model.observation import Hold, Observation
 from health.model.order import OrderRecord
 from health.runbook.decision import Decision, Reason
@@ -61,20 +60,17 @@ class Outlook:
     @property
     def words(self) -> str:
         """The difference from other incidents, in the words of the workflow; "": there is none."""
-        return self._move.details.differing
+        return as_move(self.decision, self.incident).details.differing
 
     @property
     def next_transition(self) -> NextTransition:
-        return next_transition_of(self._move)
+        """What moves the incident on once nothing is left to do."""
+        return next_transition_of(as_move(replace(self.decision, act=None), self.incident))
 
     @property
     def is_recorded_only(self) -> bool:
         """True in shadow if a step would be taken, or counts as taken."""
         return self.memory.is_shadow and self.phase in (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
-
-    @cached_property
-    def _move(self) -> Move:
-        return as_move(self.decision, self.incident)
 
 
 def outlook(observation: Observation, memory: Memory, now: datetime) -> Outlook:

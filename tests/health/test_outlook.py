@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from health.model.approval import Approval, ApprovalAnswer, RequiredApproval
-from health.model.moves import Phase
+from health.model.moves import NextTransition, Phase
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
@@ -96,6 +96,18 @@ def test_step_waits_for_an_approval_and_is_taken_after_it(answer: ApprovalAnswer
     needs_one = unasked(approval=RequiredApproval(steps=(0, 1, 2)))
     found = outlook(needs_one, Memory(approval=approval), NOW + timedelta(seconds=1))
     assert (found.phase is Phase.ACTING) is (answer is ApprovalAnswer.APPROVED)
+
+
+def test_wait_for_a_person_names_what_ends_it_also_before_the_question() -> None:
+    needs_one = unasked(approval=RequiredApproval(steps=(0, 1, 2)))
+    waits = {
+        "by resume, or when it recovers": outlook(unasked(), given(ABORTED), NOW),
+        "by approve or reject, or when it recovers": outlook(needs_one, Memory(), NOW),
+    }
+    for what, found in waits.items():
+        assert found.next_transition == NextTransition(what=what)
+    limited = outlook(unasked(), given(HoldOrder(for_seconds=3600)), NOW)
+    assert limited.next_transition == NextTransition(what="the hold ends", at=NOW + timedelta(minutes=59))
 
 
 def test_shadow_acts_on_nothing_and_says_so() -> None:
