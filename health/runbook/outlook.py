@@ -64,7 +64,7 @@ class Outlook:
 
     @property
     def next_transition(self) -> NextTransition:
-        """What moves the incident on once nothing is left to do."""
+        """The end of the wait that follows the act, if one is due."""
         return next_transition_of(as_move(replace(self.decision, act=None), self.incident))
 
     @property

@@ -175,6 +175,13 @@ async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation
     assert "; ended the hold by ada@" in resumed.out
     assert (await document(command, "explain", held))["checks"][0]["decided"] == "held"
 
+    await world.recover(aborted)
+    assert await world.outcome(aborted) == "Recovered"
+    await world.fail(aborted)
+    await world.until_phase(aborted, "Held")
+    again = (await document(command, "explain", aborted))["checks"][0]
+    assert (again["decided"], again["standing"]) == ("held", [])
+
 
 async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
     world: World, command: Command, tmp_path: Path
