@@ -86,8 +86,8 @@ class _Crowd:
             problems=Problems(),
             answered=limits.answered,
         )
-        told = (state, self.attempts, lambda _: True, _now)
-        deletions, marks = Deletions(*told), MarkedTargets(*told)
+        dependencies = (state, self.attempts, lambda _: True, _now)
+        deletions, marks = Deletions(*dependencies), MarkedTargets(*dependencies)
         for changed in (
             self.storms.changed,
             deletions.changed,

@@ -149,9 +149,9 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
 async def _quiet_minute(cluster: BenchCluster, temporal: TemporalRequests) -> list[Figure]:
     """Wait until all checks are paused and all Events written; then count for a minute without changes."""
     await until(lambda: _is_settled(cluster), within=PATIENCE, otherwise="there always were writes")
-    since, asked = datetime.now(UTC), await temporal.count()
+    since, calls_before = datetime.now(UTC), await temporal.count()
     await asyncio.sleep(QUIET_SECONDS)
-    called = await temporal.count() - asked
+    called = await temporal.count() - calls_before
     looks = requests_for(cluster, MACHINE_HEALTH_CHECK, since)
     return [
         Figure(
@@ -191,8 +191,10 @@ async def _edits(checks: PausableFleet) -> None:
 
 def _patches(cluster: BenchCluster, names: list[str], began: datetime) -> list[int]:
     """The number of our patches for each check, with any answer."""
-    asked = requests_for(cluster, MACHINE_HEALTH_CHECK, began)
-    patched = Counter(one.name for one in asked if one.verb == "patch" and not one.subresource)
+    requests = requests_for(cluster, MACHINE_HEALTH_CHECK, began)
+    patched = Counter(
+        request.name for request in requests if request.verb == "patch" and not request.subresource
+    )
     return [patched[name] for name in names]
 
 

@@ -38,7 +38,7 @@ MOST_BYTES = 2 * 1024 * 1024
 LONGEST_TASK_MILLISECONDS = 2_000
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _RANDOM = random.Random(0)  # noqa: S311  texts that do not compress
-_KIND, _ANNOTATIONS = next((one, one.upgrade_pause) for one in CHECK_KINDS.values() if one.upgrade_pause)
+_KIND, _ANNOTATIONS = next((kind, kind.upgrade_pause) for kind in CHECK_KINDS.values() if kind.upgrade_pause)
 _NAMESPACE = "n" * 63
 T = TypeVar("T")
 
@@ -94,9 +94,10 @@ def _of_worst_memory(count: int) -> list[Figure]:
 def worst_memory(count: int) -> tuple[PauseMemory, UpgradeObservation]:
     """The memory of this number of checks, and the observation after the upgrade."""
     checks = tuple(map(_check, range(count)))
-    seen = UpgradeObservation(phase=UpgradePhase.UNDER_WAY, since=_NOW).model_copy(update={"checks": checks})
-    over = seen.model_copy(update={"phase": UpgradePhase.OVER})
-    memory = _all_failed(over, next_pass(seen, PauseMemory(), _NOW).memory)
+    under_way = UpgradeObservation(phase=UpgradePhase.UNDER_WAY, since=_NOW)
+    under_way = under_way.model_copy(update={"checks": checks})
+    over = under_way.model_copy(update={"phase": UpgradePhase.OVER})
+    memory = _all_failed(over, next_pass(under_way, PauseMemory(), _NOW).memory)
     return memory.model_copy(update={"orders": tuple(map(_order, range(MOST_ORDERS)))}), over
 
 
@@ -104,8 +105,8 @@ def _all_failed(over: UpgradeObservation, memory: PauseMemory) -> PauseMemory:
     """The memory after the write of each check has failed with the longest text."""
     while (passed := next_pass(over, memory, _NOW)).patches:
         failed = [
-            PauseAnswer(uid=one.uid, outcome=WriteOutcome.FAILED, why=_longest_text())
-            for one in passed.patches
+            PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why=_longest_text())
+            for patch in passed.patches
         ]
         memory = having_written(passed, failed, _NOW, spread=1)
     return memory
@@ -130,15 +131,15 @@ def _worker_stop(name: str, seconds: float) -> Figure:
 
 def _of(count: int) -> list[Figure]:
     changes, questions, stops, sizes = CheckChanges(), UpgradeQuestions("main"), [0.0], [0]
-    seen = UpgradeObservation(phase=UpgradePhase.UNDER_WAY, since=_NOW)
-    seen = seen.model_copy(update={"checks": tuple(map(_check, range(count)))})
+    observation = UpgradeObservation(phase=UpgradePhase.UNDER_WAY, since=_NOW)
+    observation = observation.model_copy(update={"checks": tuple(map(_check, range(count)))})
     has_more = True
     while has_more:
-        asked = questions.question((), ())
+        question = questions.question((), ())
         began = time.perf_counter()
-        answer = changes.answer(asked, seen)
+        answer = changes.answer(question, observation)
         stops.append(time.perf_counter() - began)
-        questions.take(asked, answer)
+        questions.take(question, answer)
         sizes.append(len(answer.model_dump_json().encode()))
         has_more = answer.has_more
     memory = next_pass(questions.observed(answer), PauseMemory(), _NOW).memory

@@ -66,8 +66,8 @@ class TemporalRequests:
 async def _requests(address: str) -> float:
     async with aiohttp.ClientSession() as session, session.get(f"http://{address}/metrics") as answer:
         families = text_string_to_metric_families(await answer.text())
-    samples = [one for family in families for one in family.samples if one.name == REQUESTS]
-    return sum(one.value for one in samples if one.labels["operation"] not in UPKEEP)
+    samples = [sample for family in families for sample in family.samples if sample.name == REQUESTS]
+    return sum(sample.value for sample in samples if sample.labels["operation"] not in UPKEEP)
 
 
 OURS = "system:serviceaccount:paramedic-system:"
@@ -91,15 +91,15 @@ def writes_since(cluster: BenchCluster, since: datetime) -> int:
 
 def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[ObjectRequest]:
     """Our requests for objects of a kind since then, with any answer; lists and watches have no name."""
-    found = [
+    objects = [
         event["objectRef"] | {"verb": event["verb"]}
         for event in _ours_since(cluster, since)
         if "objectRef" in event
     ]
     return [
-        ObjectRequest(one["verb"], one.get("name", ""), one.get("subresource", ""))
-        for one in found
-        if (one.get("apiGroup", ""), one["resource"]) == (kind.group, kind.plural)
+        ObjectRequest(request["verb"], request.get("name", ""), request.get("subresource", ""))
+        for request in objects
+        if (request.get("apiGroup", ""), request["resource"]) == (kind.group, kind.plural)
     ]
 
 

@@ -49,11 +49,11 @@ def find() -> Servers:
 
     Raises BuildError if they have to be built and that fails.
     """
-    given = {name: path for name in NAMES if (path := _locate(name))}
-    if not os.environ.get(VARIABLE) and API_SERVER not in given:
+    programs = {name: path for name in NAMES if (path := _locate(name))}
+    if not os.environ.get(VARIABLE) and API_SERVER not in programs:
         return _ours()
     try:
-        return _fitting(given)
+        return _fitting(programs)
     except _UnfitError as why:
         print_progress(f"{why}: the servers in the cache of Paramedic are used instead")
         return _ours()
@@ -69,21 +69,21 @@ def _locate(name: str) -> str | None:
     return (shutil.which(name, path=folder) if folder else None) or shutil.which(name)
 
 
-def _fitting(given: Mapping[str, str]) -> Servers:
+def _fitting(programs: Mapping[str, str]) -> Servers:
     folder = os.environ.get(VARIABLE, "")
     for name in NAMES:
-        if name not in given:
+        if name not in programs:
             raise _UnfitError(f"there is no {name} {f'in {VARIABLE}={folder} or ' if folder else ''}on PATH")
-    versions = {name: _version(given[name]) for name in NAMES}
+    versions = {name: _version(programs[name]) for name in NAMES}
     for name, oldest in ((API_SERVER, OLDEST_KUBERNETES), (ETCD, OLDEST_ETCD)):
         if versions[name] < oldest:
-            found = f"{given[name]} has version {_dotted(versions[name])}"
+            found = f"{programs[name]} has version {_dotted(versions[name])}"
             raise _UnfitError(f"{found}, older than {_dotted(oldest)}")
     manager, api_server = versions[CONTROLLER_MANAGER], versions[API_SERVER]
     if manager != api_server:
-        found = f"{given[CONTROLLER_MANAGER]} has version {_dotted(manager)}"
-        raise _UnfitError(f"{found}, and {given[API_SERVER]} has {_dotted(api_server)}")
-    return Servers(*((given[name],) for name in NAMES))
+        found = f"{programs[CONTROLLER_MANAGER]} has version {_dotted(manager)}"
+        raise _UnfitError(f"{found}, and {programs[API_SERVER]} has {_dotted(api_server)}")
+    return Servers(*((programs[name],) for name in NAMES))
 
 
 def _version(program: str) -> Version:

@@ -97,8 +97,8 @@ class DevSettings:
         if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
             raise OptionsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
         if unknown := self.without - {*OURS, CLUSTER_API_CRDS}:
-            known, given = ", ".join((*OURS, CLUSTER_API_CRDS)), ", ".join(sorted(unknown))
-            raise OptionsError(f"--without knows {known}; not {given}")
+            parts, others = ", ".join((*OURS, CLUSTER_API_CRDS)), ", ".join(sorted(unknown))
+            raise OptionsError(f"--without knows {parts}; not {others}")
         if self.cluster_api is not None and CLUSTER_API_CRDS in self.without:
             raise OptionsError(f"--cluster-api needs what --without {CLUSTER_API_CRDS} leaves out")
 

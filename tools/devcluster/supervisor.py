@@ -47,8 +47,8 @@ class LastWords:
             end = log.seek(0, os.SEEK_END)
             log.seek(max(self._began, end - ENOUGH_BYTES))
             lines = log.read().decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f"'{said[-1]}'" if said else "nothing"
+        filled = [line.strip() for line in lines if line.strip()]
+        return f"'{filled[-1]}'" if filled else "nothing"
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Supervisor:
 
     @property
     def pids(self) -> Mapping[str, int]:
-        return {name: one.pid for name, one in self._supervised.items() if one.pid is not None}
+        return {name: program.pid for name, program in self._supervised.items() if program.pid is not None}
 
     async def start(self, program: Program) -> None:
         supervised = self._supervised[program.name] = ProgramSupervisor(program, self._changed)

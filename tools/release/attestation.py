@@ -58,7 +58,9 @@ def _entries(text: str) -> Iterator[Locked]:
 def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:
     hashes = [HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256)]
     project = _component(PROJECT, version, ComponentType.APPLICATION, hashes)
-    libraries = {one.name: _component(one.name, one.version, ComponentType.LIBRARY) for one in locked}
+    libraries = {
+        library.name: _component(library.name, library.version, ComponentType.LIBRARY) for library in locked
+    }
     bom = Bom(
         components=libraries.values(),
         serial_number=uuid5(NAMESPACE_URL, f"{project.purl}#sha256={wheel_sha256}"),
@@ -75,7 +77,7 @@ def _component(name: str, version: str, kind: ComponentType, hashes: Iterable[Ha
 
 def _connect(bom: Bom, components: Mapping[str, Component], locked: Sequence[Locked]) -> None:
     for name, component in components.items():
-        needed = [components[one.name] for one in locked if name in one.needed_by]
+        needed = [components[library.name] for library in locked if name in library.needed_by]
         bom.register_dependency(component, needed)
 
 

@@ -104,8 +104,8 @@ async def in_their_phases(dev: DevDescription) -> dict[str, tuple[str, str]]:
 
 
 async def _listed(client: TemporalClient) -> dict[str, tuple[str, str]]:
-    listed = [one async for one in client.list_workflows("WorkflowType = 'Remediation'")]
-    return {one.id.split("/")[3]: (one.id, one.run_id or "") for one in listed}
+    executions = [execution async for execution in client.list_workflows("WorkflowType = 'Remediation'")]
+    return {execution.id.split("/")[3]: (execution.id, execution.run_id or "") for execution in executions}
 
 
 def _template(name: str, seconds: int) -> Object:

@@ -93,21 +93,21 @@ class Browser:
         answer = self._call("Page.captureScreenshot", format="png", clip=clip)
         file.write_bytes(base64.b64decode(answer["data"]))
 
-    def _click(self, found: str, what: str) -> None:
+    def _click(self, element: str, content: str) -> None:
         """A click with the mouse, to which menus of the UI listen."""
-        self._until(f"!!{found}", what)
+        self._until(f"!!{element}", content)
         center = "(box => [box.x + box.width / 2, box.y + box.height / 2])"
-        x, y = self._evaluate(f"{center}({found}.getBoundingClientRect())")
+        x, y = self._evaluate(f"{center}({element}.getBoundingClientRect())")
         for event in ("mousePressed", "mouseReleased"):
             self._call("Input.dispatchMouseEvent", type=event, x=x, y=y, button="left", clickCount=1)
         time.sleep(SETTLING_SECONDS)
 
-    def _until(self, condition: str, what: str) -> None:
+    def _until(self, condition: str, content: str) -> None:
         end = time.monotonic() + PATIENCE_SECONDS
         while not self._evaluate(condition):
             if time.monotonic() > end:
-                seen = str(self._evaluate("document.body.innerText"))[:500]
-                raise BrowserError(f"the page does not show {what!r}, it shows {seen!r}")
+                page_text = str(self._evaluate("document.body.innerText"))[:500]
+                raise BrowserError(f"the page does not show {content!r}, it shows {page_text!r}")
             time.sleep(POLL_SECONDS)
 
     def _evaluate(self, expression: str) -> Any:  # noqa: ANN401  any value of the page

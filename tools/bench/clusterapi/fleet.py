@@ -97,10 +97,10 @@ class WorkloadFleet:
         if change.new is None:
             return
         now, machine = time.monotonic(), change.new
-        asked, healthy = machine.condition(OWNER_REMEDIATED), machine.condition(HEALTH_CHECK_SUCCEEDED)
-        if asked is not None and asked.status == "False":
+        mark, health = machine.condition(OWNER_REMEDIATED), machine.condition(HEALTH_CHECK_SUCCEEDED)
+        if mark is not None and mark.status == "False":
             self.marked.setdefault(change.key.name, now)
-        if healthy is not None and healthy.is_true:
+        if health is not None and health.is_true:
             self.reported_healthy.setdefault(change.key.name, now)
 
     async def _add_machine(self, cluster: str, node: str, owner: Object) -> None:
@@ -159,8 +159,8 @@ def _check(cluster: str) -> Object:
 
 
 def _controller(owner: Object) -> Object:
-    known = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
-    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **known}
+    identity = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **identity}
 
 
 def _of(cluster: str, owner: Object) -> Object:

@@ -209,9 +209,9 @@ class ClusterApiView(MachineView):
 
     async def mark_of(self, machine: MachineSeen) -> MarkSeen:
         """The mark on that Machine; raises DemoFailedError if the Machine is deleted before."""
-        while (found := await self._find(machine)) is not None:
-            failed, asked = found.condition(HEALTH_CHECK_SUCCEEDED), found.condition(OWNER_REMEDIATED)
-            if failed.status == asked.status == "False":
-                return MarkSeen(failed.reason, " ".join(failed.message.split()))
+        while (present := await self._find(machine)) is not None:
+            health, mark = present.condition(HEALTH_CHECK_SUCCEEDED), present.condition(OWNER_REMEDIATED)
+            if health.status == mark.status == "False":
+                return MarkSeen(health.reason, " ".join(health.message.split()))
             await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
         raise DemoFailedError(f"Machine {machine.name} was deleted before its mark was seen.")

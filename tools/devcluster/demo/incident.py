@@ -48,12 +48,12 @@ async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
 def workflow_id(cluster: str, target: NodeSeen | MachineSeen, check_of_nodes: str = CHECK) -> str:
     """The id of the workflow that the detector starts for that Node or Machine."""
     check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=check_of_nodes)
-    what = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
+    reference = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
     if isinstance(target, MachineSeen):
         place = {"group": target.group, "namespace": NAMESPACE}
         check = CheckReference(kind=CHECKS.kind, name=CHECK, **place)
-        what = TargetReference(kind=MACHINES.kind, name=target.name, uid=target.uid, **place)
-    return IncidentReference(cluster=cluster, check=check, target=what).workflow_id
+        reference = TargetReference(kind=MACHINES.kind, name=target.name, uid=target.uid, **place)
+    return IncidentReference(cluster=cluster, check=check, target=reference).workflow_id
 
 
 def page(dev: DevDescription, run: Run) -> str:

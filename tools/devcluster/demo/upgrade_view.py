@@ -107,7 +107,9 @@ class SimulatedUpgrade:
         """The names of the paused checks, once they are exactly these."""
         checks = await self._client.list(CHECKS, NAMESPACE)
         found = sorted(
-            one["metadata"]["name"] for one in checks if PAUSED in one["metadata"].get("annotations", {})
+            check["metadata"]["name"]
+            for check in checks
+            if PAUSED in check["metadata"].get("annotations", {})
         )
         return found if found == sorted(names) else None
 

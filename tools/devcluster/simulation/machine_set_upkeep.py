@@ -146,8 +146,8 @@ def _next_deferred(marked: Iterable[MachineObject], max_in_flight: int) -> Step:
         f"(spec.strategy.remediation.maxInFlight is {max_in_flight})"
     )
     for machine in marked:
-        said = machine.condition(OWNER_REMEDIATED)
-        if (said.reason, said.message) != (REMEDIATION_DEFERRED, message):
+        answer = machine.condition(OWNER_REMEDIATED)
+        if (answer.reason, answer.message) != (REMEDIATION_DEFERRED, message):
             return Defer(machine, message)
     return NoAction()
 

@@ -153,9 +153,9 @@ def _with_selector(query: Query) -> Query:
 
     The API server takes the first of several, and a selector that is empty selects everything.
     """
-    given = [value for name, value in query if name == "labelSelector" and value]
+    selectors = [value for name, value in query if name == "labelSelector" and value]
     others = tuple((name, value) for name, value in query if name != "labelSelector")
-    return (*others, ("labelSelector", ",".join([*given, SELECTOR])))
+    return (*others, ("labelSelector", ",".join([*selectors, SELECTOR])))
 
 
 def _object(body: bytes) -> Mapping[str, Any]:

@@ -137,19 +137,19 @@ class GuardProxy:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if not secrets.compare_digest(request.headers.get("Authorization", ""), self._authorization):
             return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this proxy belongs to a demo")
-        asked = ApiRequest(
+        api_request = ApiRequest(
             method=request.method,
             path=request.rel_url.raw_path,
             query=tuple(request.query.items()),
             body=await request.read(),
         )
-        verdict = judge(asked)
+        verdict = judge(api_request)
         if isinstance(verdict, Refuse):
-            _log.warning("%s %s is refused: %s", asked.method, asked.path, verdict.reason)
+            _log.warning("%s %s is refused: %s", api_request.method, api_request.path, verdict.reason)
             return _refusal(HTTPStatus.FORBIDDEN, "Forbidden", f"the demo may not: {verdict.reason}")
         headers = {name: request.headers[name] for name in ASKED if name in request.headers}
         try:
-            async with self._upstream.send(asked, verdict.query, headers) as answer:
+            async with self._upstream.send(api_request, verdict.query, headers) as answer:
                 return await _pass_on(answer, request)
         except (KubernetesError, aiohttp.ClientConnectionError, TimeoutError, OSError) as error:
             return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", _words(error))

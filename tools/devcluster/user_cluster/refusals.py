@@ -86,7 +86,7 @@ async def look(transport: Transport) -> Found:
     leases = [await client.list(LEASES, name=name) for name in names]
     return Found(
         version=await _version(transport),
-        checks=[one for kind in CHECK_KINDS.values() for one in await _checks(transport, client, kind)],
+        checks=[check for kind in CHECK_KINDS.values() for check in await _checks(transport, client, kind)],
         leader_leases=leases[0],
         operator_leases=leases[1],
         nodes=await client.list_metadata(NODES),
@@ -194,7 +194,7 @@ async def _may(client: Client, verb: str, right: Right) -> bool:
 def refuse(found: Found, context: str, now: datetime, *, despite_checks: bool) -> None:
     """Raise RefusedError if the demo must not begin."""
     if found.version < OLDEST_KUBERNETES:
-        version, oldest = (".".join(map(str, one)) for one in (found.version, OLDEST_KUBERNETES))
+        version, oldest = (".".join(map(str, numbers)) for numbers in (found.version, OLDEST_KUBERNETES))
         raise RefusedError(f"The cluster of context {context} has Kubernetes {version}: it must be {oldest}.")
     refuse_missing_rights(found.missing_rights, context)
     if strangers := _strangers(found.nodes):
@@ -234,7 +234,9 @@ def _controllers(found: Found, now: datetime) -> Iterable[str]:
 
 
 def _strangers(nodes: Iterable[Object]) -> list[str]:
-    return [_name(one) for one in nodes if _name(one).startswith(PREFIX) and not is_labelled(one["metadata"])]
+    return [
+        _name(node) for node in nodes if _name(node).startswith(PREFIX) and not is_labelled(node["metadata"])
+    ]
 
 
 def _name(body: Object) -> str:

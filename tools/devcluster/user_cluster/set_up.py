@@ -180,7 +180,7 @@ class DemoCleanUp:
             found = await self._everything.list_metadata(kind)
         except KindUnknown:
             return False
-        others = [one for one in found if not _is_of_demo(one["metadata"])]
+        others = [other for other in found if not _is_of_demo(other["metadata"])]
         if others and kind.full_name not in self._reported:
             self._reported.add(kind.full_name)
             self._report(f"The CRD {kind.full_name} stays: it has objects that the demo did not create.")
@@ -204,12 +204,12 @@ class DemoCleanUp:
             return []
 
     async def _delete_all(
-        self, resource: Resource, found: Iterable[Object], namespace: str = "", *, by_uid: bool = False
+        self, resource: Resource, objects: Iterable[Object], namespace: str = "", *, by_uid: bool = False
     ) -> list[str]:
         """Delete the objects; the kind and name of each."""
         deleted = []
-        for one in found:
-            metadata = one["metadata"]
+        for body in objects:
+            metadata = body["metadata"]
             uid = metadata["uid"] if by_uid else None
             with suppress(NotFound, Conflict):
                 await self._client.delete(resource, metadata["name"], namespace, uid=uid)
@@ -217,8 +217,8 @@ class DemoCleanUp:
         return deleted
 
 
-def _named(found: Iterable[Object], beginnings: tuple[str, ...]) -> list[Object]:
-    return [one for one in found if one["metadata"]["name"].startswith(beginnings)]
+def _named(objects: Iterable[Object], beginnings: tuple[str, ...]) -> list[Object]:
+    return [body for body in objects if body["metadata"]["name"].startswith(beginnings)]
 
 
 def _is_of_demo(metadata: Object) -> bool:
