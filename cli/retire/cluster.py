@@ -63,19 +63,19 @@ class RetiredCluster:
             KubernetesError: a part of it cannot be read.
 
         """
-        checks = [(kind, one) for kind in CHECK_KINDS.values() for one in await self._served(kind)]
+        checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._served(kind)]
         if self._request_kinds is None:
             self._request_kinds = await self._find_request_kinds(checks)
         return Snapshot(
             now=self.now(),
-            requests=tuple([one for kind in self._request_kinds for one in await self._listed(kind)]),
+            requests=tuple([request for kind in self._request_kinds for request in await self._listed(kind)]),
             target_leases=tuple(await self._leases(self.settings.lease_namespace)),
             own_leases=tuple(await self._leases(self.settings.namespace)),
             installed=await installations(self._connection.client),
-            pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
+            pausable=tuple((kind, check) for kind, check in checks if kind.upgrade_pause is not None),
             ordered=(
-                *(one for _, one in checks if orders_on(one.body)),
-                *[one for kind in self._target_kinds for one in await self._served(kind, orders_on)],
+                *(check for _, check in checks if orders_on(check.body)),
+                *[target for kind in self._target_kinds for target in await self._served(kind, orders_on)],
             ),
             markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
@@ -118,7 +118,7 @@ class RetiredCluster:
         """
         client = self._connection.client
         names = sorted({kind.operator_lease for kind in CHECK_KINDS.values()})
-        return [LeaseRecord.read(one) for name in names for one in await client.list(LEASES, name=name)]
+        return [LeaseRecord.read(lease) for name in names for lease in await client.list(LEASES, name=name)]
 
     async def evidence(self) -> str:
         """A sentence about the evidence that exists, and how to delete it; "" if there is none."""
@@ -145,24 +145,24 @@ class RetiredCluster:
         return ""
 
     async def _delete(self, of: OwnedObject) -> None:
-        known = of.stored.metadata
+        stored = of.stored.metadata
         await self._connection.client.delete(
             of.stored.resource,
-            known.name,
-            known.namespace,
-            uid=known.uid,
-            resource_version=known.resource_version,
+            stored.name,
+            stored.namespace,
+            uid=stored.uid,
+            resource_version=stored.resource_version,
         )
 
     async def _patch(self, of: OwnedObject) -> None:
-        known = of.stored.metadata
+        stored = of.stored.metadata
         metadata: Object = {
-            "uid": known.uid,
-            "resourceVersion": known.resource_version,
+            "uid": stored.uid,
+            "resourceVersion": stored.resource_version,
             "annotations": dict(of.annotations),
         }
         body: Object = {"metadata": metadata}
-        await self._connection.client.merge_patch(of.stored.resource, known.name, body, known.namespace)
+        await self._connection.client.merge_patch(of.stored.resource, stored.name, body, stored.namespace)
 
     async def _leases(self, namespace: str) -> list[Object]:
         return await self._connection.client.list(LEASES, namespace)
@@ -199,8 +199,8 @@ class RetiredCluster:
 
     async def _named_as_requests(self) -> list[Resource]:
         # Each definition has up to 1 MB of schema, and most are of no interest here.
-        found = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_named_as_request)
-        definitions = [one["spec"] for one in found]
+        bodies = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_named_as_request)
+        definitions = [body["spec"] for body in bodies]
         kinds = {(definition["group"], definition["names"]["kind"]) for definition in definitions}
         return [
             _resource(definition)
@@ -215,25 +215,25 @@ class RetiredCluster:
 
     async def _markable(self) -> list[tuple[CheckKind, Stored]]:
         return [
-            (kind, one)
+            (kind, target)
             for kind in CHECK_KINDS.values()
             if kind.mark_on is not None
-            for one in await self._served(kind.targets, kind.mark_on)
+            for target in await self._served(kind.targets, kind.mark_on)
         ]
 
     async def _upgrading(self) -> str:
         """Why a check must not be unpaused now; "" if there is no upgrade."""
-        known = []
+        upgrades = []
         for signal in signals_upgrades_here(self.settings):
             with suppress(KindUnknown):
                 resource = await self._connection.discovery.resource(signal.api_version, signal.kind)
                 bodies = await self._connection.client.list(resource)
                 try:
                     objects = [SignallingObject.model_validate(body) for body in bodies]
-                    known.append(upgrade(signal, objects))
+                    upgrades.append(upgrade(signal, objects))
                 except ValidationError:
-                    known.append(upgrade(signal, (), unreadable=["its conditions are not of that form"]))
-        now = gravest(known)
+                    upgrades.append(upgrade(signal, (), unreadable=["its conditions are not of that form"]))
+        now = gravest(upgrades)
         if now.phase is UpgradePhase.UNKNOWN:
             return f"it is unknown whether the cluster is being upgraded: {now.why_unknown}"
         return (
@@ -247,7 +247,7 @@ def _is_named_as_request(definition: Object) -> bool:
 
 
 def _resource(definition: Object) -> Resource:
-    version = next(one["name"] for one in definition["versions"] if one["served"])
+    version = next(version["name"] for version in definition["versions"] if version["served"])
     names = definition["names"]
     is_namespaced = definition["scope"] == "Namespaced"
     return Resource(f"{definition['group']}/{version}", names["kind"], names["plural"], is_namespaced)

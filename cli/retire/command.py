@@ -57,9 +57,9 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.retire.retirement import RetireOptions, perform  # noqa: PLC0415  see above
 
-    given = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}
+    values = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}
     try:
-        settings = Settings.from_environment(with_options(context, given))
+        settings = Settings.from_environment(with_options(context, values))
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
     options = RetireOptions(

@@ -47,17 +47,16 @@ class Traces:
             (self.open, "open workflows"),
             (self.closed, "closed workflows"),
         )
-        return ", ".join(
-            [*(one.source for one in self.installed), *(f"{count} {what}" for count, what in counts if count)]
-        )
+        sources = (installation.source for installation in self.installed)
+        return ", ".join([*sources, *(f"{count} {subject}" for count, subject in counts if count)])
 
 
 def traces_of(identity: str, snapshot: Snapshot, of_workflows: Mapping[str, Traces]) -> dict[str, Traces]:
     """The traces of each name of this cluster, by identity."""
     uid = identity.rpartition("-")[2]
     found = dict(of_workflows)
-    for one in snapshot.installed:
-        found.setdefault(one.installation.cluster, Traces()).installed.append(one)
+    for installed in snapshot.installed:
+        found.setdefault(installed.installation.cluster, Traces()).installed.append(installed)
     for request in snapshot.requests:
         incident = incident_on(request)
         if incident is not None:
@@ -99,14 +98,14 @@ def refuse_other_place(
     """
     for found in traces[identity].installed:
         installation = found.installation
-        for variable, given, stored in (
+        for variable, setting, stored in (
             ("PARAMEDIC_NAMESPACE", settings.namespace, found.namespace),
             ("PARAMEDIC_LEASE_NAMESPACE", settings.lease_namespace, installation.lease_namespace),
             ("TEMPORAL_NAMESPACE", temporal, installation.temporal_namespace),
         ):
-            if given and stored and given != stored:
+            if setting and stored and setting != stored:
                 raise NotFoundError(
-                    f"{found.source} says that {identity} has {variable}={stored}, and {given} is given, "
+                    f"{found.source} says that {identity} has {variable}={stored}, and {setting} is given, "
                     f"{UNCHANGED}"
                 )
 

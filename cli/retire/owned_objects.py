@@ -118,8 +118,10 @@ class OwnedObject:
 
     @property
     def name(self) -> str:
-        known = self.stored.metadata
-        return "/".join(part for part in (self.stored.resource.kind, known.namespace, known.name) if part)
+        metadata = self.stored.metadata
+        return "/".join(
+            part for part in (self.stored.resource.kind, metadata.namespace, metadata.name) if part
+        )
 
     def __str__(self) -> str:
         return f"{self.disposal} {self.name}: {self.why}"
@@ -130,12 +132,12 @@ def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject
     owned = [
         (request, incident) for request in snapshot.requests if (incident := _incident_of(request, ownership))
     ]
-    ours = [(one, incident) for one, incident in owned if incident.cluster == ownership.cluster]
+    ours = [(request, incident) for request, incident in owned if incident.cluster == ownership.cluster]
     of_others = [incident for _, incident in owned if incident.cluster != ownership.cluster]
     incidents = frozenset(incident for _, incident in ours)
     return (
-        *(_request(one, ownership) for one, _ in ours),
-        *(_of_another(one, incident) for one, incident in owned if incident.cluster != ownership.cluster),
+        *(_request(request, ownership) for request, _ in ours),
+        *(_of_another(request, incident) for request, incident in owned if incident not in incidents),
         *_leases(snapshot, ownership, incidents, frozenset(map(_sign, of_others))),
         *_pauses(snapshot, ownership),
         *_own_leases(snapshot, ownership.cluster),
@@ -202,12 +204,11 @@ def _leases(
     in_use: frozenset[IncidentReference],
     of_others: frozenset[tuple[str, str]],
 ) -> Iterator[OwnedObject]:
-    signed = {_sign(one) for one in (*ownership.incidents, *ownership.earlier, *in_use)}
-    locks = {
-        one.check.lock_holder(one.target.name) for one in (*ownership.incidents, *ownership.earlier, *in_use)
-    }
+    incidents = (*ownership.incidents, *ownership.earlier, *in_use)
+    signed = {_sign(incident) for incident in incidents}
+    locks = {incident.check.lock_holder(incident.target.name) for incident in incidents}
     busy = {name for name, _ in map(_sign, in_use)}
-    busy_locks = {one.check.lock_holder(one.target.name) for one in in_use}
+    busy_locks = {incident.check.lock_holder(incident.target.name) for incident in in_use}
     for body in snapshot.target_leases:
         stored, lease = Stored(LEASES, body), LeaseRecord.read(body)
         name, holder = lease.metadata.name, lease.spec.holder_identity or ""
@@ -229,7 +230,7 @@ def _leases(
 
 def _is_of_worker(lease: Object) -> bool:
     """True if our worker alone wrote it last; the API server records whole seconds."""
-    entries = [ManagedFields.model_validate(one) for one in lease["metadata"].get("managedFields") or ()]
+    entries = [ManagedFields.model_validate(entry) for entry in lease["metadata"].get("managedFields") or ()]
     times = [entry.time for entry in entries if entry.time is not None]
     return {entry.manager for entry in entries if times and entry.time == max(times)} == {WORKER}
 
@@ -278,12 +279,12 @@ def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
 def orders_on(body: Object) -> tuple[str, ...]:
     """The annotations of an object that give orders, as far as there are any."""
     annotations = ObjectMetadata.model_validate(body["metadata"]).annotations
-    known = (*map(annotation_of, ORDER_NAMES), REMEDIATE)
-    return tuple(name for name in known if name in annotations)
+    giving_orders = (*map(annotation_of, ORDER_NAMES), REMEDIATE)
+    return tuple(name for name in giving_orders if name in annotations)
 
 
 def _orders(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
-    others = sorted({one.installation.cluster for one in snapshot.installed} - {cluster})
+    others = sorted({installed.installation.cluster for installed in snapshot.installed} - {cluster})
     for stored in snapshot.ordered:
         names = orders_on(stored.body)
         if others:
@@ -295,8 +296,8 @@ def _orders(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
 
 
 def _is_of_detector(lease: Object) -> bool:
-    known = ObjectMetadata.model_validate(lease["metadata"])
-    return known.name == LEADER_LEASE or known.labels.get(CANDIDATE_FOR) == LEADER_LEASE
+    metadata = ObjectMetadata.model_validate(lease["metadata"])
+    return metadata.name == LEADER_LEASE or metadata.labels.get(CANDIDATE_FOR) == LEADER_LEASE
 
 
 def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[OwnedObject]:

@@ -159,14 +159,17 @@ class Retirement:
         """
         snapshot = await self._identified()
         listed = await self._workflows.note_open()
-        names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
+        names = [f"{summary.incident.check.name}/{summary.incident.target.name}" for summary in listed]
         how = "leave what exists of it" if self._options.is_handed_over else "abort it"
         for line in (
             f"of the cluster {self._identity}, `paramedic retire` would",
             f"stop everything new, by the namespace {self._options.settings.lease_namespace}",
-            *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
+            *(
+                f"wait for {process} {name} to end: {advice}"
+                for process, name, advice in await self._running()
+            ),
             *(f"{name}: {how}, and end it" for name in sorted(names)),
-            *(f"{one}: end it" for one in await self._workflows.strangers()),
+            *(f"{stranger}: end it" for stranger in await self._workflows.strangers()),
             *map(str, owned_objects(snapshot, await self._ownership())),
         ):
             typer.echo(plain(line))
@@ -189,7 +192,7 @@ class Retirement:
         evidence = await self._cluster.evidence()
         done = "handed over" if options.is_handed_over else "retired"
         for line in (
-            *(f"left {one.name}: {one.why}" for one in left),
+            *(f"left {owned.name}: {owned.why}" for owned in left),
             *([f"left {evidence}"] if evidence else []),
             f"left the stop on the namespace {namespace}: {LEFT_STOP}",
             *([UNKNOWN.format(self._identity)] if options.is_without_temporal else []),
@@ -238,20 +241,20 @@ class Retirement:
 
     async def _running(self) -> list[tuple[str, str, str]]:
         """The processes that must end first: kind, name, and the command that ends each."""
-        running = [("the detector", one, DETECTOR) for one in await self._cluster.detectors()]
+        running = [("the detector", name, DETECTOR) for name in await self._cluster.detectors()]
         if isinstance(self._workflows, NoWorkflows):  # with Temporal, the worker is needed to clean up
-            running += [("the worker", one, WORKER) for one in await self._cluster.workers()]
+            running += [("the worker", name, WORKER) for name in await self._cluster.workers()]
         kubectl = f"kubectl -n {self._options.settings.namespace}"
         return [
-            (process, one, f"`{kubectl} scale deployment {name} --replicas=0`")
-            for process, one, name in running
+            (process, name, f"`{kubectl} scale deployment {deployment} --replicas=0`")
+            for process, name, deployment in running
         ]
 
     async def _round(self) -> RetirementPass:
         try:
             if running := await self._running():
                 return RetirementPass(
-                    waits=tuple(f"{process} {one} runs: {advice}" for process, one, advice in running)
+                    waits=tuple(f"{process} {name} runs: {advice}" for process, name, advice in running)
                 )
             if waits := await self._workflows.advance():
                 return RetirementPass(waits=waits)
@@ -260,15 +263,19 @@ class Retirement:
             return RetirementPass(waits=(error.message,))
 
     async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
-        found = owned_objects(snapshot, await self._ownership())
-        due = [one for one in found if one.disposal in _DONE]
-        waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposition.AWAIT]
-        for one in due:
-            if problem := await self._cluster.dispose(one):
+        owned = owned_objects(snapshot, await self._ownership())
+        due = [candidate for candidate in owned if candidate.disposal in _DONE]
+        waits = [
+            f"{candidate.name}: {candidate.why}"
+            for candidate in owned
+            if candidate.disposal is Disposition.AWAIT
+        ]
+        for candidate in due:
+            if problem := await self._cluster.dispose(candidate):
                 waits.append(problem)
             else:
-                typer.echo(plain(f"{_DONE[one.disposal]} {one.name}: {one.why}"))
-        left = tuple(one for one in found if one.disposal is Disposition.LEAVE)
+                typer.echo(plain(f"{_DONE[candidate.disposal]} {candidate.name}: {candidate.why}"))
+        left = tuple(candidate for candidate in owned if candidate.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
     async def _ownership(self) -> Ownership:

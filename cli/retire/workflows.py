@@ -99,7 +99,7 @@ def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
     A worker may have started a scheduled activity when the workflow is terminated. Each times out within a
     minute (`workflows/contracts.py`).
     """
-    return sorted({one.activity_type.name for one in pending} - _READS)
+    return sorted({activity.activity_type.name for activity in pending} - _READS)
 
 
 class ClusterWorkflows:
@@ -138,13 +138,14 @@ class ClusterWorkflows:
 
         """
         listed = await open_incidents(self._client, Filter(cluster=self._cluster))
-        found = [one for one in listed if one.incident.cluster == self._cluster]  # not of a like name
-        unreadable = next((one for one in found if one.unreadable), None)
+        # The filter also finds clusters of a like name.
+        summaries = [summary for summary in listed if summary.incident.cluster == self._cluster]
+        unreadable = next((summary for summary in summaries if summary.unreadable), None)
         if unreadable is not None and not self._is_handed_over:
             raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
-        self.incidents |= {one.incident for one in found}
-        self._open = len(found)
-        return found
+        self.incidents |= {summary.incident for summary in summaries}
+        self._open = len(summaries)
+        return summaries
 
     @property
     def namespace(self) -> str:
@@ -158,7 +159,7 @@ class ClusterWorkflows:
 
         """
         uid = self._cluster.rpartition("-")[2]
-        names = {one for one in await known_clusters(self._client) if one.rpartition("-")[2] == uid}
+        names = {name for name in await known_clusters(self._client) if name.rpartition("-")[2] == uid}
         counted = {
             name: Traces(open=await self._count(name, "="), closed=await self._count(name, "!="))
             for name in sorted(names | {self._cluster})
@@ -179,7 +180,7 @@ class ClusterWorkflows:
             await listed_incident(workflow)
             async for workflow in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
-        return frozenset(one.as_named for one in listed if one.as_named is not None)
+        return frozenset(incident.as_named for incident in listed if incident.as_named is not None)
 
     async def advance(self) -> tuple[str, ...]:
         """Take the next step of each open incident. Returns the reasons to wait."""
@@ -197,10 +198,12 @@ class ClusterWorkflows:
             if has_worker and not self._is_handed_over
             else listed
         )
-        for one in answered:
-            known = one.state.memory.requests if one.state else ()
-            self.adopted |= {request.uid: one.incident for request in known}
-        waits = await bounded(AT_ONCE, lambda one: self._advance(one, has_worker=has_worker), answered)
+        for summary in answered:
+            requests = summary.state.memory.requests if summary.state else ()
+            self.adopted |= {request.uid: summary.incident for request in requests}
+        waits = await bounded(
+            AT_ONCE, lambda summary: self._advance(summary, has_worker=has_worker), answered
+        )
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)
         return still_open
@@ -256,7 +259,9 @@ class ClusterWorkflows:
     async def _end_strangers(self) -> tuple[str, ...]:
         """End them; a worker would end them before their first action, so they own nothing in the cluster."""
         why = "its id is not that of what it is about"
-        waits = [await self._end(one.workflow_id, str(one), why) for one in await self.strangers()]
+        waits = [
+            await self._end(stranger.workflow_id, str(stranger), why) for stranger in await self.strangers()
+        ]
         return tuple(wait for wait in waits if wait)
 
     async def _end_all(self, workflow_type: str, why: str) -> tuple[str, ...]:
@@ -266,7 +271,7 @@ class ClusterWorkflows:
             " AND ExecutionStatus = 'Running'"
         )
         listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-        waits = [await self._end(one.id, one.id, why) async for one in listed]
+        waits = [await self._end(execution.id, execution.id, why) async for execution in listed]
         return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:

@@ -65,9 +65,9 @@ def _refuse_before(order: str, options: dict[str, str | None]) -> None:
 async def _read(context: typer.Context, cluster: str) -> tuple[Sequence[UpgradeSummary], str]:
     """The upgrade pauses, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
-        found = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
-        unknown = "" if found else await unknown_cluster(client, cluster)
-        return await asyncio.gather(*(with_state(client, one) for one in found)), unknown
+        summaries = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
+        unknown = "" if summaries else await unknown_cluster(client, cluster)
+        return await asyncio.gather(*(with_state(client, summary) for summary in summaries)), unknown
 
 
 def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, command: str) -> None:
@@ -124,8 +124,8 @@ def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
         yield "Upgrade", f"since {ago(state.upgrading_since, now)}"
     if state.warned_at is not None:
         yield "Takes long", f"warned {ago(state.warned_at, now)}"
-    for one in state.failed:
-        yield "Retrying", f"{one}; failed {one.failures} times since {ago(one.since, now)}"
+    for write in state.failed:
+        yield "Retrying", f"{write}; failed {write.failures} times since {ago(write.since, now)}"
     for order in state.orders:
         yield "Order", _order(order, now)
     if state.left_out:
@@ -133,10 +133,10 @@ def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
 
 
 def _order(order: PauseOrderRecord, now: datetime) -> str:
-    who = f" by {order.identity}" if order.identity else ""
+    by = f" by {order.identity}" if order.identity else ""
     until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
-    given = ago(order.given, now)
-    return f"{order.order} {order.check or 'every check'}{until}{who}, {given}: {order.reason}"
+    when = ago(order.given, now)
+    return f"{order.order} {order.check or 'every check'}{until}{by}, {when}: {order.reason}"
 
 
 def _orders(command: str, cluster: str) -> str:
@@ -148,8 +148,8 @@ def _checks(checks: Sequence[CheckView], now: datetime) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("CHECK", "STATE", "SINCE", "BY", "WHY"):
         table.add_column(name, overflow="fold", no_wrap=name in {"STATE", "SINCE"})
-    for one in checks:
-        state = f"{one.state}, deleted" if one.is_deleted else one.state
-        since = short(now - one.since) if one.since else "-"
-        table.add_row(one.check, state, since, one.identity or "-", one.why)
+    for check in checks:
+        state = f"{check.state}, deleted" if check.is_deleted else check.state
+        since = short(now - check.since) if check.since else "-"
+        table.add_row(check.check, state, since, check.identity or "-", check.why)
     return table

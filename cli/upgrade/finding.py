@@ -37,8 +37,10 @@ async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
 
     """
     query = f"{_OF_TYPE} AND ExecutionStatus = 'Running'"
-    found = [one async for one in _list(client, query) if is_cluster_called(cluster, one.cluster)]
-    return sorted(found, key=lambda one: one.cluster)
+    summaries = [
+        summary async for summary in _list(client, query) if is_cluster_called(cluster, summary.cluster)
+    ]
+    return sorted(summaries, key=lambda summary: summary.cluster)
 
 
 async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
@@ -50,12 +52,12 @@ async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
     """
     query = f"{_OF_TYPE} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
     newest: dict[str, UpgradeSummary] = {}
-    async for one in _list(client, query):
-        if not is_cluster_called(cluster, one.cluster):
+    async for summary in _list(client, query):
+        if not is_cluster_called(cluster, summary.cluster):
             continue
-        known = newest.setdefault(one.cluster, one)
-        if known.started < one.started:
-            newest[one.cluster] = one
+        latest = newest.setdefault(summary.cluster, summary)
+        if latest.started < summary.started:
+            newest[summary.cluster] = summary
     return [newest[name] for name in sorted(newest)]
 
 
@@ -69,7 +71,7 @@ async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
     """
     found = await open_upgrades(client, cluster)
     if len(found) > 1:
-        clusters = ", ".join(one.cluster for one in found)
+        clusters = ", ".join(summary.cluster for summary in found)
         raise NotFoundError(f"several clusters are upgraded, say which with --cluster: {clusters}")
     return found[0] if found else None
 

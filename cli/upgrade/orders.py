@@ -200,7 +200,7 @@ async def _resolve_cluster(client: Client, cluster: str) -> str:
         RPCError: Temporal cannot be asked.
 
     """
-    called = [one for one in await known_clusters(client) if is_cluster_called(cluster, one)]
+    called = [identity for identity in await known_clusters(client) if is_cluster_called(cluster, identity)]
     candidates = called or ([cluster] if cluster else [])
     polled = [candidate for candidate in candidates if await is_polled(client, worker_queue(candidate))]
     if len(polled) == 1:

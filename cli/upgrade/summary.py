@@ -62,47 +62,47 @@ class UpgradeSummary:
     @property
     def known_checks(self) -> tuple[CheckReference, ...]:
         """The checks that upgrades pause, as the detector observed them last."""
-        seen = self.state.observed if self.state else None
-        return tuple(check.reference for check in seen.checks) if seen else ()
+        observation = self.state.observed if self.state else None
+        return tuple(check.reference for check in observation.checks) if observation else ()
 
     @property
     def checks(self) -> tuple[CheckView, ...]:
         """The state of each check, sorted by its name."""
-        return tuple(sorted(self._checks(), key=lambda one: (one.check, one.uid)))
+        return tuple(sorted(self._checks(), key=lambda check: (check.check, check.uid)))
 
     def _checks(self) -> Iterator[CheckView]:
         if self.state is None:
             return
-        seen = self.state.observed.checks if self.state.observed else ()
-        for one in self.state.handled:
-            yield _handled(one)
-        handled = {one.uid for one in self.state.handled}
-        for check in seen:
-            if check.uid not in handled:
+        observed = self.state.observed.checks if self.state.observed else ()
+        for handled in self.state.handled:
+            yield _handled(handled)
+        uids = {handled.uid for handled in self.state.handled}
+        for check in observed:
+            if check.uid not in uids:
                 why = "the upgrade pause has not come to it yet"
                 yield CheckView(
                     check=str(check.reference), uid=check.uid, state=AWAITED, since=None, why=why, identity=""
                 )
 
 
-def _handled(one: Handled) -> CheckView:
-    since = one.unpaused_at if one.how in _SINCE_UNPAUSED else one.paused_at
+def _handled(check: Handled) -> CheckView:
+    since = check.unpaused_at if check.how in _SINCE_UNPAUSED else check.paused_at
     return CheckView(
-        check=str(one.reference),
-        uid=one.uid,
-        state=one.how,
+        check=str(check.reference),
+        uid=check.uid,
+        state=check.how,
         since=since,
-        why=_why(one),
-        identity=one.identity,
-        is_deleted=one.is_deleted,
+        why=_why(check),
+        identity=check.identity,
+        is_deleted=check.is_deleted,
     )
 
 
-def _why(one: Handled) -> str:
-    if one.how is CheckPauseState.PAUSED:
-        return one.reason or "the upgrade"
-    if one.how is CheckPauseState.UNPAUSED:
-        return one.reason or "the upgrade is over"
+def _why(check: Handled) -> str:
+    if check.how is CheckPauseState.PAUSED:
+        return check.reason or "the upgrade"
+    if check.how is CheckPauseState.UNPAUSED:
+        return check.reason or "the upgrade is over"
     return "another user or controller"
 
 
@@ -117,14 +117,14 @@ class PauseOrderView(Frozen):
     until: datetime | None
 
     @classmethod
-    def of(cls, one: PauseOrderRecord) -> Self:
+    def of(cls, record: PauseOrderRecord) -> Self:
         return cls(
-            order=one.order,
-            check=one.check,
-            reason=one.reason,
-            identity=one.identity,
-            given_at=one.given,
-            until=one.until,
+            order=record.order,
+            check=record.check,
+            reason=record.reason,
+            identity=record.identity,
+            given_at=record.given,
+            until=record.until,
         )
 
 
@@ -151,7 +151,7 @@ class UpgradeView(Frozen):
     @classmethod
     def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
         state = summary.state
-        seen = state.observed if state else None
+        observation = state.observed if state else None
         view = cls(
             workflow_id=summary.workflow_id,
             run_id=summary.run_id,
@@ -161,13 +161,13 @@ class UpgradeView(Frozen):
             closed_at=summary.closed,
             problem=summary.problem,
             details=state.details if state else "",
-            phase=seen.phase if seen else None,
-            signal=seen.sign if seen else "",
+            phase=observation.phase if observation else None,
+            signal=observation.sign if observation else "",
             upgrading_since=state.upgrading_since if state else None,
             told_as_long_at=state.warned_at if state else None,
             checks=(),
             checks_left_out=state.left_out if state else 0,
-            retries=tuple(RetryView.of(_retry(one, now), now) for one in state.failed) if state else (),
+            retries=tuple(RetryView.of(_retry(write, now), now) for write in state.failed) if state else (),
             orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
         )
         return view.model_copy(update={"checks": summary.checks})  # more than the 10,000 items that are read
@@ -179,12 +179,12 @@ class UpgradesView(Frozen):
     upgrades: tuple[UpgradeView, ...]
 
 
-def _retry(one: FailedWrite, now: datetime) -> Retry:
+def _retry(write: FailedWrite, now: datetime) -> Retry:
     """The retry of a failed write; a write that is due already shows `now`."""
     return Retry(
-        what=one.what,
-        why=one.why,
-        failures=one.failures,
-        since=one.since,
-        next_try=max(one.next_try or now, now),
+        what=write.what,
+        why=write.why,
+        failures=write.failures,
+        since=write.since,
+        next_try=max(write.next_try or now, now),
     )
