@@ -47,8 +47,8 @@ def _named(name: str, receivers: Sequence[Receiver]) -> Receiver:
     for receiver in receivers:
         if receiver.name == name:
             return receiver
-    known = ", ".join(receiver.name for receiver in receivers)
-    there = f"there is {known}" if known else "it names none"
+    names = ", ".join(receiver.name for receiver in receivers)
+    there = f"there is {names}" if names else "it names none"
     raise NotFoundError(f"the policy has no receiver {name!r}; {there}")
 
 

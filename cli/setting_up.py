@@ -81,8 +81,8 @@ async def _set_up(context: typer.Context, retention: timedelta | None, *, is_cre
         if is_created or retention is not None:
             done = await _prepare(client, retention, is_created=is_created)
         added = await _register_when_namespace_is_ready(client) if is_created else await _register(client)
-        what = f"is set up{done}; added: {', '.join(added) or 'nothing, all were there'}"
-        return f"namespace {client.namespace} {what}"
+        result = f"is set up{done}; added: {', '.join(added) or 'nothing, all were there'}"
+        return f"namespace {client.namespace} {result}"
 
 
 async def _prepare(client: Client, retention: timedelta | None, *, is_created: bool) -> str:
@@ -163,14 +163,14 @@ async def _register(client: Client) -> tuple[str, ...]:
 
 
 def _missing(client: Client) -> UnreachableError:
-    what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
-    return UnreachableError(f"{what}: `paramedic setup --create-namespace` makes it")
+    problem = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
+    return UnreachableError(f"{problem}: `paramedic setup --create-namespace` makes it")
 
 
-def refusal(what: str, client: Client, error: RPCError, in_cloud: str) -> CommandError:
+def refusal(action: str, client: Client, error: RPCError, in_cloud: str) -> CommandError:
     """The error for a call that these credentials may not make; it names the commands for Temporal Cloud."""
     return CommandError(
-        f"Temporal at {address_of(client)} does not let us {what} the namespace {client.namespace}: "
+        f"Temporal at {address_of(client)} does not let us {action} the namespace {client.namespace}: "
         f"{one_sentence(error).rstrip('.')}: have its administrator do it; in Temporal Cloud, `{in_cloud}`"
     )
 

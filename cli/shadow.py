@@ -134,10 +134,10 @@ def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
 def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
     """The peaks of each cluster and of each check with at least one step."""
     scopes: dict[tuple[str, str | None], list[Comparison]] = {}
-    for one in comparisons:
-        if one.would_have:
-            scopes.setdefault((one.cluster, None), []).append(one)
-            scopes.setdefault((one.cluster, one.check), []).append(one)
+    for comparison in comparisons:
+        if comparison.would_have:
+            scopes.setdefault((comparison.cluster, None), []).append(comparison)
+            scopes.setdefault((comparison.cluster, comparison.check), []).append(comparison)
     ordered = sorted(scopes.items(), key=lambda scope: (scope[0][0], scope[0][1] or ""))
     return tuple(Peak.of(cluster, check, found) for (cluster, check), found in ordered)
 
@@ -202,9 +202,11 @@ class ShadowReport(Frozen):
     @classmethod
     def of(cls, summaries: Iterable[IncidentSummary], since: datetime) -> Self:
         """Compare the incidents that were in shadow, in the order of their starts."""
-        known = sorted(summaries, key=lambda summary: (summary.started, summary.incident.workflow_id))
-        found = tuple(Comparison.of(one, one.shadow) for one in known if one.shadow is not None)
-        unknown = sum(bool(one.problem) for one in known)
+        by_start = sorted(summaries, key=lambda summary: (summary.started, summary.incident.workflow_id))
+        found = tuple(
+            Comparison.of(summary, summary.shadow) for summary in by_start if summary.shadow is not None
+        )
+        unknown = sum(bool(summary.problem) for summary in by_start)
         report = cls(since=since, sums=Sums.of(found), peaks=peaks(found), incidents=(), unknown=unknown)
         return report.model_copy(update={"incidents": found})  # more than the 10,000 items that are read
 
@@ -220,10 +222,10 @@ class ShadowReport(Frozen):
         if not of_clusters:
             return ""
         under_way = max(cluster.in_flight for cluster in of_clusters)
-        begun = max(cluster.starts_per_hour for cluster in of_clusters)
-        words = f"at most {under_way} under way at once and {begun} started within an hour in a cluster"
+        starts = max(cluster.starts_per_hour for cluster in of_clusters)
+        words = f"at most {under_way} under way at once and {starts} started within an hour in a cluster"
         held = (
-            "lower limits would have held some" if max(under_way, begun) > 1 else "none would have held any"
+            "lower limits would have held some" if max(under_way, starts) > 1 else "none would have held any"
         )
         return f"; limits do not apply in shadow: {words}, so {held}"
 
@@ -232,14 +234,14 @@ class ShadowReport(Frozen):
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for name in ("STARTED", "TARGET", "CHECK", "WOULD HAVE", "THE OTHER", "PARAMEDIC"):
             table.add_column(name, overflow="fold")
-        for one in self.incidents:
-            later = one.later_by_seconds
+        for comparison in self.incidents:
+            later = comparison.later_by_seconds
             cells = (
-                stamp(one.started_at),
-                one.target,
-                one.check,
-                _deeds(one.would_have),
-                _deeds(one.others),
+                stamp(comparison.started_at),
+                comparison.target,
+                comparison.check,
+                _deeds(comparison.would_have),
+                _deeds(comparison.others),
                 "-" if later is None else _difference(later),
             )
             table.add_row(*map(Text, cells))
@@ -281,8 +283,8 @@ def shadow(
         print_trimmed(report.table, console(is_cut=False))
     of = "" if report.incidents else wanted.words
     sentences = [*([f"{report.headline}{of}"] if output is ReportOutput.TABLE else []), unknown]
-    if said := "; ".join(filter(None, sentences)):
-        typer.echo(plain(said), err=True)
+    if sentence := "; ".join(filter(None, sentences)):
+        typer.echo(plain(sentence), err=True)
 
 
 async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str]:

@@ -87,9 +87,9 @@ async def _read(
     async with temporal(context) as client:
         what_is_kept = await kept(client, since)
         read = past_incidents(client, wanted, what_is_kept.since, with_open=True)
-        found = [one async for some in read for one in some]
-        unknown = "" if found else await unknown_cluster(client, wanted.cluster)
-        return found, what_is_kept, unknown
+        records = [record async for batch in read for record in batch]
+        unknown = "" if records else await unknown_cluster(client, wanted.cluster)
+        return records, what_is_kept, unknown
 
 
 async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> None:
@@ -97,10 +97,10 @@ async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> N
     count, incomplete = 0, 0
     async with temporal(context) as client:
         what_is_kept = await kept(client, since)
-        async for some in past_incidents(client, wanted, what_is_kept.since, with_open=False):
-            for one in some:
-                typer.echo(IncidentRecordView.of(one).model_dump_json())
-                count, incomplete = count + 1, incomplete + bool(one.problem)
+        async for batch in past_incidents(client, wanted, what_is_kept.since, with_open=False):
+            for record in batch:
+                typer.echo(IncidentRecordView.of(record).model_dump_json())
+                count, incomplete = count + 1, incomplete + bool(record.problem)
     ended = f"{count} ended incident{'' if count == 1 else 's'}{wanted.words}"
     lacks = f"; {incomplete} incomplete, see `problem`" if incomplete else ""
     typer.echo(plain(f"{ended}{lacks}; {what_is_kept.words}"), err=True)

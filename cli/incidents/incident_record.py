@@ -36,9 +36,9 @@ def phase_times(episodes: Iterable[Episode], end: datetime) -> tuple[PhaseTime, 
     phase by themselves.
     """
     sums: dict[Phase, timedelta] = {}
-    begun = _beginnings(episodes)
-    ends = [begin for begin, _ in begun[1:]]
-    for (begin, phase), until in zip(begun, [*ends, end], strict=False):
+    beginnings = _beginnings(episodes)
+    ends = [begin for begin, _ in beginnings[1:]]
+    for (begin, phase), until in zip(beginnings, [*ends, end], strict=False):
         sums[phase] = sums.get(phase, timedelta()) + max(timedelta(), until - begin)
     return tuple(PhaseTime(phase=phase, seconds=time.total_seconds()) for phase, time in sums.items())
 
@@ -72,8 +72,8 @@ class IncidentRecord:
         if self.summary.result is not None:
             return self.summary.result.started
         memory = self.summary.state.memory if self.summary.state else None
-        known = memory.began if memory else None
-        return known or (self.story[0].when if self.story else self.summary.started)
+        began = memory.began if memory else None
+        return began or (self.story[0].when if self.story else self.summary.started)
 
     @property
     def lasted(self) -> timedelta:
@@ -167,7 +167,7 @@ async def past_incidents(
         RPCError: Temporal cannot be asked.
 
     """
-    ended = sorted(await ended_since(client, wanted, since), key=lambda one: one.started)
+    ended = sorted(await ended_since(client, wanted, since), key=lambda summary: summary.started)
     found = [*ended, *(await open_incidents(client, wanted) if with_open else [])]
     for first in range(0, len(found), AT_ONCE):
         yield await _read(client, found[first : first + AT_ONCE])

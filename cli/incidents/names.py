@@ -68,7 +68,8 @@ def _is_name(text: str, longest: int) -> bool:
 
 
 def _is_kind(text: str) -> bool:
-    kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
+    checks = [kind for kind in CHECK_KINDS.values() if kind.is_namespaced]
+    kinds = (*checks, *(kind.targets for kind in checks))
     return any(text.casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds)
 
 

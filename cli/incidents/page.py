@@ -198,10 +198,10 @@ def _goes_on(summary: IncidentSummary, now: datetime) -> str:
 
 
 def _retries(state: State, now: datetime) -> Iterator[Line]:
-    for one in retries(state):
-        row = f"failed {one.failures} times since" if one.failures > 1 else "failed"
-        when = f"{row} {ago(one.since, now)}, tried again {in_time(one.next_try, now)}"
-        yield "Retrying", f"{one.what}: {one.why}; {when}"
+    for retry in retries(state):
+        row = f"failed {retry.failures} times since" if retry.failures > 1 else "failed"
+        when = f"{row} {ago(retry.since, now)}, tried again {in_time(retry.next_try, now)}"
+        yield "Retrying", f"{retry.what}: {retry.why}; {when}"
 
 
 def _requests(state: State, now: datetime) -> Iterator[Line]:

@@ -87,7 +87,9 @@ async def read_story(client: Client, workflow_id: str, run_id: str) -> Story:
                 raise
             break
         stories.insert(0, story(events, client.data_converter.payload_converter))
-    later = (one[1:] if one and one[0].what == STARTED else one for one in stories[1:])
+    later = (
+        episodes[1:] if episodes and episodes[0].what == STARTED else episodes for episodes in stories[1:]
+    )
     return Story(
         episodes=tuple(together(chain(stories[0], *later))),
         lacks_beginning=bool(_continued(events)),
@@ -116,12 +118,12 @@ def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) ->
         for order in orders
         if order.decided and order.refused and episodes and order.decided >= episodes[0].when
     ]
-    given = [
+    by_annotation = [
         Episode(when=order.given, what=order.order, words=_of_the_target(order))
         for order in orders
         if order.order not in ORDERS
     ]
-    return sorted([*given, *episodes, *refusals], key=lambda one: one.when)
+    return sorted([*by_annotation, *episodes, *refusals], key=lambda episode: episode.when)
 
 
 def _of_the_target(order: OrderRecord) -> str:
@@ -156,7 +158,7 @@ class EpisodeWords:
     def __init__(self, decode: PayloadConverter) -> None:
         self._decode = decode
         self._questions: set[int] = set()
-        self._seen: Observation | None = None
+        self._latest_answer: Observation | None = None
         """The latest answer of the detector."""
 
     def take(self, event: HistoryEvent) -> None:
@@ -166,16 +168,16 @@ class EpisodeWords:
             self._questions.add(event.event_id)
         completed = event.activity_task_completed_event_attributes
         if completed.scheduled_event_id in self._questions:
-            self._seen = self._read(completed.result.payloads, Observation) or self._seen
+            self._latest_answer = self._read(completed.result.payloads, Observation) or self._latest_answer
         started = event.workflow_execution_started_event_attributes.input.payloads
         if start := self._read(started, RemediationInput):
-            self._seen = start.observation
+            self._latest_answer = start.observation
 
     def of_wait(self, words: str) -> str:
         """The words of a timer, with the hold and the reason of the latest answer in full."""
-        if self._seen is None:
+        if self._latest_answer is None:
             return words
-        begin, hold = words.removesuffix(CUT), self._seen.hold
+        begin, hold = words.removesuffix(CUT), self._latest_answer.hold
         if begin in self._reason:
             return self._reason
         texts = (str(hold), hold.message) if hold is not None and begin else ()
@@ -186,19 +188,19 @@ class EpisodeWords:
         """The effect of an activity, and the latest reason; `summary` if its input cannot be read."""
         scheduled = event.activity_task_scheduled_event_attributes
         match self._read(scheduled.input.payloads, _INPUTS[scheduled.activity_type.name]):
-            case ActInput() as asked:
-                effect = asked.step.order_for(asked.incident.target)
-            case EvidenceInput() as asked:
-                effect = f"save evidence before: {asked.step.order_for(asked.incident.target)}"
-            case CleanUpInput() as asked if asked.requests:
-                effect = ", ".join(map(deleting, asked.requests))
+            case ActInput() as request:
+                effect = request.step.order_for(request.incident.target)
+            case EvidenceInput() as request:
+                effect = f"save evidence before: {request.step.order_for(request.incident.target)}"
+            case CleanUpInput() as request if request.requests:
+                effect = ", ".join(map(deleting, request.requests))
             case _:
                 effect = summary
         return _joined(effect, self._reason)
 
     @property
     def _reason(self) -> str:
-        return self._seen.named_reason if self._seen else ""
+        return self._latest_answer.named_reason if self._latest_answer else ""
 
     def _read(self, payloads: Sequence[Payload], kind: type[Value]) -> Value | None:
         if not payloads:

@@ -79,14 +79,14 @@ class IncidentSummary:
     @property
     def evidence(self) -> EvidenceRecord | None:
         """The state of its evidence; None if none was wanted yet, or if that is unknown."""
-        known = self.state.memory if self.state else self.result
-        return known.evidence if known else None
+        source = self.state.memory if self.state else self.result
+        return source.evidence if source else None
 
     @property
     def orders(self) -> tuple[OrderRecord, ...]:
         """The latest orders that it got; empty if they are unknown."""
-        known = self.state.memory if self.state else self.result
-        return known.orders if known else ()
+        source = self.state.memory if self.state else self.result
+        return source.orders if source else ()
 
     @property
     def stopped(self) -> str:
@@ -132,8 +132,8 @@ class IncidentSummary:
         state = self.state
         if state is None or state.observation is None or not state.memory.lease.may_be_held:
             return None
-        seen = state.observation.model_copy(update={"requests": state.requests})
-        return becomes_overdue_at(seen, state.memory)
+        observation = state.observation.model_copy(update={"requests": state.requests})
+        return becomes_overdue_at(observation, state.memory)
 
     @property
     def _end(self) -> str:

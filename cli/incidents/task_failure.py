@@ -110,7 +110,7 @@ def _words(failure: Failure) -> str:
     chain = [failure]
     while chain[-1].HasField("cause"):
         chain.append(chain[-1].cause)
-    words = "; caused by ".join(_exception(one) for one in chain)
+    words = "; caused by ".join(_exception(cause) for cause in chain)
     return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
 
 

@@ -167,7 +167,7 @@ class IncidentView(IncidentRunView):
             goes_on_at=transition.at if transition else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
             goes_on_with=transition.what if transition else None,
-            standing=tuple(OrderView.of(one, now) for one in memory.standing),
+            standing=tuple(OrderView.of(order, now) for order in memory.standing),
             requests=_requests(state) if state else (),
             retries=tuple(RetryView.of(retry, now) for retry in retries(state)) if state else (),
         )

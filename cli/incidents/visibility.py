@@ -42,7 +42,7 @@ class Filter:
     def words(self) -> str:
         """The filter as a clause for the message that nothing was found; "" without a filter."""
         named = (("check", self.check), ("target", self.target), ("cluster", self.cluster))
-        return "".join(f" of {what} {name!r}" for what, name in named if name)
+        return "".join(f" of {subject} {name!r}" for subject, name in named if name)
 
     @property
     def query(self) -> str:

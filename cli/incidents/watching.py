@@ -54,23 +54,23 @@ async def watch(look: Callable[[], Awaitable[Page]]) -> NoReturn:
     end_unheard()
     end_at_sigterm(partial(sys.exit, TERMINATED))
     headline, body = await look()
-    seen, problem = datetime.now(UTC), ""
+    looked_at, problem = datetime.now(UTC), ""
     with Live(console=console(), auto_refresh=False) as live:
         while True:
             if is_interrupted():
                 raise asyncio.CancelledError
-            live.update(Group(head(headline, seen, problem), Fitting(body)), refresh=True)
+            live.update(Group(head(headline, looked_at, problem), Fitting(body)), refresh=True)
             await asyncio.sleep(EVERY_SECONDS)
             try:
                 headline, body = await look()
-                seen, problem = datetime.now(UTC), ""
+                looked_at, problem = datetime.now(UTC), ""
             except RPCError as error:
                 problem = one_sentence(error)
 
 
-def head(headline: str, seen: datetime, problem: str) -> Text:
-    """The headline of a page from `seen`; `problem` says why there is no newer one."""
-    moment = f"{seen:%H:%M:%SZ}"
+def head(headline: str, looked_at: datetime, problem: str) -> Text:
+    """The headline of a page from `looked_at`; `problem` says why there is no newer one."""
+    moment = f"{looked_at:%H:%M:%SZ}"
     if problem:
         return Text(f"{problem}; this is of {moment}", style="bold red")
     return Text(f"{moment}  {headline}", style="dim")

@@ -74,23 +74,25 @@ def choose_temporal(
     ] = False,
 ) -> None:
     """Durable remediation of unhealthy Kubernetes nodes and machines."""
-    given = {"profile": profile, "address": address, "namespace": namespace}
-    for option, value in given.items():
+    options = {"profile": profile, "address": address, "namespace": namespace}
+    for option, value in options.items():
         if value == "":
             raise typer.BadParameter("must not be empty", param_hint=f"--{option}")
-    choose_environment(context, given)
+    choose_environment(context, options)
 
 
 def choose_environment(context: typer.Context, options: Mapping[str, str | None]) -> None:
     """Give the command the environment of this process, with the given options in place of variables."""
-    given = {name: value for name in _OPTIONS if (value := options.get(name)) is not None}
-    context.obj = os.environ | {f"TEMPORAL_{name.upper()}": value for name, value in given.items()}
+    chosen = {name: value for name in _OPTIONS if (value := options.get(name)) is not None}
+    context.obj = os.environ | {f"TEMPORAL_{name.upper()}": value for name, value in chosen.items()}
 
 
 def command_line(context: typer.Context) -> str:
     """The command with the options that select this Temporal, for lines that people copy."""
-    given = context.find_root().params
-    options = (f"--{name} {shlex.quote(given[name])}" for name in _OPTIONS if given.get(name) is not None)
+    parameters = context.find_root().params
+    options = (
+        f"--{name} {shlex.quote(parameters[name])}" for name in _OPTIONS if parameters.get(name) is not None
+    )
     return " ".join(["paramedic", *options])
 
 

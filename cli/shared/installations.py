@@ -55,8 +55,8 @@ async def find_installation(client: Client, name: str) -> FoundInstallation | No
         found = await installations(client)
     except Forbidden:
         return None
-    by_cluster = {one.installation.cluster: one for one in reversed(found)}
-    named = [one for cluster, one in by_cluster.items() if is_cluster_called(name, cluster)]
+    by_cluster = {installed.installation.cluster: installed for installed in reversed(found)}
+    named = [installed for cluster, installed in by_cluster.items() if is_cluster_called(name, cluster)]
     if len(named) > 1:
         raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
     if not named and found and name:
@@ -83,7 +83,7 @@ async def lease_namespaces(client: Client) -> frozenset[str]:
 
     """
     found = await _of_statuses(client)
-    return frozenset(one.installation.lease_namespace for one in found) - {""}
+    return frozenset(installed.installation.lease_namespace for installed in found) - {""}
 
 
 def refuse_unread(namespace: str, read: frozenset[str]) -> None:

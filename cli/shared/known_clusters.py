@@ -27,14 +27,14 @@ async def known_clusters(client: Client) -> list[str]:
         RPCError: Temporal cannot be asked.
 
     """
-    known: set[str] = set()
-    while len(known) < MOST_CLUSTERS:
-        listed = client.list_workflows(_others(known), limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
-        found = {one.typed_search_attributes.get(search_attributes.CLUSTER) async for one in listed}
-        if not found - known - {None, ""}:
+    clusters: set[str] = set()
+    while len(clusters) < MOST_CLUSTERS:
+        listed = client.list_workflows(_others(clusters), limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
+        page = {workflow.typed_search_attributes.get(search_attributes.CLUSTER) async for workflow in listed}
+        if not page - clusters - {None, ""}:
             break
-        known |= {cluster for cluster in found if cluster}
-    return sorted(known)
+        clusters |= {cluster for cluster in page if cluster}
+    return sorted(clusters)
 
 
 async def unknown_cluster(client: Client, cluster: str) -> str:
@@ -46,21 +46,21 @@ async def unknown_cluster(client: Client, cluster: str) -> str:
     """
     if not cluster:
         return ""
-    known = await known_clusters(client)
-    if any(is_cluster_called(cluster, one) for one in known):
+    clusters = await known_clusters(client)
+    if any(is_cluster_called(cluster, other) for other in clusters):
         return ""
     if await is_polled(client, worker_queue(cluster)):
         return ""
-    known.sort(key=lambda one: SequenceMatcher(None, cluster, one).ratio(), reverse=True)
-    named = ", ".join(known[:MOST_NAMED]) or "none"
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
+    named = ", ".join(clusters[:MOST_NAMED]) or "none"
+    more = f" and {len(clusters) - MOST_NAMED} more" if len(clusters) > MOST_NAMED else ""
     return (
         f"the Temporal namespace {client.namespace} has no workflow of a cluster called {cluster!r}; "
         f"it has workflows of {named}{more}"
     )
 
 
-def _others(known: set[str]) -> str:
+def _others(clusters: set[str]) -> str:
     name = search_attributes.CLUSTER.name
-    others = f" AND {name} NOT IN ({', '.join(map(quoted, sorted(known)))})" if known else ""
+    others = f" AND {name} NOT IN ({', '.join(map(quoted, sorted(clusters)))})" if clusters else ""
     return f"{name} IS NOT NULL{others}"

@@ -112,10 +112,10 @@ LeaseNamespace = Annotated[
 ]
 
 
-def with_options(context: typer.Context, given: Mapping[str, str | None]) -> dict[str, str]:
+def with_options(context: typer.Context, options: Mapping[str, str | None]) -> dict[str, str]:
     """The environment of the command, with each given option in place of its variable."""
     environment: dict[str, str] = context.obj
-    return environment | {name: value for name, value in given.items() if value is not None}
+    return environment | {name: value for name, value in options.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ class ClusterChoice:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the command, with its options."""
-        given = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
-        return with_options(self.context, given)
+        options = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
+        return with_options(self.context, options)

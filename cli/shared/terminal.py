@@ -86,9 +86,9 @@ def _all_plain(value: Json) -> Json:
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, list):
-        return [_all_plain(one) for one in value]
+        return [_all_plain(item) for item in value]
     if isinstance(value, dict):
-        return {name: _all_plain(one) for name, one in value.items()}
+        return {name: _all_plain(item) for name, item in value.items()}
     return value
 
 

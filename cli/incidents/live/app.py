@@ -179,7 +179,7 @@ class LiveList(App[int]):
         return self._shown[row] if 0 <= row < len(self._shown) else None
 
     def _move_to(self, chosen: IncidentSummary | None) -> None:
-        ids = [one.incident.workflow_id for one in self._shown]
+        ids = [summary.incident.workflow_id for summary in self._shown]
         if chosen is not None and chosen.incident.workflow_id in ids:
             self.query_one(DataTable).move_cursor(row=ids.index(chosen.incident.workflow_id))
 
