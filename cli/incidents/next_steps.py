@@ -46,11 +46,12 @@ class PossibleOrders:
         return [*map(self._completed, self.offered), *steps]
 
     @property
-    def line(self) -> str:
+    def lines(self) -> list[str]:
+        """The commands, with one for all steps that an order may name."""
         steps = [
             f"{self._command(spec)} --step TEMPLATE ({' or '.join(steps)})" for spec, steps in self._steps
         ]
-        return ", ".join([*map(self._completed, self.offered), *steps])
+        return [*map(self._completed, self.offered), *steps]
 
     def _command(self, spec: OrderSpec[Any]) -> str:
         return f"{self.command} {spec.name} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"

@@ -1,6 +1,6 @@
 """Renders one incident for people: timers, requests by step, retries, and its history."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -12,7 +12,7 @@ from cli.incidents.next_steps import PossibleOrders, kubectl_lines
 from cli.incidents.order_lines import order_lines
 from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
-from cli.shared.ages import ago, in_time
+from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.terminal import phase_text
 from health.model.details import beside
 from health.model.moves import Phase
@@ -154,9 +154,9 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
         yield "Goes on", _goes_on(summary, now)
         yield from _retries(state, now)
         yield from _requests(state, now)
-        if page.orders is not None and page.orders.line:
-            yield "You can", page.orders.line
-        yield "Detector", _answer(state.observation, now)
+        if page.orders is not None:
+            yield from _labelled("You can", page.orders.lines)
+        yield "Detector", _answer(summary, state.observation, now)
     if summary.evidence is not None:
         taken = f", taken {ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
         yield "Evidence", f"{summary.evidence.words}{taken}"
@@ -164,8 +164,12 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     yield "Workflow", incident.workflow_id
     if page.ui_link:
         yield "Temporal UI", page.ui_link
-    for number, line in enumerate(kubectl_lines(summary)):
-        yield "" if number else "Kubernetes", line
+    yield from _labelled("Kubernetes", kubectl_lines(summary))
+
+
+def _labelled(label: str, lines: Iterable[str]) -> Iterator[Line]:
+    for number, line in enumerate(lines):
+        yield "" if number else label, line
 
 
 def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
@@ -233,13 +237,14 @@ def _until(course: RequestCourse, now: datetime) -> str:
     return f"times out {in_time(course.times_out_at, now)}"
 
 
-def _answer(observation: Observation | None, now: datetime) -> str:
+def _answer(summary: IncidentSummary, observation: Observation | None, now: datetime) -> str:
     if observation is None:
         return "is being asked, and has not answered yet"
-    when = f", {ago(observation.answered_at, now)}" if observation.answered_at else ""
     held = None if observation.may_be_admitted else observation.hold
     verdict = f"held: {held}" if held else "admitted" if observation.is_admitted else "no hold"
-    return f"{observation.state}: {observation.named_reason}; {verdict}{when}"
+    reason = beside(str(summary.incident.target), observation.named_reason)
+    answer, when = f"{observation.state}: {reason}; {verdict}", observation.answered_at
+    return answer if when is None else f"{ago(when, now)}: {beside_time(answer, when)}"
 
 
 def _story(page: IncidentPage) -> Iterator[Line]:
@@ -249,7 +254,7 @@ def _story(page: IncidentPage) -> Iterator[Line]:
         yield "History", _earlier(earlier, lacks_beginning=page.lacks_beginning)
     for number, episode in enumerate(shown):
         label = "" if number or earlier or page.lacks_beginning else "History"
-        words = beside(str(page.summary.incident.target), episode.words)
+        words = beside_time(beside(str(page.summary.incident.target), episode.words), episode.when)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
         yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"

@@ -2,7 +2,7 @@
 
 A cut number or phase is useless, so only names and details shrink, down to a minimum that still distinguishes
 them. If that is not enough, columns are dropped: AGE first, then CLAIM, DETAILS (see `paramedic show`), CHECK
-and NEXT. Spare width goes to the names first, then to the details.
+and NEXT. Spare width goes to the names first, then to the details, then to CLAIM.
 """
 
 import re
@@ -21,9 +21,9 @@ from health.model.moves import Phase
 
 GAP = 2
 """Spaces between two columns."""
-_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 5, "DETAILS": 24}
+_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 10, "DETAILS": 24}
 _LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
-_GROW = ("TARGET", "CHECK", "CLUSTER", "CLAIM", "DETAILS")
+_GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS", "CLAIM")
 _CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
 """The columns that may be cut on a narrow terminal."""
 
@@ -131,11 +131,11 @@ def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
 
 
 def _claim(summary: IncidentSummary) -> str:
-    """The user of the claim, without the host; "-" without a claim."""
+    """The user of the claim, without the host, or "kubectl" for an annotation; "-" without a claim."""
     if summary.claim is None:
         return "-"
     user, _, _ = plain(summary.claim.identity).partition("@")
-    return user or "yes"
+    return next(iter(user.split()), "yes")
 
 
 def _order(summary: IncidentSummary) -> tuple[object, ...]:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from objects.durations import parse_duration
 
 _DAYS = re.compile(r"([0-9]{1,5})d")
+_STAMP = re.compile(r"(,? (?:asked at|since|at) )?(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)", re.ASCII)
+"""A time in words, with its preposition."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -27,6 +29,18 @@ def ago(when: datetime, now: datetime) -> str:
 def in_time(when: datetime, now: datetime) -> str:
     """A time after `now`, preceded by how long that is."""
     return f"in {short(max(timedelta(), when - now))} ({when:%Y-%m-%d %H:%M:%SZ})"
+
+
+def beside_time(text: str, when: datetime) -> str:
+    """`text` for a row that begins with `when`: without the same time, and without the same day."""
+
+    def shortened(found: re.Match[str]) -> str:
+        before, day, time = found[1] or "", found[2], found[3]
+        if day != f"{when:%Y-%m-%d}":
+            return found[0]
+        return "" if before and time == f"{when:%H:%M:%SZ}" else f"{before}{time}"
+
+    return _STAMP.sub(shortened, text)
 
 
 def _second(place: int, rest: int) -> str:

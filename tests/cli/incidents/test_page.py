@@ -58,8 +58,8 @@ def printed(of: IncidentPage) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def line(label: str, of: State) -> str:
-    (found,) = (line for line in lines(of) if line.startswith(label))
+def line(label: str, of: State, *story: Episode) -> str:
+    (found,) = (line for line in lines(of, *story) if line.startswith(label))
     return found.removeprefix(label).strip()
 
 
@@ -190,8 +190,8 @@ LEFT_ALONE = Memory(standing=standing("abort"))
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
-    found = PossibleOrders(state=of, name="node-1", cluster="prod", now=NOW).line
-    words = found.replace("paramedic ", "").replace(" node-1 --cluster prod", "")
+    found = PossibleOrders(state=of, name="node-1", cluster="prod", now=NOW).lines
+    words = ", ".join(found).replace("paramedic ", "").replace(" node-1 --cluster prod", "")
     assert words == ", ".join(filter(None, ("claim", expected)))
 
 
@@ -201,7 +201,8 @@ def test_page_shows_the_claim_and_proposes_its_end() -> None:
     assert (
         line("Claimed", claimed) == "INC-7; by ada@desk; since 2026-03-01 12:00:00Z (0s ago); until unclaim"
     )
-    assert line("You can", claimed).startswith("paramedic unclaim node-1 --cluster main-0a1b, paramedic skip")
+    assert line("You can", claimed) == "paramedic unclaim node-1 --cluster main-0a1b"
+    assert any(row.strip().startswith("paramedic skip node-1") for row in lines(claimed))
 
 
 SKIPPED = OrderRecord(order="skip", reason="", given=NOW, step="reboot", is_pending=True)
@@ -323,7 +324,7 @@ def test_history_does_not_repeat_the_name_of_the_target() -> None:
     words = f"held by a person: x; {UNHEALTHY}"
     shown = lines(remediating(), Episode(when=NOW - MINUTE, what="Held", words=words))
     assert any(
-        one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
+        one.endswith("Held: held by a person: x; Ready is Unknown since 12:00:00Z, longer than 5m")
         for one in shown
     )
 
@@ -347,6 +348,23 @@ def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(
     (end,) = (number for number, line in enumerate(shown) if line.startswith("Workflow"))
     assert shown[begin].split(maxsplit=1)[1] == first
     assert end - begin == count
+
+
+REJECTED = Hold(reason=HoldReason.STEP_REJECTED, message="reboot is rejected at 2026-03-01T12:00:00Z, by ada")
+
+
+def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
+    observation = unhealthy(hold=REJECTED)
+    observation = observation.model_copy(update={"reason": "Ready is Unknown since 2026-03-01T11:55:00Z"})
+    held = state(Phase.HELD, UNHEALTHY, observation)
+    assert line("Detector", held) == (
+        "2026-03-01 12:00:00Z (0s ago): Expired: Ready is Unknown since 11:55:00Z; "
+        "held: StepRejected: reboot is rejected, by ada"
+    )
+    words = "Ready is Unknown since 2026-03-01T12:00:00Z, waiting for 5s"
+    assert line("History", held, Episode(when=NOW, what="Waiting", words=words)) == (
+        "2026-03-01 12:00:00Z  Waiting: Ready is Unknown, waiting for 5s"
+    )
 
 
 def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -> None:

@@ -38,7 +38,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "Lease        is renewed in 4m",
         "step 1 of 1, template t, created 20",
         "Request      Reboot/ns/node-1 exists (example.com/v1)",
-        "Detector     Expired: Node/node-1",
+        " ago): Expired: Ready is ",
         "hold: ordered by ada@",
         ", for 1h: disk swap",
         "You can      paramedic claim node-1 --cluster",

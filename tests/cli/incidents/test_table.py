@@ -116,7 +116,13 @@ CLAIMS = [
         Phase.HELD,
         memory=Memory(standing=(OrderRecord(order="claim", reason="", identity=by, given=NOW),)),
     )
-    for by in ("ada@desk", "", "maximilian@phone")
+    for by in (
+        "ada@desk",
+        "",
+        "maximilian@phone",
+        "kubectl annotation on Node/node-1 (manager kubectl-annotate)",
+        "maximiliana-von-und-zu@phone",
+    )
 ]
 
 
@@ -125,7 +131,9 @@ def test_user_of_a_claim_has_a_column_as_soon_as_an_incident_is_claimed() -> Non
     header, *rows = drawn(80, *CLAIMS, SUMMARIES[-1])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"]
     at = header.index("CLAIM")
-    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximilian", "-"]
+    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximilian", "kubectl", "maximilia…", "-"]
+    _, *rows = drawn(200, *CLAIMS)
+    assert rows[-1].split()[5] == "maximiliana-von-und-zu"
 
 
 def test_claim_is_dropped_after_the_age_and_before_the_details() -> None:

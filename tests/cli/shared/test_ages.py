@@ -1,8 +1,8 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.shared.ages import short
+from cli.shared.ages import beside_time, short
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,21 @@ from cli.shared.ages import short
 )
 def test_age_has_its_two_greatest_units(duration: timedelta, words: str) -> None:
     assert short(duration) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ready is Unknown since 2026-03-01T12:00:00Z, waiting for 5s", "Ready is Unknown, waiting for 5s"),
+        ("waits for approval: reboot, asked at 2026-03-01T12:00:00Z; x", "waits for approval: reboot; x"),
+        ("is rejected at 2026-03-01T12:00:00Z, by ada", "is rejected, by ada"),
+        ("Ready is Unknown since 2026-03-01T11:59:59Z", "Ready is Unknown since 11:59:59Z"),
+        ("2026-03-01T12:00:00Z", "12:00:00Z"),
+        ("until 2026-03-01T12:00:00Z", "until 12:00:00Z"),
+        ("since 2026-02-28T12:00:00Z", "since 2026-02-28T12:00:00Z"),
+        ("since 2026-03-01T12:00:00.5Z", "since 2026-03-01T12:00:00.5Z"),
+        ("kernel of 2026-03-01", "kernel of 2026-03-01"),
+    ],
+)
+def test_text_beside_a_time_repeats_neither_the_time_nor_its_day(text: str, expected: str) -> None:
+    assert beside_time(text, datetime(2026, 3, 1, 12, tzinfo=UTC)) == expected
