@@ -19,6 +19,7 @@ from runtime.cluster import read_cluster_identity
 from runtime.exposition import TemporalMetrics, metrics_route, temporal_core
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
+from runtime.plain_payloads import PROCESS_DATA
 from runtime.problems import Problems, retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
@@ -50,7 +51,7 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
         SettingsError: a setting is invalid.
 
     """
-    converter = with_keys(PayloadKeys.read(settings.payload_keys_file))
+    converter = with_keys(PayloadKeys.read(settings.payload_keys_file), PROCESS_DATA)
     problems = Problems()
     problems.report("start", "connecting")
     metrics = CollectorRegistry()
