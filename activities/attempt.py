@@ -14,6 +14,7 @@ from temporalio import activity
 
 from kube.errors import Forbidden, KubernetesError, retry_after
 from objects.durations import in_words
+from objects.field_problem import unforeseen
 from workflows.kit.calls import Contract
 
 SHARE_OF_WORK = 0.75
@@ -75,4 +76,4 @@ async def tried_until(
         return AttemptFailure(too_late)
     except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the other parts
         activity.logger.warning("not done", exc_info=error, extra={"what": action})
-        return AttemptFailure(f"{type(error).__name__}: {error}")
+        return AttemptFailure(unforeseen(error))

@@ -127,6 +127,13 @@ def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
     return cut_to_length(_json(value, longest), longest)
 
 
+def unforeseen(error: BaseException | None) -> str:
+    """An error that no code expects, on one line for people; an object that does not parse in plain words."""
+    if isinstance(error, ValidationError):
+        return f"an object cannot be read: {FieldProblem.of(error)}"
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def _words(details: ErrorDetails) -> str:
     kind = details["type"]
     if kind in _WORDS:

@@ -26,6 +26,7 @@ from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.resource import EVENTS, NODES, PODS, Object, resource_of
 from objects.durations import in_words
+from objects.field_problem import unforeseen
 from objects.timestamps import stamp
 from workflows.contracts import (
     EVIDENCE_LONGEST,
@@ -171,7 +172,7 @@ class SaveEvidenceActivity:
             return _not_saved(evidence, self._now(), _words(error))
         except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
-            return _not_saved(evidence, self._now(), f"{type(error).__name__}: {error}")
+            return _not_saved(evidence, self._now(), unforeseen(error))
         await self._prune(store, evidence_name(evidence.incident, evidence.first_run_id))
         return EvidenceResult(record=record)
 

@@ -19,6 +19,7 @@ from health.cluster.clock_skew import by_temporals_clock
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
+from objects.field_problem import unforeseen
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 ASK_AGAIN_SECONDS = 60.0
@@ -97,7 +98,7 @@ def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:
 
 
 def _failed(incident: IncidentReference, cluster_state: ClusterState, error: Exception | None) -> Observation:
-    problem = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_PROBLEM]
+    problem = unforeseen(error)[:_LONGEST_PROBLEM]
     message = f"the detector cannot judge {incident.target} by {incident.check}: {problem}"
     hold = Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
     return Observation(
