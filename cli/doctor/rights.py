@@ -18,6 +18,7 @@ from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KindUnknown
 from kube.resource import Object, Resource
+from runtime.access_review import is_allowed
 from runtime.process_names import SERVICE_ACCOUNTS
 from runtime.rights import (
     needs,
@@ -110,12 +111,8 @@ async def _remediators(
     return found
 
 
-_REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)
-_SELF_REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
+Account = Mapping[str, object] | None
+"""The `user` and `groups` of a review; None: those of the client."""
 _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
@@ -140,7 +137,7 @@ class Rights:
 
         """
         user = await self._who_am_i()
-        return user in map(self._account, Process)
+        return user in map(self._user, Process)
 
     async def findings(self, needs: Iterable[Right]) -> list[Finding]:
         """Missing rights, and rights that cannot be reviewed.
@@ -153,7 +150,7 @@ class Rights:
         if not wanted:
             return []
         try:
-            return await self._missing(wanted, _REVIEWS)
+            return await self._missing(wanted, {process: self._account(process) for process in Process})
         except Forbidden:
             return await self._of_ourselves(wanted)
 
@@ -165,48 +162,38 @@ class Rights:
 
         """
         wanted = list(dict.fromkeys(needs))
-        refused = await asyncio.gather(*(self._refused(need, _SELF_REVIEWS) for need in wanted))
+        refused = await asyncio.gather(*(self._refused(need, None) for need in wanted))
         return [(need, verbs) for need, verbs in zip(wanted, refused, strict=True) if verbs]
 
     async def _of_ourselves(self, needs: Sequence[Right]) -> list[Finding]:
         user = await self._who_am_i()
-        unknown = [process for process in Process if self._account(process) != user]
+        unknown = [process for process in Process if self._user(process) != user]
         own = [need for need in needs if need.process not in unknown]
         finding = note if own else warning
         return [
-            *await self._missing(own, _SELF_REVIEWS),
-            *(_unreviewed(one, self._accounts[one], user, finding) for one in unknown),
+            *await self._missing(own, dict.fromkeys(Process)),
+            *(_unreviewed(process, self._accounts[process], user, finding) for process in unknown),
         ]
 
-    async def _missing(self, needs: Sequence[Right], reviews: Resource) -> list[Finding]:
-        refused = await asyncio.gather(*(self._refused(need, reviews) for need in needs))
+    async def _missing(self, needs: Sequence[Right], accounts: Mapping[Process, Account]) -> list[Finding]:
+        refused = await asyncio.gather(*(self._refused(need, accounts[need.process]) for need in needs))
         return [_may_not(need, verbs) for need, verbs in zip(needs, refused, strict=True) if verbs]
 
-    async def _refused(self, need: Right, reviews: Resource) -> list[str]:
-        return [verb for verb in need.verbs if not await self._may(need, verb, reviews)]
-
-    async def _may(self, need: Right, verb: str, reviews: Resource) -> bool:
-        resource, _, subresource = need.resource.partition("/")
-        attributes = {"group": need.group, "resource": resource, "subresource": subresource, "verb": verb}
-        spec: Object = {"resourceAttributes": attributes | {"namespace": need.namespace, "name": need.name}}
-        if reviews is _REVIEWS:
-            spec |= {"user": self._account(need.process), "groups": self._groups}
-        body: Object = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
-        answer = await self._client.create(reviews, body)
-        return bool(answer.get("status", {}).get("allowed"))
+    async def _refused(self, need: Right, account: Account) -> list[str]:
+        return [verb for verb in need.verbs if not await is_allowed(self._client, need, verb, account)]
 
     async def _who_am_i(self) -> str:
         body: Object = {"apiVersion": _WHO_AM_I.api_version, "kind": _WHO_AM_I.kind}
         answer = await self._client.create(_WHO_AM_I, body)
         return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
 
-    def _account(self, process: Process) -> str:
+    def _user(self, process: Process) -> str:
         return f"system:serviceaccount:{self._namespace}:{self._accounts[process]}"
 
-    @property
-    def _groups(self) -> list[str]:
+    def _account(self, process: Process) -> Account:
         accounts = "system:serviceaccounts"
-        return [accounts, f"{accounts}:{self._namespace}", "system:authenticated"]
+        groups = [accounts, f"{accounts}:{self._namespace}", "system:authenticated"]
+        return {"user": self._user(process), "groups": groups}
 
 
 def _may_not(need: Right, verbs: Sequence[str]) -> Finding:

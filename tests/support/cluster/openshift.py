@@ -11,8 +11,10 @@ import yaml
 from devcluster.manifests import ROOT
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
+from health.kinds.right import Process, Right
 from kube.client import Client
 from kube.resource import NAMESPACES, Object, Resource
+from runtime.access_review import is_allowed
 
 GROUP = "config.openshift.io"
 DEFINITION = f"clusterversions.{GROUP}"
@@ -22,9 +24,6 @@ BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", n
 PODS = Resource("v1", "Pod", "pods", namespaced=True)
 ROLES = Resource("rbac.authorization.k8s.io/v1", "Role", "roles", namespaced=True)
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", namespaced=True)
-ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)
 RIGHTS = ROOT / "deploy" / "components" / "openshift" / "worker-etcd.yaml"
 WORKER = "system:serviceaccount:paramedic-system:paramedic-worker"
 GUARD = {"app": "guard"}
@@ -88,14 +87,10 @@ class Openshift:
         )
 
     async def _worker_may(self) -> bool:
-        asked = {"namespace": ETCD, "verb": "list", "group": "policy", "resource": BUDGETS.plural}
-        body: Object = {
-            "apiVersion": ACCESS_REVIEWS.api_version,
-            "kind": ACCESS_REVIEWS.kind,
-            "spec": {"user": WORKER, "resourceAttributes": asked},
-        }
-        answer = await self.client.create(ACCESS_REVIEWS, body)
-        return bool(answer["status"]["allowed"])
+        budgets = Right(
+            process=Process.WORKER, group="policy", resource=BUDGETS.plural, verbs=("list",), namespace=ETCD
+        )
+        return await is_allowed(self.client, budgets, "list", {"user": WORKER})
 
     async def _worker_may_not(self) -> bool:
         return not await self._worker_may()

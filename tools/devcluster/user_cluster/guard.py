@@ -27,13 +27,14 @@ from devcluster.user_cluster.names import (
 )
 from health.kinds.registry import CHECK_KINDS
 from kube.resource import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES
+from runtime.access_review import SELF_REVIEWS
 from runtime.paramedic_status import PARAMEDIC_STATUSES
 
 Query = tuple[tuple[str, str], ...]
 GroupResource = tuple[str, str]
 DISCOVERY = ("version", "readyz", "livez", "healthz")
 CREATE, PATCH, DELETE = "POST", "PATCH", "DELETE"
-REVIEWS = ("authorization.k8s.io", "selfsubjectaccessreviews")
+REVIEWS = (SELF_REVIEWS.group, SELF_REVIEWS.plural)
 FILTERED: frozenset[GroupResource] = frozenset(
     {("", NODES.plural), *((kind.group, kind.plural) for kind in CHECK_KINDS.values())}
 )

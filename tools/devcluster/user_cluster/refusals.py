@@ -36,13 +36,11 @@ from kube.errors import KindUnknown
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
 from kube.transport import Transport
+from runtime.access_review import is_allowed
 from runtime.process_names import LEADER_LEASE
 from runtime.rights import needs, needs_for_requests
 from runtime.settings import Settings
 
-REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
 AT_ONCE = 8
 """Questions about rights in flight, so that a small API server is not throttled."""
 SETTINGS = Settings(
@@ -150,7 +148,7 @@ async def missing_rights(client: Client, rights: Iterable[Right]) -> list[str]:
 
     async def lacks(verb: str, right: Right) -> bool:
         async with limit:
-            return not await _may(client, verb, right)
+            return not await is_allowed(client, right, verb)
 
     answers = await asyncio.gather(*(lacks(*question) for question in questions))
     missing: dict[Right, list[str]] = {}
@@ -170,25 +168,6 @@ def _without_reason(right: Right) -> Right:
         namespace=right.namespace,
         name=right.name,
     )
-
-
-async def _may(client: Client, verb: str, right: Right) -> bool:
-    resource, _, subresource = right.resource.partition("/")
-    attributes = {
-        "verb": verb,
-        "group": right.group,
-        "resource": resource,
-        "subresource": subresource,
-        "namespace": right.namespace,
-        "name": right.name,
-    }
-    body = {
-        "apiVersion": REVIEWS.api_version,
-        "kind": REVIEWS.kind,
-        "spec": {"resourceAttributes": attributes},
-    }
-    answer = await client.create(REVIEWS, body)
-    return bool(answer.get("status", {}).get("allowed"))
 
 
 def refuse(found: Found, context: str, now: datetime, *, despite_checks: bool) -> None:
