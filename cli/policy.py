@@ -82,9 +82,9 @@ def _plain(value: object) -> object:
         return in_words(value)
     if isinstance(value, BaseModel):
         fields = {field.alias: getattr(value, name) for name, field in type(value).model_fields.items()}
-        return {str(name): _plain(one) for name, one in fields.items() if one is not None}
+        return {str(name): _plain(item) for name, item in fields.items() if item is not None}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value

@@ -51,8 +51,8 @@ def doctor(
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
-    given = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}
-    environment = with_options(context, given)
+    options = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}
+    environment = with_options(context, options)
     watch_for = timedelta(seconds=watched)
     try:
         examined = carry_out(examine(_settings(environment, context), environment, watch_for))

@@ -156,15 +156,15 @@ class ClusterExamination:
         own_clock = of_installation.own_clock_findings(self._connection.server_clock.skew())
         return [*found, *chain.from_iterable(concurrently), *own_clock]
 
-    async def _findings(self, what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
+    async def _findings(self, part: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
         """The findings of one part; a failed request becomes a finding, too."""
         try:
             return await examination
         except KubernetesError as error:
-            return [self._not_examined(what, error)]
+            return [self._not_examined(part, error)]
 
-    def _not_examined(self, what: str, error: KubernetesError) -> Finding:
-        sentence = f"cannot look at {what}: {error.message}"
+    def _not_examined(self, part: str, error: KubernetesError) -> Finding:
+        sentence = f"cannot look at {part}: {error.message}"
         if self._is_one_of_us and isinstance(error, Forbidden):
             advice = (
                 "an administrator can see it; the missing rights of this process are findings of their own"

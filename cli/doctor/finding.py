@@ -1,5 +1,6 @@
 """Finding: one problem with advice; Examined: the findings about one cluster."""
 
+from collections import Counter
 from enum import StrEnum
 
 from objects.frozen import Frozen
@@ -66,5 +67,6 @@ class Examined(Frozen):
 
     @property
     def _counted(self) -> list[str]:
-        counts = {one: sum(finding.severity is one for finding in self.findings) for one in FindingSeverity}
-        return [f"{count} {one}{'s' * (count > 1)}" for one, count in counts.items() if count]
+        counts = Counter(finding.severity for finding in self.findings)
+        numbers = ((severity, counts[severity]) for severity in FindingSeverity)
+        return [f"{count} {severity}{'s' * (count > 1)}" for severity, count in numbers if count]

@@ -135,17 +135,18 @@ class StatusWatched:
 
 def writer_finding(kind: CheckKind, name: str, writer: StatusFieldManager, watched: StatusWatched) -> Finding:
     """The finding that another controller writes the status of the check `name`."""
-    who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
+    manager, last = repr(writer.manager), f"last at {stamp(writer.last)}"
     policies = kind.operator_policies
     if watched.is_kept_off is not False and policies is not None and writer.manager == policies.manager:
-        what = f"{who} writes the status of {name} beside us ({last})"
+        what = f"{manager} writes the status of {name} beside us ({last})"
         return note(_WRITTEN_BY_ANOTHER, what, _KEPT_OFF if watched.is_kept_off else _MAYBE_KEPT_OFF)
     if writer.seen:
-        what = f"{who} is still writing the status of {name} ({_seen(writer.seen, watched.lasting)}, {last})"
+        times = _seen(writer.seen, watched.lasting)
+        what = f"{manager} is still writing the status of {name} ({times}, {last})"
         return warning(_WRITTEN_BY_ANOTHER, what, f"{_off(kind, 'stop it')}, {_TWO_CONTROLLERS}")
     ago = short(max(timedelta(), watched.ended - writer.last))
     since = "we did since" if writer.is_over else "we did not since"
-    what = f"{who} wrote the status of {name} {ago} ago ({last}), and {since}"
+    what = f"{manager} wrote the status of {name} {ago} ago ({last}), and {since}"
     return warning(
         _WRITTEN_BY_ANOTHER, what, f"{_off(kind, 'make sure that it is stopped')}, {_TWO_CONTROLLERS}"
     )

@@ -140,13 +140,14 @@ def installation_findings(
 
     `expected` are the identities that the given name may mean, `temporal` is the Temporal namespace.
     """
-    for what, variable, stored, given in (
+    for subject, variable, stored, chosen in (
         ("the cluster", "PARAMEDIC_CLUSTER", installation.cluster, expected),
         ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, (settings.lease_namespace,)),
         ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, (temporal,)),
     ):
-        if stored and stored not in given:
-            sentence = f"the detector in {settings.namespace} works with {what} {stored}, not with {given[0]}"
+        if stored and stored not in chosen:
+            works = f"the detector in {settings.namespace} works with {subject} {stored}"
+            sentence = f"{works}, not with {chosen[0]}"
             advice = f"correct {variable}, or PARAMEDIC_NAMESPACE; this command looked at what it was given"
             yield problem("OtherInstallation", sentence, advice)
 
@@ -250,7 +251,7 @@ async def other_detector_findings(client: Client, namespace: str, now: datetime)
 async def leases_named(client: Client, name: str) -> Sequence[LeaseRecord]:
     """The Leases of that name in all namespaces; none without the right, which our processes lack."""
     try:
-        return [LeaseRecord.read(one) for one in await client.list(LEASES, name=name)]
+        return [LeaseRecord.read(lease) for lease in await client.list(LEASES, name=name)]
     except Forbidden:
         return ()
 

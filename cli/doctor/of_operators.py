@@ -89,8 +89,8 @@ class PoliciesInForce:
 
     def missing(self, wanted: OperatorPolicies) -> list[str]:
         """The names of wanted policies that are not in force."""
-        known = {policy.metadata.name for policy in self.policies}
-        return [name for name in wanted.names if name not in known]
+        names = {policy.metadata.name for policy in self.policies}
+        return [name for name in wanted.names if name not in names]
 
     def service_accounts(self, wanted: OperatorPolicies) -> frozenset[tuple[str, str]]:
         """The ServiceAccounts that the wanted policies restrict."""
@@ -127,8 +127,8 @@ def policy_findings(
     for name in found.missing(wanted):
         what = f"the admission policy {name} is not in force, and others beside it are"
         yield warning("OperatorPolicyMissing", what, f"apply {wanted.file}, with its bindings")
-    for one in found.unnamed(wanted, requests):
-        what = f"checks make {one.full_name}, and no admission policy refuses them to {kind.operator}"
+    for resource in found.unnamed(wanted, requests):
+        what = f"checks make {resource.full_name}, and no admission policy refuses them to {kind.operator}"
         advice = f"name them in the resources of a policy as in {wanted.file}; two controllers make them now"
         yield warning("RequestsNotRefused", what, advice)
 

@@ -52,8 +52,10 @@ async def memory_findings(client: Client, clusters: Sequence[str]) -> list[Findi
         RPCError: Temporal cannot be asked.
 
     """
-    found = {one.workflow_id: one for name in clusters for one in await open_upgrades(client, name)}
-    states = [(await with_state(client, one)).state for one in found.values()]
+    summaries = {
+        summary.workflow_id: summary for name in clusters for summary in await open_upgrades(client, name)
+    }
+    states = [(await with_state(client, summary)).state for summary in summaries.values()]
     return [_unreadable(state.unreadable) for state in states if state and state.unreadable]
 
 

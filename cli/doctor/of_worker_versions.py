@@ -36,8 +36,10 @@ async def worker_findings(client: Client, cluster: Sequence[str]) -> list[Findin
 
     """
     start = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
-    asked = [(one, await queue_pollers(client, worker_queue(one))) for one in cluster]
-    identity, pollers = next(((one, found) for one, found in asked if found.builds), asked[0])
+    polled = [(identity, await queue_pollers(client, worker_queue(identity))) for identity in cluster]
+    identity, pollers = next(
+        ((identity, pollers) for identity, pollers in polled if pollers.builds), polled[0]
+    )
     return [
         *version_findings(worker_queue(identity), pollers, start),
         *drained_findings(await _pinned_or_none(client, identity), pollers),
@@ -59,7 +61,7 @@ async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
     open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
     found: dict[Build, int] = {}
     while len(found) < MOST_VERSIONS:
-        others = "".join(f" AND {_VERSION.name} != {quoted(str(one))}" for one in found)
+        others = "".join(f" AND {_VERSION.name} != {quoted(str(build))}" for build in found)
         query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
         listed = [
             workflow async for workflow in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)

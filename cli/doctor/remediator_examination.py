@@ -69,14 +69,16 @@ def use_finding(use: RemediatorUse, presence: RemediatorPresence) -> Finding:
     return note("RemediatorUsed" if is_there else "RemediatorNotFound", what, advice)
 
 
-def fitting_findings(seen: frozenset[Platform], present: Sequence[RemediatorPresence]) -> Iterator[Finding]:
+def fitting_findings(
+    platforms: frozenset[Platform], present: Sequence[RemediatorPresence]
+) -> Iterator[Finding]:
     """A note about each remediator that fits a cluster whose checks use none.
 
     `present` has one entry for each row of the table.
     """
-    where = " and ".join(platform for platform in Platform if platform in seen) or "no machine API"
+    where = " and ".join(platform for platform in Platform if platform in platforms) or "no machine API"
     for row, presence in zip(REMEDIATORS, present, strict=True):
-        if row.fits(seen):
+        if row.fits(platforms):
             what = f"no check remediates yet, in a cluster with {where}: {row.name} ({row.tried}) {row.acts}"
             crds = f"it {_served(presence)}, and" if row.template else "it"
             advice = f"{crds} needs {row.needs} ({row.anchor}); begin with {TEST_ON_ONE_NODE}"

@@ -70,9 +70,9 @@ class Remediator:
         """A link to its section in the page."""
         return f"{PAGE}#{(self.section or self.name).lower().replace(' ', '-')}"
 
-    def fits(self, seen: frozenset[Platform]) -> bool:
+    def fits(self, platforms: frozenset[Platform]) -> bool:
         """True if a cluster with these platforms has what it needs."""
-        return self.platforms <= seen
+        return self.platforms <= platforms
 
 
 REMEDIATORS = (

@@ -227,10 +227,10 @@ async def _reasons(client: Client, query: str) -> list[str]:
     return [*reasons.values()]
 
 
-async def _why(client: Client, one: WorkflowExecution, receiver: str) -> str:
+async def _why(client: Client, execution: WorkflowExecution, receiver: str) -> str:
     """The receiver of a notification with its latest failure; without a failure no worker took it."""
-    handle: WorkflowHandle[object, object] = client.get_workflow_handle(one.id, run_id=one.run_id)
-    if one.status is WorkflowExecutionStatus.FAILED:
+    handle: WorkflowHandle[object, object] = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+    if execution.status is WorkflowExecutionStatus.FAILED:
         return await _failure(handle)
     description = await handle.describe(rpc_timeout=RPC_TIMEOUT)
     pending = description.raw_description.pending_activities

@@ -112,7 +112,7 @@ class HealthCheckView(Frozen):
             threshold=ThresholdView.of(allowance) if allowance else None,
             holds=tuple(map(HoldView.of, holds_of_check(inspection, reference))),
             storm=_storm(inspection, reference),
-            decisions=tuple(DecisionView.of(one, inspection.state.now()) for one in decided),
+            decisions=tuple(DecisionView.of(decision, inspection.state.now()) for decision in decided),
             outcomes=outcomes,
             unknown_orders=unknown_orders,
         )
@@ -178,7 +178,9 @@ def _lines(view: HealthCheckView) -> Iterator[Line]:
     if view.storm:
         yield "Storm", view.storm
     yield from _decided(view.decisions)
-    if claims := [_claim(one.target, one.claimed) for one in view.decisions if one.claimed]:
+    if claims := [
+        _claim(decision.target, decision.claimed) for decision in view.decisions if decision.claimed
+    ]:
         yield "Claimed", listed(claims)
     requests = [request for decision in view.decisions for request in decision.requests]
     yield "Requests", f"{len(requests)} in flight{_named(requests)}"
@@ -189,11 +191,13 @@ def _lines(view: HealthCheckView) -> Iterator[Line]:
 def _decided(decisions: Sequence[DecisionView]) -> Iterator[Line]:
     """One line for each decision and reason, with the number of targets and their names."""
     groups: defaultdict[tuple[str, str, str], list[DecisionView]] = defaultdict(list)
-    for one in decisions:
-        order = one.ordered
-        groups[one.title, order.identity if order else "", order.reason if order else ""].append(one)
+    for decision in decisions:
+        order = decision.ordered
+        groups[decision.title, order.identity if order else "", order.reason if order else ""].append(
+            decision
+        )
     for number, ((title, *_), group) in enumerate(sorted(groups.items())):
-        targets = [one.target for one in group]
+        targets = [decision.target for decision in group]
         yield ("" if number else "Unhealthy"), f"{len(targets)} {title}: {listed(targets)}"
         if group[0].ordered is not None:
             yield "", f"  {group[0].message}"

@@ -170,7 +170,7 @@ def remediate(  # noqa: PLR0913  each is an option
     """
     from cli.inspection.ordering import GivenRemediation, order_remediation  # noqa: PLC0415  see the module
 
-    given = GivenRemediation(
+    remediation = GivenRemediation(
         target=name,
         check=check,
         reason=reason,
@@ -179,7 +179,7 @@ def remediate(  # noqa: PLR0913  each is an option
         is_forced=force,
     )
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
-    typer.echo(carry_out(order_remediation(choice, given)))
+    typer.echo(carry_out(order_remediation(choice, remediation)))
 
 
 def _print_unknown(sentences: Iterable[str]) -> None:

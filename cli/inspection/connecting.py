@@ -138,19 +138,19 @@ ANSWERS_WITHIN = timedelta(seconds=20)
 
 async def read_memories(inspection: Inspection, incidents: Iterable[IncidentReference]) -> IncidentMemories:
     """The memories of those of these incidents that are open; their progress is noted in the state."""
-    asked = {incident.workflow_id: incident for incident in incidents}
-    if not asked:
+    by_id = {incident.workflow_id: incident for incident in incidents}
+    if not by_id:
         return IncidentMemories()
     try:
         client = inspection.state.connections.temporal()
         running = await open_incidents(client, Filter(cluster=inspection.cluster_state.cluster))
     except RPCError as error:
         return IncidentMemories(problem=error_sentence(error))
-    wanted = [summary for summary in running if summary.incident.workflow_id in asked]
+    wanted = [summary for summary in running if summary.incident.workflow_id in by_id]
     found: dict[IncidentReference, Memory] = {}
     unknown: dict[IncidentReference, str] = {}
     for summary in await StateQueries(client).all(wanted, within=ANSWERS_WITHIN):
-        incident = asked[summary.incident.workflow_id]  # started by hand, it lacks a part of the uid
+        incident = by_id[summary.incident.workflow_id]  # started by hand, it lacks a part of the uid
         if summary.state is None:
             unknown[incident] = summary.problem
         else:

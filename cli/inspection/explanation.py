@@ -58,7 +58,7 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
         return Explanations(
             cluster=inspection.cluster_state.cluster,
             at=now,
-            checks=tuple(ExplanationView.of(one, now) for one in found),
+            checks=tuple(ExplanationView.of(explanation, now) for explanation in found),
             invalid_checks=tuple(_words(invalid)),
             unread_checks=tuple(str(reference) for reference, _ in invalid),
             unknown_orders=unknown_orders(memories),
@@ -195,17 +195,19 @@ def _verdict(view: ExplanationView, now: datetime) -> str:
     return f"{view.reason}; {when}"
 
 
-def _condition(one: ConditionView, now: datetime) -> str:
-    rule = f"{one.type}={one.unhealthy_status} for {in_words(timedelta(seconds=one.duration_seconds))}"
-    if one.status is None:
+def _condition(condition: ConditionView, now: datetime) -> str:
+    duration = in_words(timedelta(seconds=condition.duration_seconds))
+    rule = f"{condition.type}={condition.unhealthy_status} for {duration}"
+    if condition.status is None:
         return f"{rule}: the Node has no such condition"
-    since = f" since {ago(one.since, now)}" if one.since else ""
-    return f"{rule}: {'matches' if one.deadline else 'no match'}, {one.type} is {one.status}{since}"
+    since = f" since {ago(condition.since, now)}" if condition.since else ""
+    result = "matches" if condition.deadline else "no match"
+    return f"{rule}: {result}, {condition.type} is {condition.status}{since}"
 
 
-def _holder(one: HolderView, now: datetime) -> str:
-    until = f" for {short(one.until - now)} more" if one.until else ""
-    return f"{one.lease} is held by {one.holder}{until}"
+def _holder(holder: HolderView, now: datetime) -> str:
+    until = f" for {short(holder.until - now)} more" if holder.until else ""
+    return f"{holder.lease} is held by {holder.holder}{until}"
 
 
 def _supposed(view: SupposedView) -> Iterator[Line]:

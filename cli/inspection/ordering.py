@@ -40,19 +40,19 @@ class GivenRemediation:
 
     def at(self, now: datetime, check: CheckReference, boot_id: str) -> RemediationOrder:
         """The order, given at `now` in the whole seconds of Kubernetes."""
-        given = now.replace(microsecond=0)
+        begins = now.replace(microsecond=0)
         return RemediationOrder(
             check=str(check),
             reason=self.reason,
             identity=self.identity,
-            given=given,
-            until=given + self.duration,
+            given=begins,
+            until=begins + self.duration,
             boot_id=boot_id,
             is_forced=self.is_forced,
         )
 
 
-async def order_remediation(choice: ClusterChoice, given: GivenRemediation) -> str:
+async def order_remediation(choice: ClusterChoice, remediation: GivenRemediation) -> str:
     """Order the remediation, unless it is refused. Returns the sentence to print.
 
     Raises:
@@ -60,9 +60,9 @@ async def order_remediation(choice: ClusterChoice, given: GivenRemediation) -> s
 
     """
     async with reading_cluster(choice, user_agent=USER_AGENT) as inspection:
-        check, target = _named(inspection, given)
+        check, target = _named(inspection, remediation)
         incident = inspection.incident(check.reference, target)
-        order = given.at(inspection.state.now(), check.reference, target.boot_id)
+        order = remediation.at(inspection.state.now(), check.reference, target.boot_id)
         moment = _moment(inspection, check, target, order)
         if why := refusal(moment):
             raise CommandError(f"{check.reference}: {incident.target} is not remediated: {why}")
@@ -70,7 +70,8 @@ async def order_remediation(choice: ClusterChoice, given: GivenRemediation) -> s
         waits = f"held now: {moment.waits_for}" if moment.waits_for else "nothing holds it now"
         return (
             f"{incident.cluster}: {check.reference.name}/{incident.target.name}: its remediation is ordered "
-            f"until {stamp(order.until)} (in {in_words(given.duration)}), unless it boots before; {waits}"
+            f"until {stamp(order.until)} (in {in_words(remediation.duration)}), "
+            f"unless it boots before; {waits}"
             f"{_unread(inspection)}"
         )
 
@@ -80,20 +81,20 @@ def _unread(inspection: Inspection) -> str:
     return "; no installation of Paramedic was found in the cluster" if is_unnamed else ""
 
 
-def _named(inspection: Inspection, given: GivenRemediation) -> tuple[HealthCheck, Target]:
-    reference = named_check(inspection, given.check)
+def _named(inspection: Inspection, remediation: GivenRemediation) -> tuple[HealthCheck, Target]:
+    reference = named_check(inspection, remediation.check)
     check = inspection.cluster_state.checks[reference].check
     if isinstance(check, InvalidCheckError):
         raise CommandError(f"{reference} cannot be read: {check}")
-    by_any = selected(inspection, given.target)
+    by_any = selected(inspection, remediation.target)
     found = [target for selecting, target in by_any if selecting.reference == reference]
     if len(found) == 1:
         return check, found[0]
     if found:
         names = ", ".join(f"{target.metadata.namespace}/{target.metadata.name}" for target in found)
-        raise NotFoundError(f"{given.target!r} is ambiguous, say which: {names}")
+        raise NotFoundError(f"{remediation.target!r} is ambiguous, say which: {names}")
     others = ", ".join(str(selecting.reference) for selecting, _ in by_any) or "no check does"
-    raise NotFoundError(f"{reference} does not select {given.target!r}; checks that do: {others}")
+    raise NotFoundError(f"{reference} does not select {remediation.target!r}; checks that do: {others}")
 
 
 def _moment(

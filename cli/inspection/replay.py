@@ -70,12 +70,16 @@ class ReplayedIncident:
 
 def replay(past: Iterable[PastIncident], rules: ReplayRules) -> list[ReplayedIncident]:
     """The incidents as the rules would have treated them, in the order of their failures."""
-    known = [incident for incident in past if incident.check in rules.of_checks]
-    found = _Replay(sorted(known, key=lambda one: (one.failed, one.check, one.target)), rules)
-    found.run()
+    replayable = [incident for incident in past if incident.check in rules.of_checks]
+    replayed = _Replay(
+        sorted(replayable, key=lambda incident: (incident.failed, incident.check, incident.target)), rules
+    )
+    replayed.run()
     return [
-        ReplayedIncident(incident=one, remediated=found.begun.get(number), held_by=found.held.get(number, ""))
-        for number, one in enumerate(found.past)
+        ReplayedIncident(
+            incident=incident, remediated=replayed.begun.get(number), held_by=replayed.held.get(number, "")
+        )
+        for number, incident in enumerate(replayed.past)
     ]
 
 
@@ -97,7 +101,10 @@ class _Replay:
 
     def run(self) -> None:
         """Decide about each incident when it is due, and again when its hold may have ended."""
-        due = [(one.failed + self._of(one).duration, number) for number, one in enumerate(self.past)]
+        due = [
+            (incident.failed + self._of(incident).duration, number)
+            for number, incident in enumerate(self.past)
+        ]
         heapify(due)
         while due:
             time, number = heappop(due)
@@ -126,7 +133,7 @@ class _Replay:
         return self._limit(self.rules.limits, "", time) or self._limit(own.limits, incident.check, time)
 
     def _unhealthy(self, check: str, time: datetime) -> int:
-        return sum(one.check == check and one.lasts_at(time) for one in self.past)
+        return sum(incident.check == check and incident.lasts_at(time) for incident in self.past)
 
     def _limit(self, limits: Limits, check: str, time: datetime) -> _Hold | None:
         """The limit that a remediation would break; `check` is that of the limits, "" for the policy."""
@@ -145,5 +152,7 @@ class _Replay:
 
     def _next_end(self, time: datetime) -> datetime | None:
         """When the next target was healthy again."""
-        ends = (one.ended for one in self.past if one.ended is not None and one.ended > time)
+        ends = (
+            incident.ended for incident in self.past if incident.ended is not None and incident.ended > time
+        )
         return min(ends, default=None)

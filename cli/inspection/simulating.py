@@ -98,9 +98,9 @@ def _check(content: Mapping[str, Any], file: str) -> SimulatedCheck:
     group = str(content.get("apiVersion", "")).rpartition("/")[0]
     kind = CHECK_KINDS.get(GroupKind(group, str(content["kind"])))
     if kind is None:
-        known = ", ".join(f"{kind.kind} of {kind.group}" for kind in CHECK_KINDS.values())
+        kinds = ", ".join(f"{kind.kind} of {kind.group}" for kind in CHECK_KINDS.values())
         found = f"{content['kind']} of {group or 'no group'}"
-        raise UsageError(f"kind: must be a ConfigMap with the policy, or {known} (found {found})")
+        raise UsageError(f"kind: must be a ConfigMap with the policy, or {kinds} (found {found})")
     metadata = _mapping(content, "metadata")
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
@@ -175,7 +175,9 @@ async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> t
 
 async def _read_memories(inspection: Inspection, checks: Iterable[CheckReference]) -> IncidentMemories:
     """Before the simulated check stands in the state: an await may let the stored one return."""
-    return await read_memories(inspection, (one for check in checks for one in incidents(inspection, check)))
+    return await read_memories(
+        inspection, (incident for check in checks for incident in incidents(inspection, check))
+    )
 
 
 async def _view(
@@ -201,7 +203,7 @@ def _decided(
 ) -> Decisions:
     now = inspection.state.now()
     return {
-        check: tuple(DecisionView.of(one, now) for one in decisions(inspection, check, memories))
+        check: tuple(DecisionView.of(decision, now) for decision in decisions(inspection, check, memories))
         for check in checks
     }
 
@@ -265,11 +267,11 @@ async def _replayed(inspection: Inspection, rules: ReplayRules, since: timedelta
         return None
     past = [
         PastIncident(
-            check=str(one.incident.check),
-            target=str(one.incident.target),
-            failed=one.started,
-            ended=one.closed,
+            check=str(summary.incident.check),
+            target=str(summary.incident.target),
+            failed=summary.started,
+            ended=summary.closed,
         )
-        for one in found
+        for summary in found
     ]
     return ReplayView(since=begins, incidents=tuple(map(ReplayedView.of, replay(past, rules))))

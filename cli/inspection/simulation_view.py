@@ -64,10 +64,14 @@ class ReplayView(Frozen):
     def words(self) -> str:
         """How many incidents would have been remediated, held, or neither; open ones may not be due yet."""
         held = [incident for incident in self.incidents if incident.held_by]
-        never = [one for one in held if one.would_be_remediated_at is None]
+        never = [incident for incident in held if incident.would_be_remediated_at is None]
         remediated = [incident for incident in self.incidents if incident.would_be_remediated_at is not None]
-        neither = [one for one in self.incidents if one.would_be_remediated_at is None and not one.held_by]
-        not_due = sum(one.ended_at is None for one in neither)
+        neither = [
+            incident
+            for incident in self.incidents
+            if incident.would_be_remediated_at is None and not incident.held_by
+        ]
+        not_due = sum(incident.ended_at is None for incident in neither)
         return (
             f"{len(self.incidents)} incidents since {self.since:%Y-%m-%d %H:%M:%SZ}: "
             f"{len(remediated)} would have been remediated ({len(held) - len(never)} of them later), "
@@ -146,10 +150,10 @@ def _words(decision: DecisionView | None) -> str:
 
 def _held(replay: ReplayView) -> Iterator[str]:
     held = [incident for incident in replay.incidents if incident.held_by]
-    for one in held[:MOST_HELD]:
-        began = one.would_be_remediated_at
-        until = ", until it ended" if one.ended_at else ", and still is"
+    for incident in held[:MOST_HELD]:
+        began = incident.would_be_remediated_at
+        until = ", until it ended" if incident.ended_at else ", and still is"
         then = f", then remediated at {began:%H:%M:%SZ}" if began else until
-        yield f"  {one.failed_at:%Y-%m-%d %H:%M:%SZ} {one.target}: {one.held_by}{then}"
+        yield f"  {incident.failed_at:%Y-%m-%d %H:%M:%SZ} {incident.target}: {incident.held_by}{then}"
     if len(held) > MOST_HELD:
         yield f"  and {len(held) - MOST_HELD} more, see -o json"

@@ -41,13 +41,13 @@ def named_check(inspection: Inspection, name: str) -> CheckReference:
         NotFoundError: no check or several have the name.
 
     """
-    known = sorted(inspection.cluster_state.checks, key=str)
-    found = [reference for reference in known if is_called(name, reference)]
+    references = sorted(inspection.cluster_state.checks, key=str)
+    found = [reference for reference in references if is_called(name, reference)]
     if len(found) == 1:
         return found[0]
     if found:
         raise NotFoundError(f"{name!r} is ambiguous, say which: {listed(found)}")
-    there_is = f"; there is {listed(known)}" if known else "; the cluster has none"
+    there_is = f"; there is {listed(references)}" if references else "; the cluster has none"
     raise NotFoundError(f"no check is called {name!r}{there_is}")
 
 
@@ -92,5 +92,5 @@ def _is_of_node(name: str, target: Target) -> bool:
 def _exists(inspection: Inspection, name: str) -> bool:
     state = inspection.cluster_state
     places = {place_of(reference) for reference in state.checks}
-    nodes = (one for place in {*places, NODES} for one in state.targets.at(place).values())
+    nodes = (target for place in {*places, NODES} for target in state.targets.at(place).values())
     return any(_is_of_node(name, node) or node.metadata.name == name.rpartition("/")[2] for node in nodes)
