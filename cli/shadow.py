@@ -25,7 +25,7 @@ from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import look_back, printed_as
-from cli.shared.terminal import console, plain, print_trimmed
+from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
 from objects.timestamps import stamp
@@ -278,7 +278,7 @@ def shadow(
     wanted = Filter(check=check or "", cluster=cluster or "")
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
     if output is ReportOutput.JSON:
-        typer.echo(report.model_dump_json(indent=2))
+        print_json(report)
     elif report.incidents:
         print_trimmed(report.table, console(is_cut=False))
     of = "" if report.incidents else wanted.words

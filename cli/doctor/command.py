@@ -10,7 +10,7 @@ from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
 from cli.shared.options import UNNAMED, PageOutput, printed_as, with_options
 from cli.shared.parameters import at_least
-from cli.shared.terminal import console, plain
+from cli.shared.terminal import console, plain, print_json
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
@@ -73,7 +73,7 @@ def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
 
 def _print(examined: Examined, output: PageOutput) -> None:
     if output is PageOutput.JSON:
-        typer.echo(examined.model_dump_json(indent=2))
+        print_json(examined)
         return
     for finding in examined.findings:
         line = Text(plain(str(finding)))

@@ -24,7 +24,7 @@ from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import LONGEST_LOOK_BACK, look_back, printed_as
-from cli.shared.terminal import console, plain, print_trimmed
+from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.request_record import RequestRecord
@@ -71,7 +71,7 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
         return
     found, what_is_kept, unknown = carry_out(_read(context, wanted, since))
     if output is HistoryOutput.JSON:
-        typer.echo(HistoryView.of(found, what_is_kept).model_dump_json(indent=2))
+        print_json(HistoryView.of(found, what_is_kept))
     elif found:
         out = console()
         print_trimmed(past_table(found, out.width), out)

@@ -17,7 +17,7 @@ from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.options import printed_as
 from cli.shared.parameters import at_least, filled, one_of, words
-from cli.shared.terminal import console, plain, print_trimmed
+from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
 
@@ -93,7 +93,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
         raise typer.Exit(carry_out(_watch(context, wanted)))
     listed = carry_out(_list(context, wanted))
     if output is ListOutput.JSON:
-        typer.echo(_json(listed))
+        print_json(_view(listed))
         if not listed.summaries:
             typer.echo(_headline(listed), err=True)
     else:
@@ -136,9 +136,9 @@ def _headline(listed: IncidentList) -> str:
     return f"{headline(listed.summaries)}{more}"
 
 
-def _json(listed: IncidentList) -> str:
+def _view(listed: IncidentList) -> IncidentListView:
     views = tuple(IncidentView.of(summary, listed.now) for summary in listed.summaries)
-    return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
+    return IncidentListView(incidents=views, has_more=listed.has_more)
 
 
 def _refuse_to_watch(output: ListOutput) -> None:

@@ -18,7 +18,7 @@ from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.options import PageOutput, printed_as
 from cli.shared.parameters import filled
-from cli.shared.terminal import console, print_trimmed
+from cli.shared.terminal import console, print_json, print_trimmed
 
 
 def show(  # noqa: PLR0913  typer reads one option a parameter
@@ -51,7 +51,7 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
     """Show one incident: phase, timers, reasons, requests and history; the last one if none is open."""
     page = replace(carry_out(_read(context, name, cluster or "", ui or "")), is_full=is_full)
     if output is PageOutput.JSON:
-        typer.echo(PageView.of_page(page).model_dump_json(indent=2))
+        print_json(PageView.of_page(page))
     else:
         print_trimmed(incident_page(page), console())
 

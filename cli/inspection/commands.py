@@ -23,7 +23,7 @@ from cli.shared.options import (
     parse_time,
     printed_as,
 )
-from cli.shared.terminal import console, print_trimmed
+from cli.shared.terminal import console, print_json, print_trimmed
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
 
 Target = Annotated[
@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913  each is an option
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
     view = carry_out(read_check(choice, name, since))
     if output is PageOutput.JSON:
-        typer.echo(view.model_dump_json(indent=2))
+        print_json(view)
         return
     print_trimmed(check_page(view), console())
     _print_unknown(view.unknown_orders)
@@ -82,7 +82,7 @@ def explain(  # noqa: PLR0913  each is an option
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
     found = carry_out(explanations(choice, name))
     if output is PageOutput.JSON:
-        typer.echo(found.model_dump_json(indent=2))
+        print_json(found)
         return
     if not found.checks:
         typer.echo(nothing_selects(name, found.unread_checks))
@@ -117,7 +117,7 @@ def simulate(  # noqa: PLR0913  each is an option
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
     view = carry_out(simulation(choice, file, since))
     if output is PageOutput.JSON:
-        typer.echo(view.model_dump_json(indent=2))
+        print_json(view)
         return
     print_trimmed(simulation_page(view), console())
     _print_unknown(view.unknown_orders)

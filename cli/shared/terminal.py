@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console, RenderableType
 from rich.text import Text
 from temporalio.api.common.v1 import Payload
@@ -109,6 +110,10 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
         return Text("unknown", style="bold red")
     held = ", held" if is_held and phase is not Phase.HELD else ""
     return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
+
+
+def print_json(view: BaseModel) -> None:
+    typer.echo(view.model_dump_json(indent=2))
 
 
 def print_trimmed(renderable: RenderableType, console: Console) -> None:

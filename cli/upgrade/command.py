@@ -16,7 +16,7 @@ from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import PageOutput, printed_as
 from cli.shared.parameters import filled
-from cli.shared.terminal import console, plain, print_trimmed
+from cli.shared.terminal import console, plain, print_json, print_trimmed
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import forget, pause, unpause
 from cli.upgrade.summary import CheckView, UpgradeSummary, UpgradesView, UpgradeView
@@ -46,7 +46,7 @@ def show_upgrades(
         return
     summaries, unknown = carry_out(_read(context, cluster or ""))
     if output is PageOutput.JSON:
-        typer.echo(_json(summaries))
+        print_json(_view(summaries))
         if unknown:
             typer.echo(plain(unknown), err=True)
     else:
@@ -83,10 +83,10 @@ def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, comm
         typer.echo(plain(f"no upgrade pause{of_cluster} is open{last}{names}"), err=True)
 
 
-def _json(summaries: Sequence[UpgradeSummary]) -> str:
+def _view(summaries: Sequence[UpgradeSummary]) -> UpgradesView:
     now = datetime.now(UTC)
     views = tuple(UpgradeView.of(summary, now) for summary in summaries)
-    return UpgradesView(upgrades=views).model_dump_json(indent=2)
+    return UpgradesView(upgrades=views)
 
 
 Line = tuple[str, str]
