@@ -217,9 +217,8 @@ class Remediation:
     async def _ask(self) -> Observation | None:
         """Ask the detector; None if an order of a person arrived before the answer."""
         if not self._status.is_true_of(self._memory):
-            self._say(
-                next_move(self._unanswered, self._memory, workflow.now())
-            )  # show an order without waiting for an answer
+            # Show an order without waiting for the answer.
+            self._say(next_move(self._unanswered, self._memory, workflow.now()))
         while True:
             try:
                 before = self._memory
