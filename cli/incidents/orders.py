@@ -91,8 +91,8 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
     ) -> None:
         for_seconds = duration.total_seconds() if duration else None
         identity = identity_of(context.obj)
-        given = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
-        message = spec.message(**{name: value for name, value in given.items() if value is not None})
+        values = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
+        message = spec.message(**{name: value for name, value in values.items() if value is not None})
         _send(context, names, GivenOrder(message, cluster or ""))
 
     hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
