@@ -18,6 +18,11 @@ class InvalidPayload(ValueError):
     """A payload does not fit the type of its value; the message names the field and the value."""
 
 
+_NOTHING = b"binary/null"
+"""The encoding of `None` by a client of Python, and of nil by one of Go. The SDK decodes it as any type."""
+_NULL = Payload(metadata={"encoding": b"json/plain"}, data=b"null")
+
+
 class ProcessPayloadConverter(PydanticPayloadConverter):
     """The converter of the SDK for pydantic, with errors of ours."""
 
@@ -28,8 +33,9 @@ class ProcessPayloadConverter(PydanticPayloadConverter):
             InvalidPayload: one does not fit its type.
 
         """
+        checked = [_NULL if payload.metadata.get("encoding") == _NOTHING else payload for payload in payloads]
         try:
-            return super().from_payloads(payloads, type_hints)
+            return super().from_payloads(checked, type_hints)
         except ValidationError as error:
             raise InvalidPayload(str(FieldProblem.of(error))) from None  # causes are stored, too
 

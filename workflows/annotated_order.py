@@ -111,7 +111,7 @@ class AnnotatedOrder:
         return False
 
     @workflow.signal(name=WAKE_ANNOTATED_ORDER)
-    def wake(self) -> None:
+    def wake(self, *_values: object) -> None:
         """Read the annotation again; the signal carries no value."""
         self._wakes.receive()
 

@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 from health.model.order import OrderMessage, Refusal
 from health.runbook.obeying import answer_to, is_repeated
 from health.runbook.order_spec import OrderSpec, Situation
+from workflows.kit.messages import InvalidMessage, read_message
 from workflows.messages import ORDER_REFUSED
 
 BEGAN_LATER = Refusal("it began after the order was given, which was for an earlier incident")
@@ -26,12 +27,17 @@ def accept(
 ) -> None:
     """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
 
-    def update(order: OrderMessage) -> str:
+    def update(*values: object) -> str:
+        order = read_message(spec.message, values)
         answer = answer_to(order, target, situation())
         give(order)
         return answer
 
-    def refuse(order: OrderMessage) -> None:
+    def refuse(*values: object) -> None:
+        try:
+            order = read_message(spec.message, values)
+        except InvalidMessage as problem:
+            raise ApplicationError(str(problem), problem.field, type=ORDER_REFUSED) from None
         present = situation()
         if is_repeated(order, present.memory):
             return  # its answer was lost, and the situation is another one since it was obeyed
@@ -39,12 +45,14 @@ def accept(
         if refusal is not None:
             raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 
-    def signal(order: OrderMessage) -> None:
+    def signal(*values: object) -> None:
+        try:
+            order = read_message(spec.message, values)
+        except InvalidMessage as problem:
+            workflow.logger.warning("the signal %s is dropped: %s", spec.name, problem)
+            return
         give(order)
 
-    for handler in (update, refuse, signal):
-        handler.__annotations__["order"] = spec.message  # Temporal decodes the input by it
-        handler.__defaults__ = (spec.message(),)
     workflow.set_update_handler(spec.name, update, validator=refuse)
     workflow.set_signal_handler(spec.name, signal)
 

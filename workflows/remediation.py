@@ -49,7 +49,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
     from workflows.kit.calls import FinishedCalls
-    from workflows.kit.messages import StandingOrders, Wakes
+    from workflows.kit.messages import InvalidMessage, StandingOrders, Wakes, read_message
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
     from workflows.messages import (
         ATTEMPT,
@@ -132,10 +132,13 @@ class Remediation:
                 self._orders.obey_cancel()
 
     @workflow.signal(name=WAKE)
-    def wake(self, wake: Wake = Wake()) -> None:
+    def wake(self, *values: object) -> None:
         """Ask again. The wake sent with a start is ignored, because the start has its observation."""
-        if wake.seen_at is None or wake.seen_at != self._start_seen_at:
-            self._wakes.receive()
+        with contextlib.suppress(InvalidMessage):  # it wakes the incident as well
+            wake = read_message(Wake, values)
+            if wake.seen_at is not None and wake.seen_at == self._start_seen_at:
+                return
+        self._wakes.receive()
 
     @workflow.query
     def state(self) -> State:

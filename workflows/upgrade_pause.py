@@ -161,7 +161,7 @@ class UpgradePause:
         self._refuse(order)
 
     @workflow.signal(name=WAKE_UPGRADE_PAUSE)
-    def wake(self) -> None:
+    def wake(self, *_values: object) -> None:
         self._wakes.receive()
 
     @workflow.query

@@ -39,6 +39,7 @@ class Held:
     [
         ("now", "must be a mapping (found 'now')"),
         ([1], "must be a mapping (found [1])"),
+        (None, "must be a mapping (found null)"),
         ({"for_seconds": "2h"}, "for_seconds: must be a number (found '2h')"),
         ({"for_seconds": -5}, "for_seconds: must be more than 0 (found -5)"),
         ({"reason": {"x": "\u202e" * 1_000}}, 'reason: must be text (found {"x": "\\u202e\\u202e'),

@@ -12,6 +12,7 @@ from health.runbook.annotated_order import CANCELLED
 from tests.support.story.annotating import Annotating, Handle
 from tests.support.story.polling import polled
 from workflows.annotated_order import GIVEN_FOR, AnnotatedOrder
+from workflows.annotated_order_contracts import WAKE_ANNOTATED_ORDER
 
 FIRST_RETRY, A_DAY = timedelta(seconds=6), timedelta(days=1)
 HELD = "paramedic.dev/hold: workers/node-4: does nothing new for Node/node-4"
@@ -108,7 +109,7 @@ async def test_annotation_that_cannot_be_removed_is_not_taken_again(annotating: 
     await annotating.rests()
     assert (len(annotating.given), annotating.events) == (1, [HELD])
     annotating.may_remove = True
-    await annotating.handle.signal(AnnotatedOrder.wake)
+    await annotating.handle.signal(WAKE_ANNOTATED_ORDER, args=[{}, 2])  # values do no harm
     await annotating.result()
     assert (len(annotating.given), annotating.events) == (1, [HELD])
 

@@ -1,5 +1,7 @@
 import pytest
+from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowUpdateFailedError
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
@@ -11,11 +13,23 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import settle
 from tests.support.values.longest import payload_bytes
 from tests.support.values.observations import held
-from workflows.messages import ORDER_REFUSED
+from workflows.messages import ORDER_REFUSED, WAKE
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
 """The last but one is beyond the calendar."""
 MALFORMED = ("now", *({"for_seconds": time} for time in NO_TIMES))
+OF_UNKNOWN_ENCODING = RawValue(Payload(metadata={"encoding": b"gzip"}, data=b"{"))
+HOSTILE: tuple[tuple[object, ...], ...] = (
+    ({"reason": "a"}, {"reason": "b"}),
+    (None, None),
+    (1, 2, 3),
+    ([[[]]],),
+    ("now",),
+    ({"reason": [1e300]},),
+    (OF_UNKNOWN_ENCODING,),
+    (OF_UNKNOWN_ENCODING, "now"),
+)
+"""The values of one message; Temporal passes on what any client with the right to write sends."""
 
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
@@ -92,6 +106,49 @@ async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
     state = await incident.state()
     assert state.phase is Phase.HELD
     assert state.memory.model_copy(update={"delays": Delays()}) == Memory()
+
+
+@pytest.mark.parametrize("values", HOSTILE, ids=str)
+async def test_incident_lives_on_whatever_the_values_of_a_signal_are(
+    incident: IncidentDriver, values: tuple[object, ...]
+) -> None:
+    """A handler that raises an error would stop the incident, because Temporal repeats its task for ever."""
+    await incident.start(held())
+    for name in ORDERS:
+        await incident.handle.signal(name, args=values)
+    await incident.handle.signal(WAKE, args=values)
+    await incident.wake()
+    await incident.happens("observe")
+    memory = (await incident.reaches(Phase.HELD)).memory
+    assert memory.model_copy(update={"delays": Delays()}) == Memory()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (({"reason": "a"}, {"reason": "b"}), "takes one JSON value (found 2 values)"),
+        (("now",), "must be a mapping (found 'now')"),
+        (({"for_seconds": -60},), "for_seconds: must be more than 0 (found -60)"),
+    ],
+)
+async def test_sender_of_a_malformed_order_reads_which_field_and_value_are_wrong(
+    incident: IncidentDriver, values: tuple[object, ...], words: str
+) -> None:
+    await incident.start(held())
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await incident.handle.execute_update("hold", args=values)
+    assert isinstance(refused.value.cause, ApplicationError)
+    assert refused.value.cause.message == words
+    assert refused.value.cause.type == ORDER_REFUSED
+
+
+async def test_null_is_an_order_without_a_reason(incident: IncidentDriver) -> None:
+    """A client of Go or Python that is given no value sends null."""
+    await incident.start(held())
+    assert await incident.handle.execute_update("abort", None) == "cleans up and leaves Node/node-1 alone"
+    await incident.reaches(Phase.LEFT_ALONE)
+    await incident.handle.signal("resume", None)
+    await incident.reaches(Phase.HELD)
 
 
 async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(

@@ -24,7 +24,13 @@ from tests.support.api.eventually import eventually
 from tests.support.story.runs import summaries_of
 from tests.support.story.upgrading import Upgrading, upgrading_cluster
 from workflows.contracts import worker_queue
-from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
+from workflows.upgrade_contracts import (
+    WAKE_UPGRADE_PAUSE,
+    ForgetOrder,
+    PauseOrder,
+    UnpauseOrder,
+    UpgradePauseInput,
+)
 from workflows.upgrade_orders import NO_UPGRADE, NOT_OURS, UNKNOWN_CHECK
 from workflows.upgrade_pause import MEMORY_UNREADABLE, UpgradePause
 
@@ -73,7 +79,7 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     assert upgrading.changes.progress.handled == {check.uid for check in upgrading.checks.values()}
     assert list(upgrading.questions[-1].transitions) == [since]
     upgrading.also_since = (second,) = (since + HOUR,)
-    await upgrading.wake()
+    await upgrading.handle.signal(WAKE_UPGRADE_PAUSE, args=[{}, 2])  # values do no harm
     await upgrading.rests()
     # The pause knows the handled checks of both signals, so the second one holds nothing.
     assert list(upgrading.questions[-1].transitions) == [since, second]

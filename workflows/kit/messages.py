@@ -1,12 +1,48 @@
 """The messages to a workflow: orders of people, as updates and as signals, and wakes of the detector.
 
 A handler only records a message when it arrives; the main loop obeys or answers it at its next step.
+
+A handler of a signal takes any number of values of any type, and reads them itself: Temporal repeats a task
+whose handler raises an error until the code changes, so one wrong signal would stop the workflow.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from pydantic import ValidationError
+
+from objects.field_problem import FieldProblem
+from objects.frozen import Frozen
+
+Message = TypeVar("Message", bound=Frozen)
 Order = TypeVar("Order")
+
+
+class InvalidMessage(ValueError):
+    """The values of a signal or update are not its message; it says which field is wrong, and its value."""
+
+    def __init__(self, words: str, field: str = "") -> None:
+        super().__init__(f"{field}: {words}" if field else words)
+        self.field = field
+        """ "": the whole message."""
+
+
+def read_message(kind: type[Message], values: Sequence[object]) -> Message:
+    """The message in the decoded values of a signal or update; without a value, or with null, the default.
+
+    Raises:
+        InvalidMessage: there are several values, or the value is not such a message.
+
+    """
+    if len(values) > 1:
+        raise InvalidMessage(f"takes one JSON value (found {len(values)} values)")
+    if not values or values[0] is None:
+        return kind()
+    try:
+        return kind.model_validate(values[0])
+    except ValidationError as error:
+        problem = FieldProblem.of(error)
+        raise InvalidMessage(problem.sentence, problem.field) from None  # Temporal stores causes, too
 
 
 class StandingOrders(Generic[Order]):
