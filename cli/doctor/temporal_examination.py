@@ -15,7 +15,8 @@ from temporalio.client import (
 from temporalio.envconfig import ClientConnectConfig
 from temporalio.service import RPCError
 
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, FindingSeverity, problem, warning
+from cli.doctor.of_answers import answer_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
@@ -174,11 +175,14 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
         return [problem("NamespaceMissing", what, "`paramedic setup --create-namespace` makes it")]
     too_short = retention_findings(client.namespace, retention, back_off_limit)
     not_set_up = await _examine_search_attributes(client)
-    found = [*too_short, *not_set_up, *(await worker_findings(client, cluster) if cluster else [])]
+    of_workers = await worker_findings(client, cluster) if cluster else []
+    found = [*too_short, *not_set_up, *of_workers]
     if not_set_up or not cluster:  # there are no incidents, and Temporal would refuse the queries
         return [*found, *await memory_findings(client, cluster)]
+    has_worker = all(finding.severity is not FindingSeverity.PROBLEM for finding in of_workers)
     return [
         *found,
+        *(await answer_findings(client, cluster) if has_worker else []),
         *await task_failure_findings(client, cluster),
         *await stranger_findings(client, cluster),
         *await memory_findings(client, cluster),

@@ -3,7 +3,7 @@
 Temporal filters by its indexed attributes, this module by the rest. Temporal's index is up to a second late.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -76,6 +76,18 @@ async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary
     return [summary async for summary in _list(client, query, wanted)]
 
 
+async def latest_open_incidents(client: Client, clusters: Sequence[str], limit: int) -> list[IncidentSummary]:
+    """At most `limit` running incidents of clusters with these identities, newest first.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    here = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
+    query = f"{Filter().query} AND {here} AND ExecutionStatus = 'Running'"
+    return [summary async for summary in _list(client, query, Filter(), limit)]
+
+
 async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSummary]:
     """The newest `limit` closed incidents.
 
@@ -104,8 +116,10 @@ async def ended_since(client: Client, wanted: Filter, since: datetime) -> list[I
     return [summary async for summary in _list(client, query, wanted)]
 
 
-async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSummary]:
-    async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+async def _list(
+    client: Client, query: str, wanted: Filter, limit: int | None = None
+) -> AsyncIterator[IncidentSummary]:
+    async for execution in client.list_workflows(query, limit=limit, rpc_timeout=RPC_TIMEOUT):
         listed = await listed_incident(execution)
         incident = listed.as_named
         if incident is not None and wanted.takes(incident):
