@@ -19,7 +19,7 @@ from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.order import StepOrder
 from health.model.references import RequestReference
 from health.runbook.order_spec import OrderSpec, Situation
-from health.runbook.orders import ORDERS
+from health.runbook.orders import ABORT, HOLD, ORDERS
 from workflows.messages import State
 
 _MILDEST_FIRST = tuple(ORDERS.values())[::-1]
@@ -54,7 +54,7 @@ class PossibleOrders:
         return [*map(self._completed, self.offered), *steps]
 
     def _command(self, spec: OrderSpec[Any]) -> str:
-        return f"{self.command} {spec.name} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
+        return _command_of(spec.name, self.name, self.cluster, self.command)
 
     def _completed(self, spec: OrderSpec[Any]) -> str:
         """The command; it names the step that the order ends, so that typing it twice ends no other step."""
@@ -77,6 +77,16 @@ class PossibleOrders:
     def _situation(self) -> Situation:
         state = self.state
         return state.situation(self.now)
+
+
+def orders_without_state(name: str, cluster: str, command: str) -> Iterator[str]:
+    """The commands of the orders that have an effect in each state."""
+    for order in (HOLD, ABORT):
+        yield _command_of(order.name, name, cluster, command)
+
+
+def _command_of(order: str, name: str, cluster: str, command: str) -> str:
+    return f"{command} {order} {shlex.quote(name)} --cluster {shlex.quote(cluster)}"
 
 
 def http_address(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Self
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.next_steps import PossibleOrders, kubectl_lines
+from cli.incidents.next_steps import PossibleOrders, kubectl_lines, orders_without_state
 from cli.incidents.order_lines import order_lines
 from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
@@ -26,6 +26,8 @@ from workflows.messages import State
 
 SHOWN = 12
 """The number of latest episodes that are shown."""
+
+WITHOUT_ANSWER = "when a worker answers: see `paramedic doctor`; Temporal keeps orders until then"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +159,9 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
         if page.orders is not None:
             yield from _labelled("You can", page.orders.lines)
         yield "Detector", _answer(summary, state.observation, now)
+    elif summary.is_open:
+        yield "Goes on", WITHOUT_ANSWER
+        yield from _labelled("You can", orders_without_state(page.name, incident.cluster, page.command))
     if summary.evidence is not None:
         taken = f", taken {ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
         yield "Evidence", f"{summary.evidence.words}{taken}"

@@ -14,14 +14,15 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
+from cli.incidents.state_queries import NO_WORKER
 from cli.incidents.summary import IncidentSummary
-from cli.shared.ages import short
+from cli.shared.ages import short, with_short_times
 from cli.shared.terminal import phase_text, plain
 from health.model.moves import Phase
 
 GAP = 2
 """Spaces between two columns."""
-_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 10, "DETAILS": 24}
+_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 7, "DETAILS": 24}
 _LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS", "CLAIM")
 _CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
@@ -65,7 +66,7 @@ def fitted_rows(
     is_claimed = is_wide or any(summary.claim for summary in summaries)
     names = _columns(has_cluster=has_cluster, is_claimed=is_claimed, is_wide=is_wide)
     ordered = sorted(summaries, key=_order)
-    rows = [_row(summary, now) for summary in ordered]
+    rows = [_row(summary, now, is_wide=is_wide) for summary in ordered]
     natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
     widths = column_widths(natural, width)
     cells = [[row[name] for name in widths] for row in rows]
@@ -95,7 +96,14 @@ def headline(summaries: Sequence[IncidentSummary]) -> str:
         for summary in summaries
         if summary.stopped
     )
-    return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}{''.join(stopped)}"
+    counts = f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}"
+    return f"{counts}{''.join(stopped)}{_silent(summaries)}"
+
+
+def _silent(summaries: Sequence[IncidentSummary]) -> str:
+    """The advice if no worker answers; "" if one does."""
+    silent = sum(summary.problem == NO_WORKER for summary in summaries)
+    return f"; {silent} did not answer: see `paramedic doctor`" if silent else ""
 
 
 def _columns(*, has_cluster: bool, is_claimed: bool, is_wide: bool) -> list[str]:
@@ -113,7 +121,8 @@ def _columns(*, has_cluster: bool, is_claimed: bool, is_wide: bool) -> list[str]
     ]
 
 
-def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
+def _row(summary: IncidentSummary, now: datetime, *, is_wide: bool) -> dict[str, Text]:
+    details = " ".join(summary.brief.split())
     incident, next_ = summary.incident, summary.goes_on_in(now)
     requests = summary.state.requests if summary.state else ()
     return {
@@ -126,7 +135,7 @@ def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
         "CLAIM": Text(_claim(summary)),
         "REQUESTS": Text(", ".join(map(str, requests)) or "-"),
         "WORKFLOW": Text(incident.workflow_id),
-        "DETAILS": Text(" ".join(summary.brief.split())),
+        "DETAILS": Text(details if is_wide else with_short_times(details, now)),
     }
 
 

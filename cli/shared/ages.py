@@ -43,6 +43,16 @@ def beside_time(text: str, when: datetime) -> str:
     return _STAMP.sub(shortened, text)
 
 
+def with_short_times(text: str, now: datetime) -> str:
+    """`text` for a narrow column: times of today (UTC) without the day, others without the year."""
+
+    def shortened(found: re.Match[str]) -> str:
+        day = "" if found[2] == f"{now:%Y-%m-%d}" else f"{found[2][5:]} "
+        return f"{found[1] or ''}{day}{found[3][:5]}Z"
+
+    return _STAMP.sub(shortened, text)
+
+
 def _second(place: int, rest: int) -> str:
     if place == len(_UNITS):
         return ""

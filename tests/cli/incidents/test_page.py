@@ -378,3 +378,15 @@ def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -
     unsaved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=failed_record))
     assert line("Evidence", unsaved) == "not saved: pods is forbidden"
     assert "kubectl get configmap" not in "\n".join(lines(unsaved))
+
+
+def test_open_incident_without_an_answer_shows_when_it_goes_on_and_the_orders_that_temporal_keeps() -> None:
+    silent = replace(summary(None), problem="no worker answers")
+    shown = printed(replace(page(state(Phase.HELD, NOTHING)), summary=silent, command="paramedic -n prod"))
+    at = next(number for number, line in enumerate(shown) if line.startswith("Goes on"))
+    cluster = f"--cluster {INCIDENT.cluster}"
+    assert [line.strip() for line in shown[at : at + 3]] == [
+        "Goes on     when a worker answers: see `paramedic doctor`; Temporal keeps orders until then",
+        f"You can     paramedic -n prod hold node-1 {cluster}",
+        f"paramedic -n prod abort node-1 {cluster}",
+    ]

@@ -1,10 +1,12 @@
 """The table of incidents in terminals of several widths: rows stay distinguishable, and no number is cut."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from cli.incidents.state_queries import NO_WORKER
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import column_widths, headline, incident_table
 from cli.shared.terminal import print_trimmed
@@ -131,7 +133,7 @@ def test_user_of_a_claim_has_a_column_as_soon_as_an_incident_is_claimed() -> Non
     header, *rows = drawn(80, *CLAIMS, SUMMARIES[-1])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"]
     at = header.index("CLAIM")
-    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximilian", "kubectl", "maximilia…", "-"]
+    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximi…", "kubectl", "maximi…", "-"]
     _, *rows = drawn(200, *CLAIMS)
     assert rows[-1].split()[5] == "maximiliana-von-und-zu"
 
@@ -184,3 +186,15 @@ def test_cluster_that_is_stopped_is_reported_once_beside_the_numbers() -> None:
     told = f"; {held[0].incident.cluster} is stopped in the whole cluster: power work"
     assert headline(held) == f"2 incidents: 2 Held{told}"
     assert "stopped" not in headline(SUMMARIES)
+
+
+def test_incidents_that_no_worker_answers_for_are_counted_with_the_next_step() -> None:
+    silent = [replace(summary(None, f"node-{number}"), problem=NO_WORKER) for number in (1, 2)]
+    told = "2 incidents: 2 unknown; 2 did not answer: see `paramedic doctor`"
+    assert headline(silent) == told
+
+
+def test_at_80_columns_the_time_until_which_an_approval_is_waited_for_is_whole() -> None:
+    waits = Details(more=("waits for approval until 2026-03-01T12:30:00Z (then it stays held): Reboot/ns/a",))
+    _, row = drawn(80, incident("node-1", Phase.HELD, waits))
+    assert "waits for approval until 12:30Z" in row

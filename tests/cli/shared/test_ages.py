@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.shared.ages import beside_time, short
+from cli.shared.ages import beside_time, short, with_short_times
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,15 @@ def test_age_has_its_two_greatest_units(duration: timedelta, words: str) -> None
 )
 def test_text_beside_a_time_repeats_neither_the_time_nor_its_day(text: str, expected: str) -> None:
     assert beside_time(text, datetime(2026, 3, 1, 12, tzinfo=UTC)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("approval until 2026-03-01T12:00:01Z (then x)", "approval until 12:00Z (then x)"),
+        ("held since 2026-02-28T12:00:00Z", "held since 02-28 12:00Z"),
+        ("kernel of 2026-03-01", "kernel of 2026-03-01"),
+    ],
+)
+def test_narrow_column_shows_the_time_of_today_without_the_day(text: str, expected: str) -> None:
+    assert with_short_times(text, datetime(2026, 3, 1, 12, tzinfo=UTC)) == expected
