@@ -17,7 +17,7 @@ from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.view import OrderView
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
+from cli.inspection.connecting import no_leader, read_memories, reading_cluster, unknown_orders
 from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.targets import listed, named_check
@@ -73,7 +73,8 @@ class HealthCheckView(Frozen):
     at: datetime
     problem: str
     """Why the check is invalid; "" if it is valid."""
-    is_shadow: bool
+    is_shadow: bool | None
+    """None: by the policy, which is unknown."""
     selected: int
     unhealthy: int
     threshold: ThresholdView | None
@@ -86,9 +87,13 @@ class HealthCheckView(Frozen):
     """None: Temporal was not asked, or could not be."""
     unknown_orders: tuple[str, ...]
     """Why the orders to incidents could not be read; their steps then count as not approved."""
+    unknown_policy: str = ""
+    """Why the policy that the detector uses is unknown; "": it is known."""
+    no_leader: str = ""
+    """Why no detector leads, so that nothing is done; "": one leads."""
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  each is a part that another source has
         cls,
         inspection: Inspection,
         reference: CheckReference,
@@ -96,6 +101,7 @@ class HealthCheckView(Frozen):
         outcomes: OutcomesView | None = None,
         *,
         unknown_orders: tuple[str, ...] = (),
+        no_leader: str = "",
     ) -> Self:
         """The view of a stored check; `decided` has the decisions about its targets."""
         state = inspection.cluster_state
@@ -106,7 +112,7 @@ class HealthCheckView(Frozen):
             cluster=state.cluster,
             at=inspection.state.now(),
             problem=_problem(check_state),
-            is_shadow=check_state.is_shadow_in(state.cluster_context),
+            is_shadow=inspection.is_shadow(reference),
             selected=len(check_state.selected),
             unhealthy=len(check_state.unhealthy),
             threshold=ThresholdView.of(allowance) if allowance else None,
@@ -115,6 +121,8 @@ class HealthCheckView(Frozen):
             decisions=tuple(DecisionView.of(decision, inspection.state.now()) for decision in decided),
             outcomes=outcomes,
             unknown_orders=unknown_orders,
+            unknown_policy=inspection.unknown_policy,
+            no_leader=no_leader,
         )
 
 
@@ -139,7 +147,10 @@ async def read_check(choice: ClusterChoice, name: str, since: timedelta) -> Heal
         outcomes = await _ended(inspection, reference, since)
         memories = await read_memories(inspection, incidents(inspection, reference))
         decided, unknown = list(decisions(inspection, reference, memories)), unknown_orders(memories)
-        return HealthCheckView.of(inspection, reference, decided, outcomes, unknown_orders=unknown)
+        leader = await no_leader(inspection)
+        return HealthCheckView.of(
+            inspection, reference, decided, outcomes, unknown_orders=unknown, no_leader=leader
+        )
 
 
 async def _ended(inspection: Inspection, reference: CheckReference, since: timedelta) -> OutcomesView | None:
@@ -170,6 +181,8 @@ def check_page(view: HealthCheckView) -> Table:
 def _lines(view: HealthCheckView) -> Iterator[Line]:
     yield "Check", f"{view.check}{', in shadow' if view.is_shadow else ''}"
     yield "Cluster", view.cluster
+    if view.no_leader:
+        yield "Detector", view.no_leader
     if view.problem:
         yield "Invalid", view.problem
     yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli.incidents.names import object_name
+from cli.incidents.names import incident_name, object_name
 from cli.incidents.orders import parse_reason
 from cli.shared.connection import identity_of
 from cli.shared.errors import carry_out
@@ -32,6 +32,16 @@ Target = Annotated[
         parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
     ),
 ]
+
+
+def explained_name(text: str) -> str:
+    """Parse the name of a target, or CHECK/NAME."""
+    kind, *others = text.split("/")
+    if len(others) > 1 and kind.casefold() == "node":
+        raise typer.BadParameter(f"{text!r}: Nodes have no namespace, give Node/{others[-1]}")
+    return incident_name(text)
+
+
 Output = Annotated[PageOutput, printed_as(PageOutput)]
 
 
@@ -59,14 +69,21 @@ def check(  # noqa: PLR0913  each is an option
         print_json(view)
         return
     print_trimmed(check_page(view), console())
-    _print_unknown(view.unknown_orders)
+    _print_unknown([view.unknown_policy, *view.unknown_orders])
     if view.outcomes is None:
         _print_unknown(["Temporal cannot be asked, so ended incidents are unknown"])
 
 
 def explain(  # noqa: PLR0913  each is an option
     context: typer.Context,
-    name: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            parser=explained_name,
+            metavar="NAME",
+            help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME, or CHECK/NAME.",
+        ),
+    ],
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
@@ -89,8 +106,8 @@ def explain(  # noqa: PLR0913  each is an option
     for number, view in enumerate(found.checks):
         if number:
             typer.echo()
-        print_trimmed(explanation_page(view, found.at), console())
-    _print_unknown([*found.invalid_checks, *found.unknown_orders])
+        print_trimmed(explanation_page(view, found.at, found.no_leader), console())
+    _print_unknown([found.unknown_policy, *found.invalid_checks, *found.unknown_orders])
 
 
 def simulate(  # noqa: PLR0913  each is an option
@@ -120,7 +137,7 @@ def simulate(  # noqa: PLR0913  each is an option
         print_json(view)
         return
     print_trimmed(simulation_page(view), console())
-    _print_unknown(view.unknown_orders)
+    _print_unknown([view.unknown_policy, *view.unknown_orders])
     if not view.has_defaults:
         _print_unknown(["you may not create checks, so the defaults of the API are missing"])
     if view.replay is None:
@@ -183,5 +200,5 @@ def remediate(  # noqa: PLR0913  each is an option
 
 
 def _print_unknown(sentences: Iterable[str]) -> None:
-    for sentence in sentences:
+    for sentence in filter(None, sentences):
         typer.echo(f"paramedic: {sentence}", err=True)

@@ -12,7 +12,7 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
 from temporalio.service import RPCError
@@ -20,6 +20,7 @@ from temporalio.service import RPCError
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.visibility import Filter, open_incidents
 from cli.inspection.targets import listed
+from cli.shared.ages import ago
 from cli.shared.connection import identity_of, silent_core
 from cli.shared.errors import CommandError, UnreachableError, wrong_setting
 from cli.shared.installations import find_installation
@@ -32,7 +33,9 @@ from health.policy.policy import Policy
 from health.runbook.state import Memory
 from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.errors import KubernetesError
+from kube.errors import Forbidden, KubernetesError, none_if_absent
+from kube.lease import LeaseRecord, expiry, holder_is_valid
+from kube.resource import LEASES
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
@@ -40,6 +43,7 @@ from runtime.connections import Connections
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
+from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, PAYLOAD_KEYS_VARIABLE, PREFIX, Settings, SettingsError
 from runtime.temporal_link import TemporalLink
 
@@ -130,6 +134,29 @@ async def _settings(choice: ClusterChoice, connection: ClusterConnection) -> tup
         settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
         return settings, await read_cluster_identity(connection.client, settings.cluster)
     return Settings.from_environment(environment | found.environment), found.installation.cluster
+
+
+async def no_leader(inspection: Inspection) -> str:
+    """Why no detector leads, with its Lease; "": one leads, or the user may not read the Lease."""
+    settings, client = inspection.state.settings, inspection.state.connections.management.client
+    try:
+        found = await none_if_absent(client.get(LEASES, LEADER_LEASE, settings.namespace))
+    except Forbidden:
+        return ""
+    name = f"{settings.namespace}/{LEADER_LEASE}"
+    return leader_trouble(name, None if found is None else LeaseRecord.read(found), inspection.state.now())
+
+
+def leader_trouble(name: str, lease: LeaseRecord | None, now: datetime) -> str:
+    """Why no detector leads by its Lease, so that nothing is done; "": one leads."""
+    if lease is None:
+        return f"no detector leads, so nothing is done: there is no Lease {name}"
+    if holder_is_valid(lease, now):
+        return ""
+    ended, holder = expiry(lease), lease.spec.holder_identity
+    why = f"expired at {ago(ended, now)}" if holder and ended else "has no holder"
+    last = f"; its last holder was {holder}" if holder else ""
+    return f"no detector leads, so nothing is done: the Lease {name} {why}{last}"
 
 
 ANSWERS_WITHIN = timedelta(seconds=20)

@@ -42,10 +42,12 @@ class DecisionView(Frozen):
         """The decision with its reason, in the words by which `check` counts."""
         match self.decided:
             case Decided.WAITS if self.reason:
-                return f"{Decided.WAITS}, then held by {self.reason}"
+                return f"{Decided.WAITS}, then held: {self.reason}"
             case Decided.HELD | Decided.UNKNOWN if self.reason:
-                return f"{self.decided} by {self.reason}"
-            case Decided.REMEDIATING | Decided.EXHAUSTED if self.ordered is not None:
+                return f"{self.decided}: {self.reason}"
+            case Decided.EXHAUSTED if self.ordered is not None:
+                return f"{Decided.EXHAUSTED}, and {Decided.HELD_BY_PERSON}"
+            case Decided.REMEDIATING if self.ordered is not None:
                 return f"{self.decided}, a next step is {Decided.HELD_BY_PERSON}"
         return self.decided
 
@@ -57,5 +59,11 @@ def _message(decision: TargetDecision, now: datetime) -> str:
     if hold is not None:
         return hold.message
     if decision.decided is Decided.UNKNOWN:
-        return f"whether a person holds it is unknown: {decision.unknown}"
+        return _why_unknown(decision)
     return outlook.words if decision.decided is Decided.HELD else decision.observation.reason
+
+
+def _why_unknown(decision: TargetDecision) -> str:
+    if decision.is_policy_unknown:
+        return "whether a limit, a window, back-off or shadow holds it is unknown: the policy is invalid"
+    return f"whether a person holds it is unknown: {decision.unknown}"

@@ -8,7 +8,7 @@ from pydantic import Field
 from rich.table import Table
 from rich.text import Text
 
-from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
+from cli.inspection.connecting import no_leader, read_memories, reading_cluster, unknown_orders
 from cli.inspection.explanation_view import (
     ConditionView,
     ExplanationView,
@@ -37,6 +37,10 @@ class Explanations(Frozen):
     """Checks of such a target that cannot be read, with the errors: whether they select it is unknown."""
     unread_checks: tuple[str, ...] = Field(default=(), exclude=True)
     """The names of these checks."""
+    unknown_policy: str = ""
+    """Why the policy that the detector uses is unknown; "": it is known."""
+    no_leader: str = ""
+    """Why no detector leads, so that nothing is done; "": one leads."""
     unknown_orders: tuple[str, ...]
     """Why the orders to incidents could not be read; their steps then count as not approved."""
 
@@ -49,7 +53,7 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
 
     """
     async with reading_cluster(choice) as inspection:
-        targets = selected(inspection, name)
+        targets = selected(inspection.cluster_state, name)
         incidents = (inspection.incident(check.reference, target) for check, target in targets)
         memories = await read_memories(inspection, incidents)
         found = [explain(inspection, check, target, memories) for check, target in targets]
@@ -61,6 +65,8 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
             checks=tuple(ExplanationView.of(explanation, now) for explanation in found),
             invalid_checks=tuple(_words(invalid)),
             unread_checks=tuple(str(reference) for reference, _ in invalid),
+            unknown_policy=inspection.unknown_policy,
+            no_leader=await no_leader(inspection),
             unknown_orders=unknown_orders(memories),
         )
 
@@ -80,22 +86,26 @@ def _words(invalid: Iterable[tuple[CheckReference, InvalidCheckError]]) -> Itera
 
 Line = tuple[str, str | Text]
 HEALTHY = "healthy, nothing to do"
+REMEDIATED = "it would be remediated"
+UNKNOWN = "unknown, the policy is invalid"
 
 
-def explanation_page(view: ExplanationView, now: datetime) -> Table:
-    """A table with a label and a value in each row."""
+def explanation_page(view: ExplanationView, now: datetime, no_leader: str = "") -> Table:
+    """A table with a label and a value in each row; `no_leader`: why no detector leads."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in _lines(view, now):
+    for label, value in _lines(view, now, no_leader):
         table.add_row(label, value if isinstance(value, Text) else Text(value))
     return table
 
 
-def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
+def _lines(view: ExplanationView, now: datetime, no_leader: str) -> Iterator[Line]:
     yield "Check", view.check
     yield "Target", f"{view.target} (uid {view.uid})"
-    yield "Decision", Text(_decision(view, now), style=_STYLES.get(view.decided, ""))
+    yield "Decision", Text(_decision(view, now, no_leader), style=_STYLES.get(view.decided, ""))
+    if no_leader:
+        yield "Detector", Text(no_leader, style="yellow")
     yield from view.order_lines
     if view.approval and not any(view.approval == hold.message for hold in view.holds):
         yield "Approval", view.approval
@@ -115,7 +125,7 @@ def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
     yield from _labelled("Steps", view.steps or ["none"])
     yield from _labelled("Requests", view.requests)
     if view.if_it_failed is not None:
-        yield from _supposed(view.if_it_failed)
+        yield from _supposed(view.if_it_failed, UNKNOWN if view.is_policy_unknown else REMEDIATED)
 
 
 def _other_holds(view: ExplanationView) -> Sequence[HoldView]:
@@ -144,7 +154,7 @@ _STYLES: Mapping[Decided, str] = MappingProxyType(
 )
 
 
-def _decision(view: ExplanationView, now: datetime) -> str:
+def _decision(view: ExplanationView, now: datetime, no_leader: str) -> str:
     match view.decided:
         case Decided.WAITS:
             return _waits(view, now)
@@ -160,7 +170,7 @@ def _decision(view: ExplanationView, now: datetime) -> str:
             return _remediating(view)
         case Decided.MAY_ACT:
             shadow = "the check is in shadow, so it would only be recorded" if view.is_shadow else ""
-            return _and("may act now", shadow)
+            return _and("may act once a detector leads" if no_leader else "may act now", shadow)
 
 
 def _waits(view: ExplanationView, now: datetime) -> str:
@@ -210,10 +220,10 @@ def _holder(holder: HolderView, now: datetime) -> str:
     return f"{holder.lease} is held by {holder.holder}{until}"
 
 
-def _supposed(view: SupposedView) -> Iterator[Line]:
+def _supposed(view: SupposedView, otherwise: str) -> Iterator[Line]:
     after = in_words(timedelta(seconds=view.after_seconds))
-    would = f"held: {view.holds[0]}" if view.holds else "remediated"
-    yield "If it failed", f"{view.condition} for longer than {after}: it would be {would}"
+    would = f"it would be held: {view.holds[0]}" if view.holds else otherwise
+    yield "If it failed", f"{view.condition} for longer than {after}: {would}"
     yield from _also("", view.holds[1:])
     if view.threshold is not None:
         yield "", f"threshold then: {view.threshold.words}"

@@ -10,7 +10,7 @@ from cli.incidents.view import OrderView
 from cli.inspection.decision_view import DecisionView
 from cli.shared.ages import in_time
 from detector.inspection.explanation import ConditionReading, Explanation, Supposed
-from detector.inspection.inspection import Decided
+from detector.inspection.inspection import Decided, is_by_the_policy
 from health.check.threshold import Allowance
 from health.gate.back_off import RemediationBackOff
 from health.model.moves import BY_A_CHANGE
@@ -103,11 +103,12 @@ class SupposedView(Frozen):
     threshold: ThresholdView | None
 
     @classmethod
-    def of(cls, supposed: Supposed) -> Self:
+    def of(cls, supposed: Supposed, *, is_policy_unknown: bool) -> Self:
+        first, others = supposed.observation.hold, supposed.holds
         return cls(
             condition=f"{supposed.rule.type}={supposed.rule.status}",
             after_seconds=supposed.rule.duration.total_seconds(),
-            holds=_holds(supposed.observation.hold, supposed.holds),
+            holds=_holds(first, others, is_policy_unknown=is_policy_unknown),
             threshold=ThresholdView.of(supposed.allowance) if supposed.allowance else None,
         )
 
@@ -144,7 +145,9 @@ class ExplanationView(Frozen):
     back_off: str
     steps: tuple[str, ...]
     requests: tuple[str, ...]
-    is_shadow: bool
+    is_shadow: bool | None
+    """None: by the policy, which is unknown."""
+    is_policy_unknown: bool = Field(default=False, exclude=True)
     incident: str
     """The workflow id of its incident, whether there is one or not."""
     if_it_failed: SupposedView | None
@@ -153,7 +156,7 @@ class ExplanationView(Frozen):
     def of(cls, found: Explanation, now: datetime) -> Self:
         observation, target = found.decision.observation, found.incident.target
         decision, outlook = DecisionView.of(found.decision, now), found.decision.outlook
-        memory = outlook.memory
+        memory, is_policy_unknown = outlook.memory, found.decision.is_policy_unknown
         return cls(
             check=str(found.incident.check),
             target=str(target),
@@ -168,7 +171,9 @@ class ExplanationView(Frozen):
             state=observation.state,
             reason=found.verdict.reason,
             deadline=found.verdict.deadline,
-            holds=() if found.is_healthy else _holds(outlook.hold or observation.hold, found.holds),
+            holds=()
+            if found.is_healthy
+            else _holds(outlook.hold or observation.hold, found.holds, is_policy_unknown=is_policy_unknown),
             conditions=tuple(map(ConditionView.of, found.conditions)),
             threshold=ThresholdView.of(found.allowance) if found.allowance else None,
             limits=tuple(
@@ -185,7 +190,10 @@ class ExplanationView(Frozen):
             requests=decision.requests,
             is_shadow=found.is_shadow,
             incident=found.incident.workflow_id,
-            if_it_failed=SupposedView.of(found.supposed) if found.supposed else None,
+            is_policy_unknown=is_policy_unknown,
+            if_it_failed=SupposedView.of(found.supposed, is_policy_unknown=is_policy_unknown)
+            if found.supposed
+            else None,
         )
 
 
@@ -196,13 +204,18 @@ def _goes_on(outlook: Outlook, now: datetime) -> str:
     return f"{in_time(transition.at, now)}: {transition.what}" if transition.at else transition.what
 
 
-def _holds(first: Hold | None, all_holds: tuple[Hold, ...]) -> tuple[HoldView, ...]:
+def _holds(
+    first: Hold | None, all_holds: tuple[Hold, ...], *, is_policy_unknown: bool
+) -> tuple[HoldView, ...]:
     """The hold that the incident is answered with, and the others that would hold it after that one."""
     found = [hold for hold in (first, *all_holds) if hold is not None]
-    return tuple(dict.fromkeys(map(HoldView.of, found)))
+    known = (hold for hold in found if not (is_policy_unknown and is_by_the_policy(hold)))
+    return tuple(dict.fromkeys(map(HoldView.of, known)))
 
 
 def _windows(found: Explanation) -> str:
+    if found.decision.is_policy_unknown:
+        return "unknown"
     if not found.has_windows:
         return "none"
     return f"closed: {found.windows}" if found.windows else "open"

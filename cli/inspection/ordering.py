@@ -86,7 +86,7 @@ def _named(inspection: Inspection, remediation: GivenRemediation) -> tuple[Healt
     check = inspection.cluster_state.checks[reference].check
     if isinstance(check, InvalidCheckError):
         raise CommandError(f"{reference} cannot be read: {check}")
-    by_any = selected(inspection, remediation.target)
+    by_any = selected(inspection.cluster_state, remediation.target)
     found = [target for selecting, target in by_any if selecting.reference == reference]
     if len(found) == 1:
         return check, found[0]

@@ -137,9 +137,11 @@ async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: tim
     async with reading_cluster(choice) as inspection:
         memories = await _read_memories(inspection, inspection.cluster_state.checks)
         now = _decided(inspection, inspection.cluster_state.checks, memories)
+        unknown_policy = inspection.unknown_policy
     async with reading_cluster(choice, document.over(DEFAULTS)) as inspection:
         memories = await _read_memories(inspection, now)
-        return await _view(inspection, now, since, memories, of="the policy")
+        view = await _view(inspection, now, since, memories, of="the policy")
+        return view.model_copy(update={"unknown_policy": unknown_policy})
 
 
 async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: timedelta) -> SimulationView:
@@ -195,6 +197,7 @@ async def _view(
         checks=checks,
         replay=await _replayed(inspection, rules, since),
         unknown_orders=unknown_orders(memories),
+        unknown_policy=inspection.unknown_policy,
     )
 
 

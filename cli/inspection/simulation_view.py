@@ -94,6 +94,8 @@ class SimulationView(Frozen):
     """None: Temporal could not be asked."""
     unknown_orders: tuple[str, ...] = ()
     """Why the orders to incidents could not be read; their steps then count as not approved."""
+    unknown_policy: str = ""
+    """Why the policy that the detector uses is unknown; "": it is known."""
 
 
 def changed(

@@ -16,8 +16,10 @@ NODES = TargetPlace("Node", "")
 _MOST_LISTED = 10
 
 
-def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Target]]:
+def selected(state: ClusterState, name: str) -> list[tuple[HealthCheck, Target]]:
     """Each check that selects a target of that name, with the target; a Node also names its Machine.
+
+    CHECK/NAME limits the answer to that check.
 
     Raises:
         NotFoundError: nothing has that name.
@@ -25,13 +27,13 @@ def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Targe
     """
     found = [
         (check, target)
-        for check in valid_checks(inspection)
-        for target in _named(inspection.cluster_state, check.reference, name)
+        for check in valid_checks(state)
+        for target in _named(state, check.reference, name)
         if check.selects(target)
     ]
-    if found or _exists(inspection, name):
+    if found or _exists(state, name):
         return found
-    raise NotFoundError(f"no Node or Machine is called {name!r}")
+    raise NotFoundError(f"no Node or Machine is called {name!r}{_hint(state, name)}")
 
 
 def named_check(inspection: Inspection, name: str) -> CheckReference:
@@ -57,9 +59,9 @@ def listed(references: Sequence[object]) -> str:
     return f"{', '.join(map(str, references[:_MOST_LISTED]))}{more}"
 
 
-def valid_checks(inspection: Inspection) -> Iterator[HealthCheck]:
-    for reference in sorted(inspection.cluster_state.checks, key=str):
-        check = inspection.cluster_state.checks[reference].check
+def valid_checks(state: ClusterState) -> Iterator[HealthCheck]:
+    for reference in sorted(state.checks, key=str):
+        check = state.checks[reference].check
         if not isinstance(check, InvalidCheckError):
             yield check
 
@@ -77,11 +79,17 @@ def invalid_checks_for(state: ClusterState, name: str) -> list[tuple[CheckRefere
 
 
 def _named(state: ClusterState, check: CheckReference, name: str) -> Iterator[Target]:
-    place = place_of(check)
+    of_check, _, rest = name.rpartition("/")
     for target in state.targets.of(check).values():
-        metadata = target.metadata
-        if is_called(name, place.reference(metadata.name, metadata.uid)) or _is_of_node(name, target):
+        if _is_target(name, place_of(check), target) or (
+            is_called(of_check, check) and rest in (target.metadata.name, target.node_name)
+        ):
             yield target
+
+
+def _is_target(name: str, place: TargetPlace, target: Target) -> bool:
+    metadata = target.metadata
+    return is_called(name, place.reference(metadata.name, metadata.uid)) or _is_of_node(name, target)
 
 
 def _is_of_node(name: str, target: Target) -> bool:
@@ -89,8 +97,18 @@ def _is_of_node(name: str, target: Target) -> bool:
     return bool(target.node_name) and target.node_name == node and kind.casefold() in ("", "node")
 
 
-def _exists(inspection: Inspection, name: str) -> bool:
-    state = inspection.cluster_state
-    places = {place_of(reference) for reference in state.checks}
-    nodes = (target for place in {*places, NODES} for target in state.targets.at(place).values())
-    return any(_is_of_node(name, node) or node.metadata.name == name.rpartition("/")[2] for node in nodes)
+def _exists(state: ClusterState, name: str) -> bool:
+    places = {*map(place_of, state.checks), NODES}
+    return any(
+        _is_target(name, place, target) for place in places for target in state.targets.at(place).values()
+    )
+
+
+def _hint(state: ClusterState, name: str) -> str:
+    """The checks, for a name that may be CHECK/NAME; else ""."""
+    before, slash, rest = name.rpartition("/")
+    if not slash or not _exists(state, rest):
+        return ""
+    if named := [check for check in state.checks if is_called(before, check)]:
+        return f"; {listed(named)} does not select {rest!r}, or cannot be read"
+    return f"; {rest!r} exists, and the checks are {listed(sorted(state.checks, key=str))}"

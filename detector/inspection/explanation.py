@@ -90,7 +90,8 @@ class Explanation:
     holders: tuple[Holder, ...]
     back_off: RemediationBackOff
     steps: tuple[Step, ...]
-    is_shadow: bool
+    is_shadow: bool | None
+    """None: by the policy, which is unknown."""
     supposed: Supposed | None = None
     """For a healthy target; None also if no condition of a Node makes it unhealthy."""
 
@@ -121,7 +122,7 @@ def explain(
         holders=tuple(_holders(inspection, reference, target, now)),
         back_off=inspection.answers.attempts.before(TargetName.of(incident.target), target),
         steps=check.steps_for(target),
-        is_shadow=state.checks[reference].is_shadow_in(state.cluster_context),
+        is_shadow=inspection.is_shadow(reference),
         supposed=_supposed(inspection, check, target, now) if verdict.deadline is None else None,
     )
 

@@ -29,11 +29,12 @@ from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
 from health.kinds.check_kind import CheckKind
 from health.model.moves import Phase
 from health.model.node import Node
-from health.model.observation import Hold, Observation, TargetState
+from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target, TargetName, node_name
 from health.policy.policy import DEFAULTS, Policy
+from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from health.runbook.outlook import Outlook, outlook
 from runtime.connections import Connections
 from runtime.settings import Settings
@@ -70,6 +71,17 @@ class Inspection:
         name = node_name(target.node_name, target.node_cluster)
         found = self.cluster_state.targets.at(name.place).get(name.name)
         return found if isinstance(found, Node) else None
+
+    @property
+    def unknown_policy(self) -> str:
+        """Why the policy that the detector uses is unknown; "": it is known, or holds every check."""
+        return unknown_policy(self.cluster_state.cluster_context.policy)
+
+    def is_shadow(self, check: CheckReference) -> bool | None:
+        """True for a check in shadow; None: the policy decides, and is unknown."""
+        context = self.cluster_state.cluster_context
+        is_shadow = self.cluster_state.checks[check].is_shadow_in(context)
+        return None if context.policy.rejection and not is_shadow else is_shadow
 
     @contextmanager
     def with_node(self, name: TargetName, node: Node) -> Iterator[None]:
@@ -129,7 +141,8 @@ async def inspecting(
 
 
 def _layers(settings: Settings, connections: Connections, policy: PolicyFeed | None) -> Inspection:
-    state = state_layer(settings, connections, lambda: DEFAULTS, policy)
+    # A detector keeps its last valid policy while the ConfigMap is invalid, so nothing is held for that.
+    state = state_layer(settings, connections, lambda: DEFAULTS, policy, unread=NO_OBJECT)
     watched = watch_layer(state)
     answers = answer_layer(state, watched.context)
     add_answer_handlers(state, watched, answers)
@@ -177,6 +190,17 @@ async def _read_ended(found: Inspection, connections: Connections) -> None:
         await asyncio.gather(*reading, return_exceptions=True)
 
 
+def unknown_policy(policy: PolicyInForce) -> str:
+    """Why the policy that the detector uses is unknown; "": it is known or missing."""
+    if not policy.rejection or policy.is_missing:
+        return ""
+    return (
+        f"the policy is invalid ({policy.rejection}); the detector uses the last valid policy, or holds "
+        "every check if it has started since; this command does not know that policy, so limits, windows, "
+        "back-off and shadow are unknown"
+    )
+
+
 class Decided(StrEnum):
     """The kinds of decisions about a target that needs one."""
 
@@ -192,7 +216,7 @@ class Decided(StrEnum):
     EXHAUSTED = "exhausted"
     """Every step was tried."""
     UNKNOWN = "unknown"
-    """Its state cannot be judged, which holds it; or whether a person holds it is unknown."""
+    """Its state cannot be judged, which holds it; or whether a person or the policy holds it is unknown."""
     CLEANING_UP = "cleaning up"
     """It is no longer unhealthy, or a person aborted it, and its request is still there."""
 
@@ -221,6 +245,7 @@ class TargetDecision:
     outlook: Outlook
     unknown: str = ""
     """Why the orders to its incident are unknown; "": they are known."""
+    is_policy_unknown: bool = False
 
     @property
     def order(self) -> OrderRecord | None:
@@ -233,13 +258,17 @@ class TargetDecision:
         """Why nothing new is done, unless a person ordered that; None if nothing holds it."""
         if self.outlook.order is not None or self.outlook.phase is Phase.ACTING:
             return None
-        return self.outlook.hold or (None if self.observation.may_be_admitted else self.observation.hold)
+        hold = self.outlook.hold or (None if self.observation.may_be_admitted else self.observation.hold)
+        return None if self.is_policy_unknown and is_by_the_policy(hold) else hold
 
     @property
     def decided(self) -> Decided:
-        """May act only if it is known that no person holds it."""
-        decided = self._by_the_runbook
-        return Decided.UNKNOWN if decided is Decided.MAY_ACT and self.unknown else decided
+        """May act only if it is known that no person and no rule of the policy holds it."""
+        decided, outlook = self._by_the_runbook, self.outlook
+        is_held_by_policy = outlook.hold is not None and self.hold is None and decided is Decided.HELD
+        if decided is Decided.MAY_ACT or is_held_by_policy:
+            return Decided.UNKNOWN if self.unknown or self.is_policy_unknown else decided
+        return decided
 
     @property
     def _by_the_runbook(self) -> Decided:
@@ -251,6 +280,11 @@ class TargetDecision:
         if self.outlook.is_recorded_only:
             return Decided.REMEDIATING if self.observation.requests else Decided.MAY_ACT
         return _DECIDED[self.outlook.phase]
+
+
+def is_by_the_policy(hold: Hold | None) -> bool:
+    """True for a hold whose length the policy limits."""
+    return hold is not None and hold.reason is HoldReason.BACK_OFF
 
 
 def decisions(
@@ -271,6 +305,7 @@ def decision(
         observation=observation,
         outlook=outlook(observation, memories.of(incident), now),
         unknown=memories.why_unknown(incident),
+        is_policy_unknown=bool(inspection.unknown_policy),
     )
 
 

@@ -9,6 +9,7 @@ from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.state.cluster_state import ClusterState
 from health.policy.policy import CurrentPolicy
+from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.leader import Leadership, LeaderTerm
 from runtime.connections import Connections
 from runtime.guard import Guard
@@ -35,11 +36,19 @@ class StateLayer:
 
 
 def state_layer(
-    settings: Settings, connections: Connections, defaults: CurrentPolicy, policy: PolicyFeed | None = None
+    settings: Settings,
+    connections: Connections,
+    defaults: CurrentPolicy,
+    policy: PolicyFeed | None = None,
+    *,
+    unread: PolicyInForce = UNREAD,
 ) -> StateLayer:
-    """Make the state; `defaults` is the policy without a ConfigMap, and `policy` replaces both."""
+    """Make the state; `defaults` is the policy without a ConfigMap, and `policy` replaces both.
+
+    `unread` is the state of the policy before its first read.
+    """
     leadership, handlers = Leadership(), FeedHandlers()
-    policy = policy or _policy(settings, connections, defaults, handlers)
+    policy = policy or _policy(settings, connections, defaults, handlers, unread=unread)
     kinds = RemediationKinds(connections.management, policy.reflectors)
     return StateLayer(
         settings=settings,
@@ -59,7 +68,12 @@ def state_layer(
 
 
 def _policy(
-    settings: Settings, connections: Connections, defaults: CurrentPolicy, handlers: FeedHandlers
+    settings: Settings,
+    connections: Connections,
+    defaults: CurrentPolicy,
+    handlers: FeedHandlers,
+    *,
+    unread: PolicyInForce,
 ) -> PolicyFeed:
     watch = PolicyWatch(
         connections.management.transport,
@@ -67,5 +81,6 @@ def _policy(
         defaults,
         handlers.context_changed,
         is_required=settings.requires_policy,
+        unread=unread,
     )
     return PolicyFeed(defaults=defaults, watch=watch)

@@ -1,11 +1,15 @@
 """The decision about one target that `check`, `explain` and `simulate` print."""
 
+from dataclasses import replace
+
 import pytest
 
-from detector.inspection.inspection import Decided, TargetDecision
+from detector.inspection.inspection import Decided, TargetDecision, unknown_policy
 from detector.inspection.memories import IncidentMemories
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
+from health.policy.policy import DEFAULTS
+from health.policy.policy_in_force import MISSING_POLICY, NO_OBJECT
 from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.outlook import outlook
@@ -27,7 +31,9 @@ UNKNOWN = seen(state=TargetState.UNKNOWN, hold=STALE)
 RUNNING = request_of(FIRST, MINUTE)
 
 
-def decision(observation: Observation, *orders: OrderMessage, unknown: str = "") -> TargetDecision:
+def decision(
+    observation: Observation, *orders: OrderMessage, unknown: str = "", is_policy_unknown: bool = False
+) -> TargetDecision:
     memory = Memory()
     for order in orders:
         memory = ordered(memory, order, NOW - MINUTE)
@@ -37,6 +43,7 @@ def decision(observation: Observation, *orders: OrderMessage, unknown: str = "")
         observation=unasked,
         outlook=outlook(unasked, memory, NOW),
         unknown=unknown,
+        is_policy_unknown=is_policy_unknown,
     )
 
 
@@ -87,3 +94,35 @@ def test_orders_are_unknown_of_an_incident_that_does_not_answer_and_of_all_witho
     assert IncidentMemories().why_unknown(INCIDENT) == ""
     assert IncidentMemories(unknown={INCIDENT: "silent"}).why_unknown(INCIDENT) == "silent"
     assert IncidentMemories(problem="Temporal is down").why_unknown(INCIDENT) == "Temporal is down"
+
+
+BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="in 2m")
+
+
+@pytest.mark.parametrize(
+    ("observation", "decided", "hold"),
+    [
+        (seen(), Decided.UNKNOWN, None),
+        (seen(hold=BACK_OFF), Decided.UNKNOWN, None),
+        (seen(hold=HOLD), Decided.HELD, HOLD),
+        (seen(RUNNING), Decided.REMEDIATING, None),
+        (seen(state=TargetState.WAITING), Decided.WAITS, None),
+    ],
+    ids=["nothing else holds it", "back-off", "threshold", "remediating", "waits"],
+)
+def test_target_that_only_the_policy_may_hold_is_unknown_while_the_policy_is(
+    observation: Observation, decided: Decided, hold: Hold | None
+) -> None:
+    found = decision(observation, is_policy_unknown=True)
+    assert (found.decided, found.hold) == (decided, hold)
+
+
+def test_only_an_invalid_policy_is_unknown() -> None:
+    invalid = NO_OBJECT.refused("limits.maxInFlight: must be an integer (found 'x')")
+    assert "the policy is invalid (limits.maxInFlight: must be an integer (found 'x'))" in unknown_policy(
+        invalid
+    )
+    assert (invalid.hold, invalid.is_shadow) == (None, False)
+    assert not unknown_policy(NO_OBJECT)
+    missing = replace(NO_OBJECT, is_required=True).after(None, DEFAULTS)
+    assert (unknown_policy(missing), missing.hold) == ("", MISSING_POLICY)

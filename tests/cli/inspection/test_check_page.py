@@ -73,11 +73,11 @@ def test_targets_are_counted_as_held_by_a_person_with_reason_person_and_time() -
     )
     since = "since 2026-03-01 11:59:00Z (1m ago); until resume or its recovery"
     assert found[-6:-1] == [
-        "Unhealthy   1 held by Threshold: Node/node-4",
-        "2 held by a person: Node/node-1, Node/node-2",
+        "Unhealthy   2 held by a person: Node/node-1, Node/node-2",
         f"replacing its disk; by ada@desk; {since}",
         "1 held by a person: Node/node-3",
         f"by eve@desk; {since}",
+        "1 held: Threshold: Node/node-4",
     ]
 
 
@@ -112,8 +112,8 @@ def test_title_of_a_decision_has_a_hold_only_where_it_decides() -> None:
     hold, back_off = HOLD, Hold(reason=HoldReason.BACK_OFF, message="in 2m")
     running = seen(request_of(FIRST, MINUTE), hold=hold)
     waiting = seen(state=TargetState.WAITING, hold=hold)
-    assert decided("node-1", seen=seen(hold=hold)).title == "held by Threshold"
-    assert decided("node-1", seen=waiting).title == "waits, then held by Threshold"
+    assert decided("node-1", seen=seen(hold=hold)).title == "held: Threshold"
+    assert decided("node-1", seen=waiting).title == "waits, then held: Threshold"
     assert decided("node-1", seen=running).title == "remediating"
     assert decided("node-1", ResumeOrder(), seen=seen(hold=back_off)).title == "may act"
 

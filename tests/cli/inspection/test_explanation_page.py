@@ -20,6 +20,7 @@ RESUME = "by resume, or when it recovers"
 
 
 def lines(**changes: Any) -> dict[str, str]:
+    no_leader = changes.pop("no_leader", "")
     view = ExplanationView(
         check="NodeHealthCheck/workers",
         target="Node/node-4",
@@ -49,7 +50,7 @@ def lines(**changes: Any) -> dict[str, str]:
     )
     console = Console(width=200)
     with console.capture() as printed:
-        console.print(explanation_page(view.model_copy(update=changes), NOW))
+        console.print(explanation_page(view.model_copy(update=changes), NOW, no_leader))
     found = (line.split("  ", 1) for line in printed.get().splitlines() if not line.startswith(" "))
     return {label.strip(): value.strip() for label, value in found}
 
@@ -115,3 +116,9 @@ def test_page_shows_no_hold_that_a_resume_passes() -> None:
 
 def test_page_names_the_first_hold_of_a_held_target_once() -> None:
     assert "Also held" not in lines(decided=Decided.HELD, holds=(THRESHOLD,))
+
+
+def test_page_promises_no_act_while_no_detector_leads() -> None:
+    found = lines(no_leader="no detector leads, so nothing is done: there is no Lease a/b")
+    assert found["Decision"] == "may act once a detector leads"
+    assert found["Detector"] == "no detector leads, so nothing is done: there is no Lease a/b"
