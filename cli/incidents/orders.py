@@ -27,11 +27,11 @@ from cli.shared.parameters import filled
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.annotated_order import KEPT_OUT
+from health.runbook.lasting import UNTIL_RESUME
 from health.runbook.order_spec import OrderSpec
 from health.runbook.orders import spec_of
 from kube.bounded import bounded
 from objects.durations import in_words
-from objects.timestamps import stamp
 
 
 def parse_reason(text: str) -> str:
@@ -191,14 +191,12 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
         order.name, message, id=message.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
     )
     try:
-        answer = await answered(handle.id, order.name, updating)
+        return await answered(handle.id, order.name, updating)
     except RPCError as error:
         if not is_of_a_failing_task(error):
             raise
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         pass
-    else:
-        return f"{answer}{standing(order.message, datetime.now(UTC))}"
     failure = await read_task_failure(client, handle.id, summary.run_id, ORDER_RPC_TIMEOUT)
     return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
 
@@ -224,16 +222,6 @@ def _identified(order: GivenOrder) -> GivenOrder:
     return replace(order, message=order.message.model_copy(update={"order_id": uuid4().hex}))
 
 
-def standing(order: OrderMessage, now: datetime) -> str:
-    """Until when an order that is given at `now` stands; "" if it does not stand."""
-    if not isinstance(order, StandingOrder):
-        return ""
-    if order.for_seconds is None:
-        return "; until resume"
-    duration = timedelta(seconds=order.for_seconds)
-    return f"; until {stamp(now + duration)} (in {in_words(duration)})"
-
-
 async def _leave_behind(
     client: Client, handle: WorkflowHandle[object, object], order: GivenOrder, why: str
 ) -> str:
@@ -246,7 +234,7 @@ async def _leave_behind(
     except RPCError as error:
         raise ended(handle.id, error) from error
     return (
-        f"{why}; Temporal keeps the {order.name}, and it is obeyed as soon as a worker "
+        f"{why}; Temporal keeps the order; the incident gets it as soon as a worker "
         f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
     )
 
@@ -256,5 +244,5 @@ def _standing_later(order: OrderMessage) -> str:
     if not isinstance(order, StandingOrder):
         return ""
     if order.for_seconds is None:
-        return ", until resume"
+        return f", {UNTIL_RESUME}"
     return f", for {in_words(timedelta(seconds=order.for_seconds))}"

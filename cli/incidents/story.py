@@ -24,6 +24,7 @@ from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
+from health.runbook.lasting import UNTIL_RESUME
 from health.runbook.orders import ORDERS
 from health.runbook.task_notes import deleting
 from objects.durations import in_words
@@ -301,7 +302,7 @@ def _arguments(order: OrderMessage | None) -> str:
 
 
 def _lasts(seconds: float | None) -> str:
-    return ", until resume" if seconds is None else f", for {in_words(timedelta(seconds=seconds))}"
+    return f", {UNTIL_RESUME}" if seconds is None else f", for {in_words(timedelta(seconds=seconds))}"
 
 
 def _end(event: HistoryEvent, when: datetime) -> Episode | None:

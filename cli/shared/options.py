@@ -66,7 +66,7 @@ OrderTime = Annotated[
         "--for",
         parser=parse_time,
         metavar="DURATION",
-        help="How long the order stands, e.g. 30m or 1h30m; by default until resume.",
+        help="How long the order stands, e.g. 30m or 1h30m; by default until resume or its recovery.",
     ),
 ]
 

@@ -5,9 +5,11 @@ from datetime import datetime
 
 from health.model.observation import Observation, TargetState
 from health.model.order import OrderMessage, OrderRecord, Refusal
+from health.runbook import lasting
 from health.runbook.order_spec import Situation
 from health.runbook.orders import ORDERS, ended_by, spec_of
 from health.runbook.state import Memory
+from objects.durations import in_words
 from objects.timestamps import stamp
 
 
@@ -26,6 +28,8 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
         for earlier in memory.orders
     ):
         return memory
+    if (refusal := lasting.sooner(memory, record)) is not None:
+        return _decided(memory.having_been_ordered(record, stands=False), refusal, now)
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
     standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
     clean_up_at = memory.clean_up_at if spec.is_note else None
@@ -35,10 +39,19 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
 
 
 def answer_to(order: OrderMessage, target: object, before: Situation) -> str:
-    """The answer to an order given in the situation `before`, with the orders that it ends."""
-    answer = spec_of(order).answer.format(target=target, order=order)
+    """The answer to an order given in the situation `before`, with its end and the orders that it ends."""
+    spec = spec_of(order)
+    answer = spec.answer.format(target=target, order=order)
     ended = ", and ".join(_ended(order, before))
-    return f"{answer}{f': {order.reason}' if order.reason else ''}{f'; ended {ended}' if ended else ''}"
+    reason = f": {order.reason}" if order.reason else ""
+    return f"{answer}{reason}{_end(spec.record(order, before.now))}{f'; ended {ended}' if ended else ''}"
+
+
+def _end(order: OrderRecord) -> str:
+    if order.blocks is None:
+        return ""
+    remaining = f" (in {in_words(order.until - order.given)})" if order.until else ""
+    return f"; {lasting.end_of(order)}{remaining}"
 
 
 def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:

@@ -5,6 +5,7 @@ in the memory when it arrives, and the runbook obeys it at its next step: it rea
 orders, and never their names.
 
 A standing order ends at its own time, by a second one of the same name, or by the order in `ended_by`.
+The rows refuse a second hold or abort with an earlier end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from health.model.moves import Phase
 from health.model.observation import HoldReason, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action
-from health.runbook import approving, skipping
+from health.runbook import approving, lasting, skipping
 from health.runbook.order_spec import OrderSpec, Situation
 from health.runbook.state import Memory, NewStart
 from health.runbook.step_names import meant_by, short_name
@@ -99,6 +100,10 @@ def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
     names = ", ".join(short_name(template, templates) for template in dict.fromkeys(templates))
     problem = f"names {len(meant)} steps" if meant else "is the template of no step"
     return Refusal(f"{order.step!r} {problem}; the templates are {names}", field="step")
+
+
+def _sooner_refused(order: StandingOrder, situation: Situation) -> Refusal | None:
+    return lasting.sooner(situation.memory, spec_of(order).record(order, situation.now))
 
 
 _HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
@@ -224,6 +229,7 @@ HOLD = OrderSpec(
     answer="does nothing new for {target} and keeps what exists",
     label="Hold",
     blocks=Blocks.STEPS,
+    refuse=_sooner_refused,
     is_offered=lambda situation: situation.phase in _HOLD and not situation.memory.held,
 )
 ABORT = OrderSpec(
@@ -233,6 +239,7 @@ ABORT = OrderSpec(
     answer="cleans up and leaves {target} alone",
     label="Left alone",
     blocks=Blocks.REMEDIATION,
+    refuse=_sooner_refused,
     is_offered=lambda situation: situation.phase in _ABORT and not situation.memory.left_alone,
 )
 APPROVE = OrderSpec(

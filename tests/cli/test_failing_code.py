@@ -176,7 +176,7 @@ async def test_code_that_does_not_fit_its_history_is_reported_until_a_worker_goe
         ordered = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
     assert "[TMPRL1100] Nondeterminism error" in shown.json["problem"]
     assert "its code fails since" in ordered.out
-    assert "Temporal keeps the abort, and it is obeyed as soon as a worker goes on" in ordered.out
+    assert "Temporal keeps the order; the incident gets it as soon as a worker goes on" in ordered.out
 
     async with fleet.at_work():
         await failing(fleet, 0)

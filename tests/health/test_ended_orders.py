@@ -13,6 +13,7 @@ from tests.support.values.builders import FIRST, MINUTE, NOW, seen
 
 HOLD = HoldOrder(identity="ada@desk", reason="replacing its disk")
 ABORT = AbortOrder(identity="bob@home")
+END = "; until resume or its recovery"
 CLAIM = ClaimOrder(identity="eve@desk")
 ENDS_HOLD = "the hold by ada@desk: replacing its disk (of 2026-03-01T12:00:00Z)"
 ENDS_ABORT = "the abort by bob@home (of 2026-03-01T12:01:00Z)"
@@ -47,8 +48,8 @@ def test_resume_names_each_order_that_it_ended(memory: Memory, order: ResumeOrde
 
 
 def test_second_hold_names_the_one_that_it_replaces_and_abort_ends_no_hold() -> None:
-    assert answer(given(HOLD), HoldOrder(reason="and its fan")).endswith(f"and its fan; ended {ENDS_HOLD}")
-    assert answer(given(HOLD), ABORT) == "cleans up and leaves Node/node-1 alone"
+    assert answer(given(HOLD), HoldOrder(reason="and its fan")).endswith(f"fan{END}; ended {ENDS_HOLD}")
+    assert answer(given(HOLD), ABORT) == f"cleans up and leaves Node/node-1 alone{END}"
 
 
 def test_resume_that_arrives_twice_ends_nothing_the_second_time() -> None:
@@ -64,3 +65,11 @@ def test_resume_names_the_rejection_that_it_ended() -> None:
     assert answer(Memory(approval=rejected), ResumeOrder()).endswith(words)
     approved = asked.answered(ApprovalAnswer.APPROVED, "by ada@desk", NOW)
     assert "ended" not in answer(Memory(approval=approved), ResumeOrder())
+
+
+def test_answer_says_until_when_an_order_stands_before_the_orders_that_it_ended() -> None:
+    short = given(HoldOrder(for_seconds=180, identity="ada@desk"))
+    assert answer(short, HoldOrder(for_seconds=1200)) == (
+        "does nothing new for Node/node-1 and keeps what exists; until 2026-03-01T12:22:00Z (in 20m); "
+        "ended the hold by ada@desk (of 2026-03-01T12:00:00Z)"
+    )

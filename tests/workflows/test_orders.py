@@ -34,7 +34,7 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
     await incident.start(held())
-    assert await incident.abort() == "cleans up and leaves Node/node-1 alone"
+    assert await incident.abort() == "cleans up and leaves Node/node-1 alone; until resume or its recovery"
     await incident.reaches(Phase.LEFT_ALONE)
     await settle(incident)
     asked = incident.cluster.count("observe")
@@ -44,7 +44,8 @@ async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: I
     await incident.happens("observe", asked + 1)
     await incident.reaches(Phase.HELD)
     assert incident.cluster.questions[asked].skips_back_off
-    assert await incident.hold() == "does nothing new for Node/node-1 and keeps what exists"
+    kept = "does nothing new for Node/node-1 and keeps what exists"
+    assert await incident.hold() == f"{kept}; until resume or its recovery"
 
 
 async def test_orders_take_one_json_value_whose_reason_may_be_long_and_in_any_script(
@@ -145,7 +146,8 @@ async def test_sender_of_a_malformed_order_reads_which_field_and_value_are_wrong
 async def test_null_is_an_order_without_a_reason(incident: IncidentDriver) -> None:
     """A client of Go or Python that is given no value sends null."""
     await incident.start(held())
-    assert await incident.handle.execute_update("abort", None) == "cleans up and leaves Node/node-1 alone"
+    answer = await incident.handle.execute_update("abort", None)
+    assert answer == "cleans up and leaves Node/node-1 alone; until resume or its recovery"
     await incident.reaches(Phase.LEFT_ALONE)
     await incident.handle.signal("resume", None)
     await incident.reaches(Phase.HELD)

@@ -79,7 +79,7 @@ async def test_temporal_keeps_of_a_node_its_name_in_ids_and_search_attributes_an
     await fleet.reaches(NODE, Phase.HELD)
     await fleet.listed("Running", 1)
     ordered = await paramedic("hold", NODE, "--cluster", fleet.cluster, "--reason", REASON)
-    assert ordered.out.endswith(f"keeps what exists: {REASON}; until resume\n")
+    assert ordered.out.endswith(f"keeps what exists: {REASON}; until resume or its recovery\n")
     await fleet.handle(NODE).signal("hold", HoldOrder(reason=REASON))
 
     without = await client(temporal_server, PayloadKeys.read(None))

@@ -5,15 +5,13 @@ import re
 import pytest
 
 from cli.incidents.names import LISTED
-from cli.incidents.orders import GivenOrder, send, standing
+from cli.incidents.orders import GivenOrder, send
 from cli.incidents.visibility import Filter, open_incidents
 from cli.shared.errors import NotFoundError
 from health.model.moves import Phase
-from health.model.order import OrderMessage
-from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
+from health.runbook.orders import AbortOrder
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
-from tests.support.values.builders import NOW
 from tests.support.values.observations import FIRST, SECOND, escalating, expired, held
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
@@ -51,7 +49,7 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     ran = await paramedic("hold", "workers/node-1", "--cluster", fleet.cluster)
     assert ran.out == (
         f"{fleet.cluster}: workers/node-1: does nothing new for Node/node-1 and keeps what exists; "
-        "until resume\n"
+        "until resume or its recovery\n"
     )
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert one["phase"] == "Remediating"
@@ -126,19 +124,6 @@ async def test_order_to_an_unknown_incident_is_not_found(fleet: Fleet, paramedic
     )
 
 
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
-        (HoldOrder(), "; until resume"),
-        (AbortOrder(), "; until resume"),
-        (HoldOrder(for_seconds=1200), "; until 2026-03-01T12:20:00Z (in 20m)"),
-        (ResumeOrder(), ""),
-    ],
-)
-def test_answer_says_until_when_an_order_stands(order: OrderMessage, expected: str) -> None:
-    assert standing(order, NOW) == expected
-
-
 @pytest.mark.parametrize("time", BAD_TIMES)
 async def test_time_that_cannot_be_used_is_named_with_its_option(paramedic: Command, time: str) -> None:
     ran = await paramedic("abort", "node-1", f"--for={time}")
@@ -211,7 +196,7 @@ async def test_skip_without_a_worker_needs_the_name_of_the_step_and_is_kept_by_t
     assert ran.err.endswith("its running step is unknown now; name it with --step\n")
     ran = await paramedic(*skip, "--step", "first")
     assert ran.code == 0
-    assert "Temporal keeps the skip, and it is obeyed as soon as a worker runs" in ran.out
+    assert "Temporal keeps the order; the incident gets it as soon as a worker runs" in ran.out
     async with idle_fleet.at_work():
         await idle_fleet.reaches("node-1", Phase.REMEDIATING)
         ran = await paramedic("show", "node-1", "--cluster", idle_fleet.cluster)

@@ -108,7 +108,7 @@ async def test_history_and_the_order_by_signal_are_shown_where_no_worker_answers
     assert ran.code == 0
     assert "unknown: no worker answers" in ran.out
     assert "abort: ordered by ada@" in ran.out
-    assert ", until resume: power work" in ran.out
+    assert ", until resume or its recovery: power work" in ran.out
     async with idle_fleet.at_work():
         await idle_fleet.reaches("node-1", Phase.LEFT_ALONE)
         assert "power work" in (await idle_fleet.state("node-1")).details

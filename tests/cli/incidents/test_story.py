@@ -64,15 +64,19 @@ def payload(value: object) -> Payload:
             HoldOrder(reason="disk swap", for_seconds=1200),
             "hold: ordered by ada@desk, for 20m: disk swap",
         ),
-        ("abort", AbortOrder(reason="sold"), "abort: ordered by ada@desk, until resume: sold"),
-        ("abort", AbortOrder(), "abort: ordered by ada@desk, until resume"),
+        (
+            "abort",
+            AbortOrder(reason="sold"),
+            "abort: ordered by ada@desk, until resume or its recovery: sold",
+        ),
+        ("abort", AbortOrder(), "abort: ordered by ada@desk, until resume or its recovery"),
         ("resume", ResumeOrder(reason="it is back"), "resume: ordered by ada@desk: it is back"),
         ("resume", ResumeOrder(step="slow2"), "resume: ordered by ada@desk, step slow2"),
         ("hold", {"for_seconds": 3600}, "hold: ordered by ada@desk, for 1h"),
-        ("hold", {"reason": "x", "unknown": 1}, "hold: ordered by ada@desk, until resume: x"),
+        ("hold", {"reason": "x", "unknown": 1}, "hold: ordered by ada@desk, until resume or its recovery: x"),
         ("hold", {"for_seconds": "soon"}, "hold: ordered by ada@desk"),
         ("hold", "words", "hold: ordered by ada@desk"),
-        ("hold", None, "hold: ordered by ada@desk, until resume"),
+        ("hold", None, "hold: ordered by ada@desk, until resume or its recovery"),
     ],
 )
 def test_order_is_shown_with_its_arguments(ordered: Any, name: str, sent: object, expected: str) -> None:
@@ -87,8 +91,9 @@ def test_order_without_arguments_or_with_undecodable_ones_is_shown(ordered: Any)
 
 @pytest.mark.parametrize("ordered", [by_update, by_signal])
 def test_order_by_annotation_is_shown_with_its_object_and_not_with_the_worker(ordered: Any) -> None:
-    sent = payload(HoldOrder(identity="kubectl annotation on Node/node-4 (manager kubectl-annotate)"))
-    expected = "hold: ordered by kubectl annotation on Node/node-4 (manager kubectl-annotate), until resume"
+    sender = "kubectl annotation on Node/node-4 (manager kubectl-annotate)"
+    sent = payload(HoldOrder(identity=sender))
+    expected = f"hold: ordered by {sender}, until resume or its recovery"
     assert told(ordered("hold", sent, identity="worker-of-lab")) == expected
 
 
