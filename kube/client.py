@@ -19,6 +19,7 @@ from kube.errors import Expired, Malformed
 from kube.listing import FROM_CACHE, PageReader, Paging, selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
+from objects.field_problem import json_problem
 
 GATHER = timedelta(seconds=0.1)
 """Between two shared reads, more callers may join for this time: a storm then has a third fewer reads."""
@@ -180,7 +181,9 @@ def _object(answer: bytes, path: str) -> Object:
     try:
         value: Any = from_json(answer)
     except ValueError as error:
-        raise Malformed(f"The answer for {path} is not JSON: {error}", path=path) from error
+        raise Malformed(
+            f"The answer for {path} cannot be read: {json_problem(str(error))}", path=path
+        ) from error
     if not isinstance(value, dict):
         raise Malformed(f"The answer for {path} is not an object.", path=path)
     return value

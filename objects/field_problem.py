@@ -5,6 +5,7 @@ so each part has a bounded length and only printable characters.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self, get_args
@@ -30,7 +31,6 @@ _A_LIST = "must be a list"
 _A_MAPPING = "must be a mapping"
 _WORDS: Mapping[str, str] = {
     "missing": "is missing",
-    "json_invalid": "it is no JSON: {error}",
     "bool_type": _A_BOOLEAN,
     "bool_parsing": _A_BOOLEAN,
     "int_type": _AN_INTEGER,
@@ -64,8 +64,8 @@ _WORDS: Mapping[str, str] = {
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
-    "too_short": "must have at least {min_length} item",
-    "too_long": "must have at most {max_length} items",
+    "too_short": "must have at least {min_length} {items}",
+    "too_long": "must have at most {max_length} {items}",
     "extra_forbidden": "there is no such field",
 }
 """By the type of pydantic's error, without the names of classes and types of Python."""
@@ -73,6 +73,7 @@ _OUR_SENTENCES = frozenset({"value_error", "assertion_error"})
 """The types of errors whose message a validator of ours wrote, beside types of our own."""
 _OF_PYDANTIC: frozenset[str] = frozenset(get_args(ErrorType)) - _OUR_SENTENCES
 _UNNAMED = "is not valid"
+_JSON_ERROR = re.compile(r".* at line (?P<line>\d+) column (?P<column>\d+)", re.DOTALL)
 _SAY_NO_VALUE = frozenset({"missing", "extra_forbidden"})
 
 
@@ -89,6 +90,8 @@ class FieldProblem:
     words: str
     found: str = ""
     """The value, cut to a bound; "" if it is missing, secret, or if the words already say it."""
+    hint: str = ""
+    """The end of the sentence, behind the value."""
 
     @classmethod
     def of(cls, error: ValidationError, longest_value: int = LONGEST_VALUE) -> Self:
@@ -105,8 +108,9 @@ class FieldProblem:
 
     @property
     def sentence(self) -> str:
-        """The problem and the value, without the field."""
-        return f"{self.words} (found {self.found})" if self.found else self.words
+        """The problem, the value and the hint, without the field."""
+        found = f" (found {self.found})" if self.found else ""
+        return f"{self.words}{found}{self.hint}"
 
     def __str__(self) -> str:
         return f"{self.field}: {self.sentence}" if self.field else self.sentence
@@ -136,11 +140,26 @@ def unforeseen(error: BaseException | None) -> str:
 
 def _words(details: ErrorDetails) -> str:
     kind = details["type"]
+    context = details.get("ctx", {})
+    if kind == "json_invalid":
+        return json_problem(str(context["error"]))
     if kind in _WORDS:
-        return _WORDS[kind].format_map(
-            {name: _bound(value) for name, value in details.get("ctx", {}).items()}
-        )
+        bounds = {name: _bound(value) for name, value in context.items()}
+        return _WORDS[kind].format_map({"items": _items(context), **bounds})
     return _UNNAMED if kind in _OF_PYDANTIC else _printable(details["msg"].removeprefix("Value error, "))
+
+
+def json_problem(error: str) -> str:
+    """The words for an error of pydantic's JSON parser, without the names of its parts."""
+    found = _JSON_ERROR.fullmatch(error)
+    place = f" at line {found['line']}, column {found['column']}" if found else ""
+    if error.startswith("recursion limit exceeded"):
+        return f"it is nested too deeply{place}"
+    return f"it is no JSON: it ends too early{place}" if error.startswith("EOF") else f"it is no JSON{place}"
+
+
+def _items(context: Mapping[str, object]) -> str:
+    return "item" if 1 in (context.get("min_length"), context.get("max_length")) else "items"
 
 
 def _bound(value: object) -> object:

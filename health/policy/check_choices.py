@@ -9,9 +9,9 @@ to remediate, which orders nothing on a check. A feature adds a field here, and 
 reads them again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
@@ -22,6 +22,7 @@ from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
 from health.model.remediation_order import REMEDIATE
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
+from objects.close_names import either, meant, names_beside
 from objects.durations import Duration, within
 from objects.field_problem import FieldProblem, dotted, quoted
 from objects.timestamps import as_time
@@ -29,6 +30,7 @@ from objects.timestamps import as_time
 _ORDERS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
+_PAGE = "; see docs/annotations.md"
 _WORDS = {"true": True, "false": False}
 
 
@@ -38,19 +40,23 @@ def _annotation(field: str) -> str:
 
 def _true_or_false(text: object) -> bool:
     if text not in _WORDS:
-        raise ValueError(f"must be {' or '.join(map(repr, _WORDS))}")
+        raise ValueError(_must_be(_WORDS))
     return _WORDS[str(text)]
+
+
+def _must_be(words: Iterable[str]) -> str:
+    return f"must be {either(repr(str(word)) for word in words)}"
 
 
 def _store(text: object) -> EvidenceStore:
     if text not in list(EvidenceStore):
-        raise ValueError(f"must be {' or '.join(repr(store.value) for store in EvidenceStore)}")
+        raise ValueError(_must_be(EvidenceStore))
     return EvidenceStore(str(text))
 
 
 def _default(text: object) -> ApprovalDefault:
     if text not in list(ApprovalDefault):
-        raise ValueError(f"must be {' or '.join(repr(default.value) for default in ApprovalDefault)}")
+        raise ValueError(_must_be(ApprovalDefault))
     return ApprovalDefault(str(text))
 
 
@@ -103,22 +109,16 @@ class _Choices(Bounded):
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
             is_unknown = first["type"] == "extra_forbidden"
-            words = cls._unknown() if is_unknown else FieldProblem.of_details(first).words
-            raise _invalid(name, ours[name], words) from error
+            words = cls._unknown if is_unknown else FieldProblem.of_details(first).words
+            hint = meant(name, names_beside(cls, first["loc"]), PREFIX) or _PAGE if is_unknown else ""
+            raise _invalid(name, ours[name], words, hint) from error
 
-    @classmethod
-    def _unknown(cls) -> str:
-        names = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"there is no such annotation {cls._of_what()}{f', there are {names}' if names else ''}"
-
-    @classmethod
-    def _of_what(cls) -> str:
-        return "of a check"
+    _unknown: ClassVar[str] = "there is no such annotation of a check"
 
 
-def _invalid(name: str, value: str, words: str) -> InvalidCheckError:
+def _invalid(name: str, value: str, words: str, hint: str = "") -> InvalidCheckError:
     field = f"metadata.annotations[{dotted((name,))}]"
-    return InvalidCheckError(FieldProblem(field=field, words=words, found=quoted(value)))
+    return InvalidCheckError(FieldProblem(field=field, words=words, found=quoted(value), hint=hint))
 
 
 class TemplateChoices(_Choices):
@@ -127,9 +127,7 @@ class TemplateChoices(_Choices):
     require_approval: Annotated[bool, PlainValidator(_true_or_false)] = False
     """True if a step with this template waits for the approval of a person."""
 
-    @classmethod
-    def _of_what(cls) -> str:
-        return "of a template"
+    _unknown: ClassVar[str] = "there is no such annotation of a template"
 
 
 class CheckChoices(_Choices):

@@ -19,6 +19,7 @@ from health.policy.outage_guard import WrittenGuard
 from health.policy.policy import Policy
 from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
+from objects.close_names import meant, names_beside
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
 from objects.field_problem import FieldProblem, dotted, quoted
@@ -81,10 +82,11 @@ class PolicyDocument(Bounded):
     @classmethod
     def _first_problem(cls, error: ValidationError) -> str:
         first, problem = error.errors(include_url=False)[0], str(FieldProblem.of(error))
-        if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
+        if first["type"] != "extra_forbidden":
             return problem
-        names = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"{problem}, there are {names}"
+        names = names_beside(cls, first["loc"])
+        listed = f"; there are {', '.join(names)}" if names else ""
+        return f"{problem}{meant(str(first['loc'][-1]), names) or listed}"
 
     def over(self, defaults: Policy) -> Policy:
         """The policy: the fields named here, and `defaults` for the others."""

@@ -19,7 +19,7 @@ from health.model.order_annotations import AnnotatedOrderKey
 from health.model.references import IncidentReference
 from health.runbook.orders import ORDERS
 from objects.event import Event, Severity
-from objects.field_problem import FieldProblem, quoted
+from objects.field_problem import FieldProblem, json_problem, quoted
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
@@ -98,7 +98,7 @@ def _fields(value: str) -> dict[str, object] | Refusal:
     except ValueError as error:
         if _BEGINS_AS_JSON.match(value) is None:
             return {"reason": value.strip()}
-        return Refusal(f"the value begins like JSON and is none ({error}): {_TWO_FORMS}")
+        return Refusal(f"the value begins like JSON, and {json_problem(str(error))}: {_TWO_FORMS}")
     match content:
         case dict():
             return content

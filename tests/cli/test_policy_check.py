@@ -59,7 +59,7 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("backoffLimit: 1m", "backoffLimit: there is no such field, there are backOffLimit, "),
+        ("backoffLimit: 1m", "backoffLimit: there is no such field; did you mean backOffLimit?"),
         (
             "backOffLimit: soon",
             "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found",

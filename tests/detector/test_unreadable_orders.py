@@ -49,7 +49,7 @@ def test_event_names_the_node_the_annotation_the_value_and_the_problem() -> None
     (event,) = leader.look()
     assert event.subject is not None
     assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
-    assert event.message.startswith(f"metadata.annotations[{REMEDIATE}]: cannot be read: it is no JSON: ")
+    assert event.message.startswith(f"metadata.annotations[{REMEDIATE}]: cannot be read: it is no JSON")
     assert event.message.endswith("; write it by `paramedic remediate` (found 'please')")
 
 
@@ -113,7 +113,7 @@ def test_annotation_on_a_check_leaves_it_valid_and_has_an_event_on_the_check() -
         (written(is_forced="x" * 900), f"cannot be read: is_forced: must be true or false (found '{CUT}')"),
         (written(until="2020-01-01T00:00:00Z"), "cannot be read: until must be after given, by at most 24"),
         ("[]", "cannot be read: must be a mapping; write"),
-        ('{"check": ', "cannot be read: it is no JSON: EOF while parsing a value"),
+        ('{"check": ', "cannot be read: it is no JSON: it ends too early at line 1, column 10"),
         (annotated()[REMEDIATE] + " " * LONGEST_VALUE, "cannot be read: it has more than 8192 characters"),
     ],
 )

@@ -131,7 +131,7 @@ def test_value_is_the_reason_in_plain_words_or_a_json_object(
             "hold",
             '{"reason": ',
             "",
-            "EOF while parsing a value at line 1 column 11): write the reason in plain",
+            "it is no JSON: it ends too early at line 1, column 11: write the reason in plain",
         ),
         ("hold", '{"until": "noon"}', "", "no field 'until'; the fields are for_seconds, reason"),
         ("hold", '{"identity": "root"}', "", "no field 'identity'"),
@@ -144,7 +144,7 @@ def test_value_is_the_reason_in_plain_words_or_a_json_object(
         ("skip", '{"step": ["' + "x" * 900 + '"]}', "step", 'must be text (found ["' + "x" * 57 + "…)"),
         ("resume", '{"for_seconds": 5}', "", "no field 'for_seconds'"),
         ("thaw", "", "", "no order 'thaw'"),
-        ("hold", "{" * LONGEST_VALUE, "", "begins like JSON and is none"),
+        ("hold", "[[" * (LONGEST_VALUE // 2), "", "begins like JSON, and it is nested too deeply"),
         *(
             ("claim", value, "", f"the value is {shown}: {TWO_FORMS}")
             for value, shown in {
@@ -159,7 +159,7 @@ def test_value_is_the_reason_in_plain_words_or_a_json_object(
             }.items()
         ),
         *(
-            ("hold", value, "", "the value begins like JSON and is none (")
+            ("hold", value, "", "the value begins like JSON, and it is no JSON")
             for value in (
                 "{",
                 " {reason: disk}",

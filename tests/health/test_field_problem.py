@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
@@ -217,3 +217,24 @@ def test_secret_value_is_not_read() -> None:
     with pytest.raises(ValidationError) as refused:
         TypeAdapter(dict[str, int]).validate_python({"a": "secret"})
     assert str(FieldProblem.of(refused.value, longest_value=0)) == "a: must be an integer"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"reason": "a', "it is no JSON: it ends too early at line 1, column 13"),
+        ("{reason: 1}", "it is no JSON at line 1, column 2"),
+        ("[" * 300, "it is nested too deeply at line 1, column 202"),
+    ],
+)
+def test_text_that_is_no_json_is_reported_with_its_place(text: str, words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(dict[str, int]).validate_json(text)
+    assert FieldProblem.of(refused.value).words == words
+
+
+@pytest.mark.parametrize(("least", "words"), [(1, "1 item"), (2, "2 items")])
+def test_bound_of_a_list_names_its_number_of_items(least: int, words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(Annotated[list[int], Field(min_length=least)]).validate_python([])
+    assert FieldProblem.of(refused.value).words == f"must have at least {words}"

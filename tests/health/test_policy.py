@@ -92,17 +92,20 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
     [
         (
             "backoffLimit: 10m",
-            f"backoffLimit: there is no such field, there are {FIELDS}",
+            "backoffLimit: there is no such field; did you mean backOffLimit?",
         ),
         (
             "back_off_limit: 10m",
-            f"back_off_limit: there is no such field, there are {FIELDS}",
+            "back_off_limit: there is no such field; did you mean backOffLimit?",
         ),
         (
             "outageGuard:",
             "outageGuard: must be a mapping: {} turns it on with its defaults, without the field it is off",
         ),
-        ("outageGuard: {percent: 50}", "outageGuard.percent: there is no such field"),
+        (
+            "outageGuard: {percent: 50}",
+            "outageGuard.percent: there is no such field; did you mean percentage?",
+        ),
         (
             "outageGuard: {percentage: 101}",
             "outageGuard.percentage: must be at most 100 (found 101)",
@@ -114,7 +117,14 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("backOffLimit:", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
         ("backOffLimit: 999999h", "backOffLimit: must be from 0s to 8784h"),
         ("shadow: on shore", "shadow: must be true or false (found 'on shore')"),
-        ("limits: {maxInflight: 1}", "limits.maxInflight: there is no such field"),
+        (
+            "limits: {maxInflight: 1}",
+            "limits.maxInflight: there is no such field; did you mean maxInFlight or maxInFlightByLabel?",
+        ),
+        (
+            "heldNodes: {zone: a}",
+            "heldNodes.zone: there is no such field; there are cordoned, tainted",
+        ),
         ("limits: {maxInFlight: 0}", "limits.maxInFlight: must be at least 1"),
         ("limits: {maxInFlight: '3'}", "limits.maxInFlight: must be an integer"),
         ("limits: {maxStartsPerHour: true}", "limits.maxStartsPerHour: must be an integer"),
@@ -203,7 +213,7 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             "maintenanceWindows: must have at most 50 items",
         ),
         ("{[a]: b}", "it has a key that is not plain text"),
-        (f"{'a' * 1_000}: 1", f"{'a' * 255}…: there is no such field, there are {FIELDS}"),
+        (f"{'a' * 1_000}: 1", f"{'a' * 255}…: there is no such field; there are {FIELDS}"),
     ],
 )
 def test_unknown_field_or_value_is_refused_by_field_and_value(text: str, problem: str) -> None:

@@ -153,7 +153,7 @@ async def test_object_that_is_nested_without_an_end_is_malformed(
         return web.Response(body=b'{"a":' * 100_000, content_type="application/json")
 
     server.answer("GET", NODES.path(name="a"), answer)
-    with pytest.raises(Malformed, match="is not JSON"):
+    with pytest.raises(Malformed, match="it is nested too deeply at line 1"):
         await Client(transport).get(NODES, "a")
 
 

@@ -120,7 +120,7 @@ def test_line_that_is_no_event_is_malformed(line: bytes) -> None:
 def test_line_that_is_no_json_is_reported_without_a_field() -> None:
     with pytest.raises(Malformed) as told:
         DECODER.line(b"nonsense")
-    assert str(told.value).startswith("A line of a watch is no event: it is no JSON: ")
+    assert str(told.value).startswith("A line of a watch is no event: it is no JSON")
 
 
 def test_long_value_of_a_broken_field_is_cut() -> None:
