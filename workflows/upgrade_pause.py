@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.kit.calls import FinishedCalls, in_summary, in_words
     from workflows.kit.messages import StandingOrders, Wakes
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.orders import read_or_refuse, read_order
     from workflows.upgrade_contracts import (
         MOST_IN_RESULT,
         OBSERVE_UPGRADE,
@@ -134,31 +135,34 @@ class UpgradePause:
                 self._orders.obey_cancel()
 
     @workflow.update
-    async def pause(self, order: PauseOrder = PauseOrder()) -> str:
+    async def pause(self, *values: object) -> str:
         """Pause a check until the upgrade is over, or for a time."""
+        order = read_order(PauseOrder, values)
         return f"pauses {await self._give(order)}: {order.reason}"
 
     @workflow.update
-    async def unpause(self, order: UnpauseOrder = UnpauseOrder()) -> str:
+    async def unpause(self, *values: object) -> str:
         """Unpause checks that were paused for the upgrade; they are not paused again in this one."""
+        order = read_order(UnpauseOrder, values)
         return f"unpauses {await self._give(order)} until the upgrade is over: {order.reason}"
 
     @workflow.update
-    async def forget(self, order: ForgetOrder = ForgetOrder()) -> str:
+    async def forget(self, *values: object) -> str:
         """Treat a check as not handled in this upgrade."""
+        order = read_order(ForgetOrder, values)
         return f"treats {await self._give(order)} as not handled in this upgrade: {order.reason}"
 
     @pause.validator
-    def _refuse_pause(self, order: PauseOrder = PauseOrder()) -> None:
-        self._refuse(order)
+    def _refuse_pause(self, *values: object) -> None:
+        self._refuse(read_or_refuse(PauseOrder, values))
 
     @unpause.validator
-    def _refuse_unpause(self, order: UnpauseOrder = UnpauseOrder()) -> None:
-        self._refuse(order)
+    def _refuse_unpause(self, *values: object) -> None:
+        self._refuse(read_or_refuse(UnpauseOrder, values))
 
     @forget.validator
-    def _refuse_forget(self, order: ForgetOrder = ForgetOrder()) -> None:
-        self._refuse(order)
+    def _refuse_forget(self, *values: object) -> None:
+        self._refuse(read_or_refuse(ForgetOrder, values))
 
     @workflow.signal(name=WAKE_UPGRADE_PAUSE)
     def wake(self, *_values: object) -> None:

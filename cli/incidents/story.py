@@ -9,7 +9,7 @@ with a count. Renewals of a Lease are left out.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
 from typing import TypeVar
 
@@ -20,14 +20,13 @@ from temporalio.client import Client
 from temporalio.converter import PayloadCodec, PayloadConverter
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.incidents.sent_orders import UNREADABLE, Dropped, arguments, read_sent
 from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.model.observation import Observation
-from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
-from health.runbook.lasting import UNTIL_RESUME
+from health.model.order import OrderRecord
 from health.runbook.orders import ORDERS
 from health.runbook.task_notes import deleting
-from objects.durations import in_words
 from objects.frozen import Frozen
 from objects.short_text import CUT
 from objects.timestamps import stamp
@@ -41,8 +40,6 @@ MOST_RUNS = 100
 """The runs of one incident that are read: a run ends after some thousand events."""
 STARTED = "started"
 Value = TypeVar("Value", bound=Frozen)
-UNREADABLE = (ValueError, KeyError, RuntimeError)
-"""Errors that payload converters raise for a malformed or encrypted payload."""
 _INPUTS: dict[str, type[ActInput | CleanUpInput | EvidenceInput]] = {
     ACT.name: ActInput,
     CLEAN_UP.name: CleanUpInput,
@@ -58,8 +55,8 @@ class Episode:
     what: str
     words: str
     times: int = 1
-    by_signal: bool = False
-    """Whether it is an order sent as a signal, which needs no answer."""
+    order_id: str = ""
+    """The id of an order: without an answer the command sends the order again, as a signal with this id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,14 +222,18 @@ def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Epis
 
 
 def together(episodes: Iterable[Episode]) -> list[Episode]:
-    """The episodes with equal neighbours merged and counted."""
+    """The episodes with equal neighbours merged and counted, and each order once."""
     found: list[Episode] = []
+    orders: set[tuple[str, str]] = set()
     for episode in episodes:
+        order = (episode.what, episode.order_id)
+        if episode.order_id and order in orders:
+            continue
+        orders.add(order)
         if not found or (found[-1].what, found[-1].words) != (episode.what, episode.words):
             found.append(episode)
-        elif found[-1].by_signal or not episode.by_signal:
+        else:
             found[-1] = replace(found[-1], times=found[-1].times + 1)
-        # Otherwise it is one order: if no worker answers an update, the command also sends a signal.
     return found
 
 
@@ -270,39 +271,14 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     name = signal.signal_name or update.input.name
     if name not in ORDERS:
         return None
-    sent = _decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
+    sent = read_sent(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
+    # Neither the identity nor the problem went through the converter, which removes control characters.
+    sender = plain(signal.identity or update.meta.identity)
+    if isinstance(sent, Dropped):
+        return Episode(when=when, what=name, words=f"dropped: {plain(sent)}; sent by {sender}")
     # The worker sends the orders of annotations: the message names the person's object and field manager.
-    identity = (sent and sent.identity) or signal.identity or update.meta.identity
-    # The last two are no payloads, so the converter has not removed control characters from them.
-    words = f"ordered by {plain(identity)}{_arguments(sent)}"
-    return Episode(when=when, what=name, words=words, by_signal=bool(signal.signal_name))
-
-
-def _decoded(
-    kind: type[OrderMessage], payloads: Sequence[Payload], decode: PayloadConverter
-) -> OrderMessage | None:
-    """The order in these payloads, with defaults if there are none; None if it cannot be read."""
-    if not payloads:
-        return kind()
-    try:
-        sent: OrderMessage | None = decode.from_payload(payloads[0], kind)
-    except UNREADABLE:
-        return None
-    return sent or kind()
-
-
-def _arguments(order: OrderMessage | None) -> str:
-    """The order's duration, step and reason, as far as they were given."""
-    if order is None:
-        return ""
-    lasts = _lasts(order.for_seconds) if isinstance(order, StandingOrder) else ""
-    step = f", step {order.step}" if isinstance(order, StepOrder) and order.step else ""
-    reason = f": {order.reason}" if order.reason else ""
-    return f"{lasts}{step}{reason}"
-
-
-def _lasts(seconds: float | None) -> str:
-    return f", {UNTIL_RESUME}" if seconds is None else f", for {in_words(timedelta(seconds=seconds))}"
+    words = f"ordered by {(sent and sent.identity) or sender}{arguments(sent)}"
+    return Episode(when=when, what=name, words=words, order_id=sent.order_id if sent else "")
 
 
 def _end(event: HistoryEvent, when: datetime) -> Episode | None:

@@ -3,12 +3,14 @@
 `health.runbook.orders` is the table of all orders to an incident.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import Field
 
+from objects.field_problem import quoted
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
@@ -52,6 +54,23 @@ class StepOrder(OrderMessage):
 
     step: ShortText = ""
     """Its description is the help of the option `--step`."""
+
+
+OF_COMMANDS = frozenset({"order_id", "began_before"})
+"""The fields of a message that people do not write."""
+LONGEST_QUOTE = 60
+"""Characters of a refused value or name in an answer."""
+
+
+def unknown_field(
+    message: type[OrderMessage], unknown: Iterable[str], ours: frozenset[str] = OF_COMMANDS
+) -> str:
+    """The refusal of the first of these names, with all fields but `ours`; "": there is none."""
+    first = min(unknown, default=None)
+    if first is None:
+        return ""
+    fields = ", ".join(sorted(message.model_fields.keys() - ours))
+    return f"it has no field {quoted(first, LONGEST_QUOTE)}; the fields are {fields}"
 
 
 class Blocks(StrEnum):

@@ -14,7 +14,14 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from health.model.node import EXCLUDE_LABEL
-from health.model.order import LONGEST_REASON, OrderMessage, Refusal
+from health.model.order import (
+    LONGEST_QUOTE,
+    LONGEST_REASON,
+    OF_COMMANDS,
+    OrderMessage,
+    Refusal,
+    unknown_field,
+)
 from health.model.order_annotations import AnnotatedOrderKey
 from health.model.references import IncidentReference
 from health.runbook.orders import ORDERS
@@ -25,13 +32,11 @@ from objects.short_text import ShortText
 
 LONGEST_VALUE = 4_096
 """Characters of a value: a reason of the longest size in JSON, with its options."""
-_LONGEST_QUOTE = 60
-"""Characters of a refused value in the Event."""
 _MOST_NAMED = 3
 _BEGINS_AS_JSON = re.compile(r"\s*(\{|\[\s*[{\[\"])")
 """An object, or a list of objects, lists or strings. `[INC-4711] disk` and `"kernel" upgrade` are reasons."""
 _TWO_FORMS = 'write the reason in plain words, or a JSON object such as {"reason": "replacing its disk"}'
-_OURS = frozenset({"identity", "order_id", "began_before"})
+_OURS = OF_COMMANDS | {"identity"}
 """The fields of a message that we fill in."""
 KEPT_OUT = (
     f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
@@ -75,9 +80,9 @@ def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | R
     fields = _fields(value)
     if isinstance(fields, Refusal):
         return fields
-    if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & _OURS):
-        names = ", ".join(sorted(spec.message.model_fields.keys() - _OURS))
-        return Refusal(f"it has no field {quoted(unknown[0], _LONGEST_QUOTE)}; the fields are {names}")
+    unknown = fields.keys() - spec.message.model_fields.keys() | fields.keys() & _OURS
+    if why := unknown_field(spec.message, unknown, _OURS):
+        return Refusal(why)
     reason = fields.get("reason", "")
     if isinstance(reason, str) and len(reason) > LONGEST_REASON:
         return Refusal(
@@ -105,13 +110,13 @@ def _fields(value: str) -> dict[str, object] | Refusal:
         case str():
             return {"reason": content.strip()}
         case bool() | None | list():
-            return Refusal(f"the value is {quoted(content, _LONGEST_QUOTE)}: {_TWO_FORMS}")
+            return Refusal(f"the value is {quoted(content, LONGEST_QUOTE)}: {_TWO_FORMS}")
         case _:  # a number, such as that of a ticket
             return {"reason": value.strip()}
 
 
 def _refused(error: ValidationError) -> Refusal:
-    problem = FieldProblem.of(error, _LONGEST_QUOTE)
+    problem = FieldProblem.of(error, LONGEST_QUOTE)
     return Refusal(problem.sentence, field=problem.field)
 
 

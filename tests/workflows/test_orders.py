@@ -26,6 +26,7 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
     ([[[]]],),
     ("now",),
     ({"reason": [1e300]},),
+    ({"for_second": 60},),
     (OF_UNKNOWN_ENCODING,),
     (OF_UNKNOWN_ENCODING, "now"),
 )
@@ -130,6 +131,7 @@ async def test_incident_lives_on_whatever_the_values_of_a_signal_are(
         (({"reason": "a"}, {"reason": "b"}), "takes one JSON value (found 2 values)"),
         (("now",), "must be a mapping (found 'now')"),
         (({"for_seconds": -60},), "for_seconds: must be more than 0 (found -60)"),
+        (({"for_second": 60},), "it has no field 'for_second'; the fields are for_seconds, identity, reason"),
     ],
 )
 async def test_sender_of_a_malformed_order_reads_which_field_and_value_are_wrong(
@@ -141,6 +143,17 @@ async def test_sender_of_a_malformed_order_reads_which_field_and_value_are_wrong
     assert isinstance(refused.value.cause, ApplicationError)
     assert refused.value.cause.message == words
     assert refused.value.cause.type == ORDER_REFUSED
+
+
+async def test_field_that_a_newer_command_sends_is_ignored_and_texts_are_on_one_line(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(held())
+    order = {"order_id": "1", "reason": "a\x1b\n\u202eb 停電", "identity": "eve\nroot", "until_noon": True}
+    assert "keeps what exists: a b 停電; until" in await incident.handle.execute_update("hold", order)
+    held_by = (await incident.state()).memory.held
+    assert held_by is not None
+    assert (held_by.reason, held_by.identity) == ("a b 停電", "eve root")
 
 
 async def test_null_is_an_order_without_a_reason(incident: IncidentDriver) -> None:

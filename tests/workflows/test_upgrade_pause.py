@@ -12,6 +12,7 @@ from temporalio.client import (
 )
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
@@ -326,6 +327,26 @@ async def test_history_stays_small_over_twelve_hours_and_forty_edits_and_the_mem
 
     assert upgrading.annotations() == {"a": "", "b": ""}
     assert result.ended - result.started >= TWELVE_HOURS
+
+
+async def test_sender_of_a_malformed_order_reads_which_field_and_value_are_wrong(
+    short_histories: WorkflowEnvironment,
+) -> None:
+    upgrading = Upgrading(short_histories)
+    words = {}
+    async with upgrading.detector(), upgrading.worker():
+        await upgrading.start()
+        for name, value in {"pause": {"for_seconds": -1}, "unpause": "now", "forget": {"chek": "a"}}.items():
+            with pytest.raises(WorkflowUpdateFailedError) as refused:
+                await upgrading.handle.execute_update(name, value)
+            assert isinstance(refused.value.cause, ApplicationError)
+            words[name] = refused.value.cause.message
+        await upgrading.handle.terminate()
+    assert words == {
+        "pause": "for_seconds: must be more than 0 (found -1)",
+        "unpause": "must be a mapping (found 'now')",
+        "forget": "it has no field 'chek'; the fields are check, identity, reason",
+    }
 
 
 @pytest.mark.rule("rule 36")

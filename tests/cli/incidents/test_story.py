@@ -73,9 +73,11 @@ def payload(value: object) -> Payload:
         ("resume", ResumeOrder(reason="it is back"), "resume: ordered by ada@desk: it is back"),
         ("resume", ResumeOrder(step="slow2"), "resume: ordered by ada@desk, step slow2"),
         ("hold", {"for_seconds": 3600}, "hold: ordered by ada@desk, for 1h"),
-        ("hold", {"reason": "x", "unknown": 1}, "hold: ordered by ada@desk, until resume or its recovery: x"),
-        ("hold", {"for_seconds": "soon"}, "hold: ordered by ada@desk"),
-        ("hold", "words", "hold: ordered by ada@desk"),
+        (
+            "hold",
+            {"reason": "x", "unknown": 1, "order_id": "1"},
+            "hold: ordered by ada@desk, until resume or its recovery: x",
+        ),
         ("hold", None, "hold: ordered by ada@desk, until resume or its recovery"),
     ],
 )
@@ -107,11 +109,37 @@ def test_other_signals_are_no_orders() -> None:
     assert story([by_signal("wake")], CONVERTER) == []
 
 
-def test_order_that_was_sent_again_as_a_signal_for_want_of_an_answer_is_one() -> None:
-    sent = payload(HoldOrder(reason="disk swap"))
-    given = [by_update("hold", sent), by_signal("hold", sent), by_update("hold", sent)]
-    assert [entry.times for entry in story(given[:2], CONVERTER)] == [1]
-    assert [entry.times for entry in story(given, CONVERTER)] == [2]
+def test_order_that_was_sent_again_as_a_signal_with_its_id_is_one_with_any_events_between() -> None:
+    given = []
+    for number, name in enumerate(("hold", "skip")):
+        sent = payload({"step": "reboot", "order_id": str(number)})
+        given += [by_update(name, sent), by_signal(name, sent)]
+    given = [given[0], given[2], given[1], given[3]]
+    assert [(entry.what, entry.times) for entry in story(given, CONVERTER)] == [("hold", 1), ("skip", 1)]
+    by_hand = payload(HoldOrder(reason="disk swap"))
+    (entry,) = story([by_signal("hold", by_hand), by_signal("hold", by_hand)], CONVERTER)
+    assert entry.times == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ((payload([1, 2]),), "must be a mapping (found [1, 2])"),
+        ((payload("words"),), "must be a mapping (found 'words')"),
+        ((payload({}), payload({})), "takes one JSON value (found 2 values)"),
+        ((payload({"for_seconds": "soon"}),), "for_seconds: must be a number (found 'soon')"),
+        (
+            (payload({"for_second": 600}),),
+            "it has no field 'for_second'; the fields are for_seconds, identity, reason",
+        ),
+        ((payload({"reason": ["\x1b[2J"]}),), 'reason: must be text (found ["\\u001b[2J"])'),
+        ((Payload(metadata={"encoding": b"gzip"}, data=b"x"),), "its values cannot be decoded"),
+        ((Payload(metadata={"encoding": b"json/plain"}, data=b"["),), "its values cannot be decoded"),
+    ],
+)
+def test_signal_that_is_no_order_is_dropped(sent: tuple[Payload, ...], why: str) -> None:
+    """By the rule of the incident, which drops the same signals."""
+    assert told(by_signal("hold", *sent)) == f"hold: dropped: {why}; sent by ada@desk"
 
 
 def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> None:
