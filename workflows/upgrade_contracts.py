@@ -17,7 +17,7 @@ from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import PauseOrderRecord
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen
-from objects.short_text import ShortText
+from objects.short_text import PersonText, ShortText
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 from workflows.kit.runs import RunInput
 
@@ -83,23 +83,23 @@ class WritePausesResult(Frozen):
 class PauseOrder(StandingOrder):
     """Pause a check until the upgrade is over, or for a time, even without an upgrade."""
 
-    reason: ShortText = "pause was ordered"
-    check: ShortText = ""
+    reason: PersonText = "pause was ordered"
+    check: PersonText = ""
     """`namespace/name`; "": every check."""
 
 
 class UnpauseOrder(OrderMessage):
     """Unpause a check that the upgrade pause has paused, and do not pause it again in this upgrade."""
 
-    reason: ShortText = "unpause was ordered"
-    check: ShortText = ""
+    reason: PersonText = "unpause was ordered"
+    check: PersonText = ""
 
 
 class ForgetOrder(OrderMessage):
     """Treat a check as not handled in this upgrade, so that it is paused unless it already is."""
 
-    reason: ShortText = "forget was ordered"
-    check: ShortText = ""
+    reason: PersonText = "forget was ordered"
+    check: PersonText = ""
 
 
 class UpgradePauseState(Frozen):

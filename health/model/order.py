@@ -12,7 +12,7 @@ from pydantic import Field
 
 from objects.field_problem import quoted
 from objects.frozen import Frozen, OpenEnum
-from objects.short_text import ShortText
+from objects.short_text import PersonText, ShortText
 
 LONGEST_ORDER = timedelta(days=366)
 """A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
@@ -25,11 +25,11 @@ LONGEST_REASON = 1_000
 class OrderMessage(Frozen):
     """The input of an update or signal that gives an order. The Temporal UI sends one JSON value."""
 
-    reason: ShortText = ""
+    reason: PersonText = ""
     """ "": the sender gave no reason."""
-    identity: ShortText = ""
+    identity: PersonText = ""
     """The sender, in its own words; "": unknown. Temporal tells a workflow no identity."""
-    order_id: ShortText = ""
+    order_id: PersonText = ""
     """The same each time that a program sends this order: the incident obeys it once. "": never sent again.
 
     Temporal recognizes an update that is sent again only within one run of the workflow.
@@ -52,7 +52,7 @@ class StandingOrder(OrderMessage):
 class StepOrder(OrderMessage):
     """The message of an order that may name a step of an escalation by its template."""
 
-    step: ShortText = ""
+    step: PersonText = ""
     """Its description is the help of the option `--step`."""
 
 
@@ -96,17 +96,17 @@ class OrderRecord(Frozen):
 
     order: str
     """The name of its row in the table of orders."""
-    reason: ShortText
+    reason: PersonText
     """ "": the person gave none."""
-    identity: ShortText = ""
+    identity: PersonText = ""
     """The person, as the order says; "": unknown."""
-    order_id: ShortText = ""
+    order_id: PersonText = ""
     given: datetime
     until: datetime | None = None
     """When the order expires; None: never."""
     blocks: OpenEnum[Blocks] | None = None
     """The restriction while it stands. The record has it, so that a worker without the row obeys it too."""
-    step: ShortText = ""
+    step: PersonText = ""
     """The step that the order names by its template; "": it names none."""
     is_forced: bool = False
     """True if the order passes the threshold of the check."""

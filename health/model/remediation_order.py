@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from objects.field_problem import FieldProblem
 from objects.frozen import Frozen
-from objects.short_text import ShortText, short
+from objects.short_text import PersonText, ShortText
 from objects.timestamps import stamp
 
 REMEDIATE = "paramedic.dev/remediate"
@@ -30,8 +30,8 @@ class RemediationOrder(Frozen):
 
     check: ShortText
     """The check whose remediation is ordered, as `str` of its CheckReference."""
-    reason: Annotated[str, Field(min_length=1), AfterValidator(short)]
-    identity: ShortText = ""
+    reason: Annotated[PersonText, Field(min_length=1)]
+    identity: PersonText = ""
     """The person, in its own words; the audit log of the API server names the client that wrote the order."""
     given: datetime
     until: datetime

@@ -22,7 +22,7 @@ from health.runbook import approving, lasting, skipping
 from health.runbook.order_spec import OrderSpec, Situation
 from health.runbook.state import Memory, NewStart
 from health.runbook.step_names import meant_by, short_name
-from objects.short_text import ShortText
+from objects.short_text import PersonText
 
 
 class AbortOrder(StandingOrder):
@@ -39,7 +39,7 @@ class ResumeOrder(StepOrder):
     If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
     """
 
-    step: ShortText = Field(
+    step: PersonText = Field(
         default="", description="Delete all requests and start again at the step of this template."
     )
     """The template of the first step to take; "": the first step of the check."""
@@ -51,7 +51,7 @@ class SkipOrder(StepOrder):
     It names the step that it ends: sent twice, or after that step has ended, it ends no other.
     """
 
-    step: ShortText = Field(
+    step: PersonText = Field(
         default="", description="The template of the step to end; by default the step that runs."
     )
 
@@ -59,7 +59,7 @@ class SkipOrder(StepOrder):
 class ApproveOrder(StepOrder):
     """Approve one step that waits for a person. The incident takes it when it is admitted."""
 
-    step: ShortText = Field(
+    step: PersonText = Field(
         default="", description="The template of the step; by default the step that waits."
     )
 
@@ -67,7 +67,7 @@ class ApproveOrder(StepOrder):
 class RejectOrder(StepOrder):
     """Reject one step that waits for a person: it is not taken until `resume`, or for this failure."""
 
-    step: ShortText = Field(
+    step: PersonText = Field(
         default="", description="The template of the step; by default the step that waits."
     )
 

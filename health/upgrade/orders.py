@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from health.model.references import CheckReference
 from objects.frozen import Frozen, OpenEnum
-from objects.short_text import ShortText
+from objects.short_text import PersonText
 
 
 class OrderName(StrEnum):
@@ -28,11 +28,11 @@ class PauseOrderRecord(Frozen):
     number: int
     """Increases with each order of an upgrade pause."""
     order: OpenEnum[OrderName]
-    check: ShortText = ""
+    check: PersonText = ""
     """`namespace/name`, optionally with the kind before; "": every check, including future ones."""
-    reason: ShortText
-    identity: ShortText = ""
-    order_id: ShortText = ""
+    reason: PersonText
+    identity: PersonText = ""
+    order_id: PersonText = ""
     """The id that its sender gave it; "": none."""
     given: datetime
     until: datetime | None = None

@@ -84,6 +84,11 @@ def test_record_of_an_object_keeps_its_orders_and_no_value(
         ("abort", "  ", AbortOrder(identity=IDENTITY)),
         (
             "hold",
+            "disk\x1b[2J\x07\n\u2028Normal  OrderTaken \u202e\u2067停電 \u0646\u200cم",
+            HoldOrder(reason="disk [2J Normal  OrderTaken  停電 \u0646\u200cم", identity=IDENTITY),
+        ),
+        (
+            "hold",
             '{"reason": "disk", "for_seconds": 3600}',
             HoldOrder(reason="disk", for_seconds=3600, identity=IDENTITY),
         ),
