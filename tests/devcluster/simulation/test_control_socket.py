@@ -81,3 +81,16 @@ async def test_path_too_long_for_a_socket_is_named(control: Path) -> None:
     with pytest.raises(ControlPathError, match=r"x{200}"):
         async with serve(path, echo):
             pass
+
+
+async def test_request_that_does_not_end_is_answered_by_an_error(
+    control: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devcluster.simulation.control_socket.LONGEST_LINE_SECONDS", 0.01)
+    async with serve(control, echo):
+        reader, writer = await asyncio.open_unix_connection(control)
+        writer.write(b'{"start": "node-1"}')
+        answers = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert json.loads(answers) == {"error": "request: must end with a newline within 0.01 s"}

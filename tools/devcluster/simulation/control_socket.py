@@ -20,6 +20,9 @@ CONTROL_SOCKET = "kubelets.sock"
 LONGEST_ANSWER_BYTES = 64 * 1024**2
 """Room for a list of all machines in one line, at a hundred bytes each."""
 
+LONGEST_LINE_SECONDS: float = 2
+"""The time from the first byte of a request to its end."""
+
 
 def count(text: str) -> int:
     """Parse a number of nodes; 0 is allowed, because nodes can be added later."""
@@ -89,14 +92,26 @@ async def send_request(path: Path, request: dict[str, Any]) -> Answer:
 
 
 async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handler) -> None:
-    while line := await _next_line(reader):
-        writer.write(_line(await _answer(line, handle)))
+    try:
+        while line := await _next_line(reader):
+            writer.write(_line(await _answer(line, handle)))
+            await writer.drain()
+    except BadRequestError as error:
+        writer.write(_line({"error": str(error)}))
         await writer.drain()
 
 
 async def _next_line(reader: asyncio.StreamReader) -> bytes:
+    """The next line, after any time; raises BadRequestError if a line has begun and does not end."""
+    first = await reader.read(1)
+    if first in (b"", b"\n"):
+        return first
     try:
-        return await reader.readline()
+        async with asyncio.timeout(LONGEST_LINE_SECONDS):
+            return first + await reader.readline()
+    except TimeoutError as error:
+        late = f"request: must end with a newline within {LONGEST_LINE_SECONDS} s"
+        raise BadRequestError(late) from error
     except ValueError:  # the line exceeds the buffer, so the next lines cannot be trusted
         return b""
 
