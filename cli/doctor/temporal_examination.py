@@ -1,6 +1,7 @@
 """Findings about Temporal: connection, namespace, setup, worker, failing workflows, notifications."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -57,6 +58,15 @@ MOST_LISTED = 100
 OF_NOTIFICATIONS = (
     "the log of the workers names receiver and problem; see docs/runbook/alerts.md#paramedicnotificationsfail"
 )
+
+
+@dataclass(frozen=True)
+class DeliveryState:
+    """Why a notification is not delivered."""
+
+    words: str
+    at: datetime | None = None
+    """The end of the latest attempt; None if there was none."""
 
 
 def protection_findings(config: ClientConnectConfig) -> list[Finding]:
@@ -223,31 +233,52 @@ async def notification_findings(client: Client, clusters: Sequence[str], now: da
 
 async def _reasons(client: Client, query: str) -> list[str]:
     """Why the latest notification of each receiver is not delivered."""
-    reasons: dict[str, str] = {}
+    failures: dict[str, DeliveryState] = {}
     async for listed in client.list_workflows(query, limit=MOST_LISTED, rpc_timeout=RPC_TIMEOUT):
         receiver = listed.id.split("/")[-2]
-        if receiver not in reasons:
-            reasons[receiver] = await _why(client, listed, receiver)
-    return [*reasons.values()]
+        if receiver not in failures:
+            failures[receiver] = await _why(client, listed)
+    return by_reason(failures)
 
 
-async def _why(client: Client, execution: WorkflowExecution, receiver: str) -> str:
-    """The receiver of a notification with its latest failure; without a failure no worker took it."""
+def by_reason(failures: Mapping[str, DeliveryState]) -> list[str]:
+    """Each reason once, with its receivers and its latest time."""
+    reasons: dict[str, list[str]] = {}
+    for receiver, failure in failures.items():
+        reasons.setdefault(failure.words, []).append(receiver)
+    return [
+        f"{', '.join(receivers)}: {words}{_last([failures[receiver].at for receiver in receivers])}"
+        for words, receivers in reasons.items()
+    ]
+
+
+def _last(times: Sequence[datetime | None]) -> str:
+    known = [time for time in times if time is not None]
+    return f" (last tried at {max(known):%Y-%m-%d %H:%M:%SZ})" if known else ""
+
+
+async def _why(client: Client, execution: WorkflowExecution) -> DeliveryState:
+    """The latest failure of a notification; without a failure no worker took it."""
     handle: WorkflowHandle[object, object] = client.get_workflow_handle(execution.id, run_id=execution.run_id)
     if execution.status is WorkflowExecutionStatus.FAILED:
-        return await _failure(handle)
+        return DeliveryState(await _failure(handle), execution.close_time)
     description = await handle.describe(rpc_timeout=RPC_TIMEOUT)
     pending = description.raw_description.pending_activities
     if not pending or not pending[0].HasField("last_failure"):
-        return f"{receiver}: no worker has taken it"
-    return f"{receiver}: {await _words(client, pending[0].last_failure)}"
+        return DeliveryState("no worker has taken it")
+    tried = pending[0].last_attempt_complete_time.ToDatetime(UTC)
+    return DeliveryState(await _words(client, pending[0].last_failure), tried)
 
 
 async def _failure(handle: WorkflowHandle[object, object]) -> str:
+    """The first cause of its failure, which names neither receiver nor notification."""
     try:
         await handle.result(rpc_timeout=RPC_TIMEOUT)
     except WorkflowFailureError as error:
-        return str(error.cause)
+        cause: BaseException = error.cause
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        return str(cause)
     return ""
 
 

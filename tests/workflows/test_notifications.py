@@ -159,7 +159,7 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
     assert isinstance(given_up.value.cause, ApplicationError)
     assert given_up.value.cause.type == NOT_DELIVERED
     assert given_up.value.cause.message == (f"oncall did not get the notification {one.id}: it answered 500")
-    lost = f"notifications: 0 have waited over a minute, 1 were given up within a day; {NOT_DELIVERED}"
+    lost = "notifications: 0 have waited over a minute, 1 were given up within a day; oncall: "
     assert await finds(client, name, lost)
     counted = scrape(registry)
     assert counted[series("paramedic_notifications_total", result="GivenUp")] == 1

@@ -1,10 +1,10 @@
-"""Findings about the retention of a Temporal namespace."""
+"""Findings about the retention of a Temporal namespace, and reasons of notifications."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.doctor.temporal_examination import retention_findings
+from cli.doctor.temporal_examination import DeliveryState, by_reason, retention_findings
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -22,3 +22,16 @@ def test_retention_that_is_too_short_is_reported_with_one_that_is_enough() -> No
     (finding,) = retention_findings("prod", DAY, 13 * HOUR)
     assert finding.what == "namespace prod keeps closed workflows for 1d, and back-off looks back for 1d2h"
     assert finding.advice.startswith("`paramedic setup --retention 2d`, or lower the limit of back-off; ")
+
+
+def test_reason_of_several_receivers_is_given_once_with_its_latest_time() -> None:
+    invalid, at = "PolicyUnread: the policy is invalid", datetime(2026, 3, 1, 12, tzinfo=UTC)
+    failures = {
+        "oncall": DeliveryState(invalid, at),
+        "chat": DeliveryState("no worker has taken it"),
+        "pager": DeliveryState(invalid, at + HOUR),
+    }
+    assert by_reason(failures) == [
+        f"oncall, pager: {invalid} (last tried at 2026-03-01 13:00:00Z)",
+        "chat: no worker has taken it",
+    ]
