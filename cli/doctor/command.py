@@ -4,13 +4,14 @@ from datetime import timedelta
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
 from cli.shared.options import UNNAMED, PageOutput, printed_as, with_options
 from cli.shared.parameters import at_least
-from cli.shared.terminal import console, plain, print_json
+from cli.shared.terminal import console, plain, print_json, print_trimmed
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
@@ -75,8 +76,20 @@ def _print(examined: Examined, output: PageOutput) -> None:
     if output is PageOutput.JSON:
         print_json(examined)
         return
-    for finding in examined.findings:
-        line = Text(plain(str(finding)))
-        line.stylize(_STYLES[finding.severity], 0, len(finding.severity))
-        console(is_cut=False).print(line)
+    out = console()
+    if out.is_terminal:
+        print_trimmed(finding_table(examined), out)
+    else:
+        typer.echo("".join(f"{plain(str(finding))}\n" for finding in examined.findings), nl=False)
     typer.echo(examined.summary, err=True)
+
+
+def finding_table(examined: Examined) -> Table:
+    """The findings for a terminal: lines are wrapped beside their labels."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in examined.findings:
+        table.add_row(Text(finding.severity, _STYLES[finding.severity]), Text(plain(finding.what)))
+        table.add_row(Text("advice", "dim"), Text(plain(finding.advice)))
+    return table

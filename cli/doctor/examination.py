@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from activities.live_objects import LiveObjects
 from activities.registry import readers
 from cli.doctor import of_installation, of_operators
-from cli.doctor.finding import Examined, Finding, FindingSeverity, note, problem, warning
+from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence, note, problem, warning
 from cli.doctor.of_checks import (
     STORED_CHECKS,
     StatusWatch,
@@ -25,6 +25,7 @@ from cli.doctor.of_checks import (
 )
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
+from cli.doctor.of_worker_versions import NO_WORKER
 from cli.doctor.of_workload_clusters import KubeconfigSecret, find_workload_clusters, workload_findings
 from cli.doctor.remediator_examination import RemediatorExamination
 from cli.doctor.rights import NeededRights, Rights, requests_of
@@ -89,11 +90,16 @@ async def _examine_both(
                 other = await of_installation.other_installation_findings(
                     connection.client, expected, settings, temporal_namespace(environment)
                 )
-            return expected[0], [*other, *of_cluster, *of_temporal]
+            return expected[0], [*other, *of_cluster, *_without_the_worker_of_another(of_temporal, other)]
     except KubernetesError as error:
-        what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
+        what = f"the cluster cannot be looked at, because {in_mid_sentence(error.message)}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
         return None, [unreachable, *await temporal_findings(environment, (), DEFAULTS.back_off_limit)]
+
+
+def _without_the_worker_of_another(found: list[Finding], other: Sequence[Finding]) -> list[Finding]:
+    """The findings about Temporal; a wrong name of the cluster alone explains a missing worker."""
+    return [finding for finding in found if not other or finding.reason != NO_WORKER]
 
 
 async def _installed_settings(client: Client, environment: Mapping[str, str]) -> Settings:
@@ -164,7 +170,7 @@ class ClusterExamination:
             return [self._not_examined(part, error)]
 
     def _not_examined(self, part: str, error: KubernetesError) -> Finding:
-        sentence = f"cannot look at {part}: {error.message}"
+        sentence = f"cannot look at {part}: {in_mid_sentence(error.message)}"
         if self._is_one_of_us and isinstance(error, Forbidden):
             advice = (
                 "an administrator can see it; the missing rights of this process are findings of their own"

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from objects.frozen import Frozen
 
+_ARTICLES = ("The", "A", "An")
+
 
 class FindingSeverity(StrEnum):
     """How urgent a finding is, the most urgent first."""
@@ -43,6 +45,12 @@ def warning(reason: str, what: str, advice: str) -> Finding:
 def note(reason: str, what: str, advice: str) -> Finding:
     """Useful to know; no problem is visible."""
     return Finding(severity=FindingSeverity.NOTE, reason=reason, what=what, advice=advice)
+
+
+def in_mid_sentence(message: str) -> str:
+    """A sentence for the middle of another one: without its full stop, and with a small article."""
+    article, space, rest = message.rstrip(".").partition(" ")
+    return f"{article.lower() if article in _ARTICLES else article}{space}{rest}"
 
 
 class Examined(Frozen):

@@ -140,16 +140,20 @@ def installation_findings(
 
     `expected` are the identities that the given name may mean, `temporal` is the Temporal namespace.
     """
+    others = "the other findings are about the values of this command"
+    if installation.cluster and installation.cluster not in expected:
+        where = f"no installation in {settings.namespace}"
+        sentence = f"{where} has the cluster {settings.cluster!r}; there is {installation.cluster}"
+        advice = f"correct --cluster or PARAMEDIC_CLUSTER, or PARAMEDIC_NAMESPACE; {others}"
+        yield problem("OtherInstallation", sentence, advice)
     for subject, variable, stored, chosen in (
-        ("the cluster", "PARAMEDIC_CLUSTER", installation.cluster, expected),
-        ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, (settings.lease_namespace,)),
-        ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, (temporal,)),
+        ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, settings.lease_namespace),
+        ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, temporal),
     ):
-        if stored and stored not in chosen:
+        if stored and stored != chosen:
             works = f"the detector in {settings.namespace} works with {subject} {stored}"
-            sentence = f"{works}, not with {chosen[0]}"
-            advice = f"correct {variable}, or PARAMEDIC_NAMESPACE; this command looked at what it was given"
-            yield problem("OtherInstallation", sentence, advice)
+            advice = f"correct {variable}, or PARAMEDIC_NAMESPACE; {others}"
+            yield problem("OtherInstallation", f"{works}, not with {chosen}", advice)
 
 
 def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from cli.shared.parameters import configured_name, quoted
 from runtime.polling import Build, QueuePollers, queue_pollers
 from workflows.contracts import worker_queue
 
+NO_WORKER = "NoWorker"
 MOST_VERSIONS = 20
 _VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 """The version that a workflow is pinned to, or last ran on."""
@@ -83,7 +84,7 @@ def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[
     versions = sorted((build for build in builds if build.deployment), key=str)
     unversioned = sorted((build for build in builds if not build.deployment), key=str)
     if not builds:
-        yield problem("NoWorker", f"no worker polls the task queue {queue}", start)
+        yield problem(NO_WORKER, f"no worker polls the task queue {queue}", start)
     elif not pollers.serving:
         yield _none_current(queue, versions, unversioned, pollers)
     if len(unversioned) > 1 or (unversioned and versions):

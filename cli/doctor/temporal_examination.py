@@ -62,7 +62,7 @@ OF_NOTIFICATIONS = (
 
 @dataclass(frozen=True)
 class DeliveryState:
-    """Why a notification is not delivered."""
+    """Why the latest notification to one receiver is not delivered."""
 
     words: str
     at: datetime | None = None

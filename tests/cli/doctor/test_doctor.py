@@ -235,7 +235,7 @@ async def test_cluster_that_is_not_there_is_one_finding_and_temporal_is_looked_a
     ran = await doctor("doctor", KUBECONFIG=str(missing))
     assert (ran.code, ran.err) == (1, "1 problem\n")
     assert ran.out == (
-        f"problem: the cluster cannot be looked at: The kubeconfig {missing} cannot be used: "
+        f"problem: the cluster cannot be looked at, because the kubeconfig {missing} cannot be used: "
         "there is no such file: correct KUBECONFIG, or the API server\n"
     )
 

@@ -1,6 +1,8 @@
 import pytest
+from rich.console import Console
 
-from cli.doctor.finding import Examined, Finding, note, problem, warning
+from cli.doctor.command import finding_table
+from cli.doctor.finding import Examined, Finding, in_mid_sentence, note, problem, warning
 
 BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
 TOLD = note("ReferenceControllerMayRun", "another leads by this Lease", "make sure")
@@ -35,3 +37,24 @@ def test_finding_is_one_line_with_what_to_do() -> None:
 @pytest.mark.parametrize(("findings", "is_wrong"), [((), False), ((TOLD,), False), ((ODD, TOLD), True)])
 def test_note_alone_means_that_nothing_is_wrong(findings: tuple[Finding, ...], is_wrong: bool) -> None:  # noqa: FBT001
     assert Examined(cluster=None, findings=findings).is_wrong is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("The kubeconfig a cannot be used.", "the kubeconfig a cannot be used"),
+        ("GET /api: 403", "GET /api: 403"),
+    ],
+)
+def test_message_in_the_middle_of_a_sentence_begins_with_a_small_article(message: str, words: str) -> None:
+    assert in_mid_sentence(message) == words
+
+
+def test_finding_on_a_terminal_is_wrapped_and_its_advice_has_a_line_of_its_own() -> None:
+    console = Console(width=40)
+    with console.capture() as captured:
+        console.print(finding_table(Examined(cluster=None, findings=(TOLD,))))
+    assert [line.rstrip() for line in captured.get().splitlines()] == [
+        "note    another leads by this Lease",
+        "advice  make sure",
+    ]

@@ -55,7 +55,7 @@ def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() 
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
-        ({"cluster": "prod-1a2b3c4d"}, "works with the cluster prod-1a2b3c4d, not with prdo-1a2b3c4d"),
+        ({"cluster": "prod-1a2b3c4d"}, "has the cluster 'prdo'; there is prod-1a2b3c4d"),
         ({"lease_namespace": "leases"}, "works with Leases in leases, not with medik8s-leases"),
         ({"temporal_namespace": "nodes"}, "works with the Temporal namespace nodes, not with default"),
     ],
