@@ -15,11 +15,9 @@ from pydantic import BaseModel
 from cli.shared.errors import UsageError, carry_out, fail
 from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
 from cli.shared.parameters import filled
-from cli.shared.policy_file import policy_in, read_file
+from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
 from objects.durations import in_words
-
-NOTHING = "names no field; blank text, unlike {}, holds every check if PARAMEDIC_MISSING_POLICY=hold is set"
 
 policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
@@ -44,7 +42,7 @@ def check(
         named = "" if name in document.model_fields_set else " (default)"
         typer.echo(f"{field.alias}: {_shown(getattr(document, name))}{named}")
     if not document.model_fields_set:
-        typer.echo(f"{file}: {NOTHING}", err=True)
+        typer.echo(f"{file}: {NAMES_NO_FIELD}", err=True)
 
 
 @policy.command()

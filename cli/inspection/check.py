@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Self
 
+from pydantic import Field
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from temporalio.service import RPCError
@@ -17,7 +19,13 @@ from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.view import OrderView
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.connecting import no_leader, read_memories, reading_cluster, unknown_orders
+from cli.inspection.connecting import (
+    no_leader,
+    read_memories,
+    reading_cluster,
+    temporal_trouble,
+    unknown_orders,
+)
 from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.targets import listed, named_check
@@ -33,6 +41,7 @@ from detector.inspection.inspection import (
 from detector.state.check_state import CheckState
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import Outcome
+from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from objects.frozen import Frozen
 
@@ -91,6 +100,8 @@ class HealthCheckView(Frozen):
     """Why the policy that the detector uses is unknown; "": it is known."""
     no_leader: str = ""
     """Why no detector leads, so that nothing is done; "": one leads."""
+    temporal_problem: str = Field(default="", exclude=True)
+    """Why the ended incidents are unknown; "": they are known, or were not wanted."""
 
     @classmethod
     def of(  # noqa: PLR0913  each is a part that another source has
@@ -102,6 +113,7 @@ class HealthCheckView(Frozen):
         *,
         unknown_orders: tuple[str, ...] = (),
         no_leader: str = "",
+        temporal_problem: str = "",
     ) -> Self:
         """The view of a stored check; `decided` has the decisions about its targets."""
         state = inspection.cluster_state
@@ -123,6 +135,7 @@ class HealthCheckView(Frozen):
             unknown_orders=unknown_orders,
             unknown_policy=inspection.unknown_policy,
             no_leader=no_leader,
+            temporal_problem=temporal_problem,
         )
 
 
@@ -144,28 +157,36 @@ async def read_check(choice: ClusterChoice, name: str, since: timedelta) -> Heal
     """
     async with reading_cluster(choice) as inspection:
         reference = named_check(inspection, name)
-        outcomes = await _ended(inspection, reference, since)
+        problem, outcomes = "", None
+        try:
+            outcomes = await _ended(inspection, reference, since)
+        except RPCError as error:
+            problem = temporal_trouble(inspection, error)
         memories = await read_memories(inspection, incidents(inspection, reference))
         decided, unknown = list(decisions(inspection, reference, memories)), unknown_orders(memories)
         leader = await no_leader(inspection)
         return HealthCheckView.of(
-            inspection, reference, decided, outcomes, unknown_orders=unknown, no_leader=leader
+            inspection,
+            reference,
+            decided,
+            outcomes,
+            unknown_orders=unknown,
+            no_leader=leader,
+            temporal_problem=problem,
         )
 
 
-async def _ended(inspection: Inspection, reference: CheckReference, since: timedelta) -> OutcomesView | None:
-    """The ended incidents; None if Temporal cannot be asked."""
+async def _ended(inspection: Inspection, reference: CheckReference, since: timedelta) -> OutcomesView:
     begins = inspection.state.now() - since
     wanted = Filter(check=str(reference), cluster=inspection.cluster_state.cluster)
-    try:
-        client = inspection.state.connections.temporal()
-        ended = await StateQueries(client).all(await ended_since(client, wanted, begins))
-    except RPCError:
-        return None
+    client = inspection.state.connections.temporal()
+    ended = await StateQueries(client).all(await ended_since(client, wanted, begins))
     return OutcomesView.of(ended, begins)
 
 
 Line = tuple[str, str]
+_QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
+"""Holds with times, which differ from target to target: the page has those of the first one."""
 
 
 def check_page(view: HealthCheckView) -> Table:
@@ -174,20 +195,22 @@ def check_page(view: HealthCheckView) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for label, value in _lines(view):
-        table.add_row(label, Text(value))
+        text = value.lstrip()
+        table.add_row(label, Padding(Text(text), (0, 0, 0, len(value) - len(text))))
     return table
 
 
 def _lines(view: HealthCheckView) -> Iterator[Line]:
     yield "Check", f"{view.check}{', in shadow' if view.is_shadow else ''}"
+    if view.problem:
+        yield "Invalid", f"{view.problem}; nothing new is done until that is corrected"
     yield "Cluster", view.cluster
     if view.no_leader:
         yield "Detector", view.no_leader
-    if view.problem:
-        yield "Invalid", view.problem
-    yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"
-    yield "Threshold", view.threshold.words if view.threshold else "unknown"
-    yield "Check held", "; ".join(map(str, view.holds)) or "no"
+    if not view.problem:
+        yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"
+        yield "Threshold", view.threshold.words if view.threshold else "unknown"
+        yield "Check held", "; ".join(map(str, view.holds)) or "no"
     if view.storm:
         yield "Storm", view.storm
     yield from _decided(view.decisions)
@@ -196,7 +219,7 @@ def _lines(view: HealthCheckView) -> Iterator[Line]:
     ]:
         yield "Claimed", listed(claims)
     requests = [request for decision in view.decisions for request in decision.requests]
-    yield "Requests", f"{len(requests)} in flight{_named(requests)}"
+    yield "Requests", f"{len(requests)}: {listed(requests)}" if requests else "none"
     if view.outcomes is not None:
         yield from _outcomes(view.outcomes)
 
@@ -212,16 +235,12 @@ def _decided(decisions: Sequence[DecisionView]) -> Iterator[Line]:
     for number, ((title, *_), group) in enumerate(sorted(groups.items())):
         targets = [decision.target for decision in group]
         yield ("" if number else "Unhealthy"), f"{len(targets)} {title}: {listed(targets)}"
-        if group[0].ordered is not None:
+        if group[0].ordered is not None or group[0].reason in _QUESTIONS:
             yield "", f"  {group[0].message}"
 
 
 def _claim(target: str, claim: OrderView) -> str:
     return f"{target} by {claim.identity or 'a person'}"
-
-
-def _named(names: Sequence[str]) -> str:
-    return f": {listed(names)}" if names else ""
 
 
 def _outcomes(outcomes: OutcomesView) -> Iterator[Line]:

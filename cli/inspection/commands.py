@@ -3,8 +3,11 @@
 Each command imports its work when it runs, because few commands need Kubernetes, and the time to load it.
 """
 
+import sys
 from collections.abc import Iterable
 from datetime import timedelta
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -23,7 +26,7 @@ from cli.shared.options import (
     parse_time,
     printed_as,
 )
-from cli.shared.terminal import console, print_json, print_trimmed
+from cli.shared.terminal import PIPE_WIDTH, console, print_json, print_trimmed
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
 
 Target = Annotated[
@@ -70,8 +73,8 @@ def check(  # noqa: PLR0913  each is an option
         return
     print_trimmed(check_page(view), console())
     _print_unknown([view.unknown_policy, *view.unknown_orders])
-    if view.outcomes is None:
-        _print_unknown(["Temporal cannot be asked, so ended incidents are unknown"])
+    if view.temporal_problem:
+        _print_unknown([f"ended incidents are unknown: {view.temporal_problem}"])
 
 
 def explain(  # noqa: PLR0913  each is an option
@@ -94,20 +97,18 @@ def explain(  # noqa: PLR0913  each is an option
 
     The orders of people to its open incident count.
     """
-    from cli.inspection.explanation import explanation_page, explanations, nothing_selects  # noqa: PLC0415
+    from cli.inspection.explanation import explanation_pages, explanations  # noqa: PLC0415
 
     choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
     found = carry_out(explanations(choice, name))
     if output is PageOutput.JSON:
         print_json(found)
         return
-    if not found.checks:
-        typer.echo(nothing_selects(name, found.unread_checks))
-    for number, view in enumerate(found.checks):
+    for number, page in enumerate(explanation_pages(found, name)):
         if number:
             typer.echo()
-        print_trimmed(explanation_page(view, found.at, found.no_leader), console())
-    _print_unknown([found.unknown_policy, *found.invalid_checks, *found.unknown_orders])
+        print_trimmed(page, console())
+    _print_unknown([found.unknown_policy, *found.unknown_orders])
 
 
 def simulate(  # noqa: PLR0913  each is an option
@@ -137,11 +138,11 @@ def simulate(  # noqa: PLR0913  each is an option
         print_json(view)
         return
     print_trimmed(simulation_page(view), console())
-    _print_unknown([view.unknown_policy, *view.unknown_orders])
+    _print_unknown([view.warning, view.unknown_policy, *view.unknown_orders])
     if not view.has_defaults:
         _print_unknown(["you may not create checks, so the defaults of the API are missing"])
-    if view.replay is None:
-        _print_unknown(["Temporal cannot be asked, so no incident was replayed"])
+    if view.temporal_problem:
+        _print_unknown([f"no incident was replayed: {view.temporal_problem}"])
 
 
 def _order_time(text: str) -> timedelta:
@@ -200,5 +201,7 @@ def remediate(  # noqa: PLR0913  each is an option
 
 
 def _print_unknown(sentences: Iterable[str]) -> None:
+    """In a terminal, wrap at its width between words."""
+    width = get_terminal_size().columns if sys.stderr.isatty() else PIPE_WIDTH
     for sentence in filter(None, sentences):
-        typer.echo(f"paramedic: {sentence}", err=True)
+        typer.echo(fill(f"paramedic: {sentence}", width, break_on_hyphens=False), err=True)

@@ -172,7 +172,7 @@ async def read_memories(inspection: Inspection, incidents: Iterable[IncidentRefe
         client = inspection.state.connections.temporal()
         running = await open_incidents(client, Filter(cluster=inspection.cluster_state.cluster))
     except RPCError as error:
-        return IncidentMemories(problem=error_sentence(error))
+        return IncidentMemories(problem=temporal_trouble(inspection, error))
     wanted = [summary for summary in running if summary.incident.workflow_id in by_id]
     found: dict[IncidentReference, Memory] = {}
     unknown: dict[IncidentReference, str] = {}
@@ -184,6 +184,12 @@ async def read_memories(inspection: Inspection, incidents: Iterable[IncidentRefe
             found[incident] = summary.state.memory
             inspection.cluster_state.reported(incident, summary.state.memory.progress)
     return IncidentMemories(found=found, unknown=unknown)
+
+
+def temporal_trouble(inspection: Inspection, error: RPCError) -> str:
+    """Why Temporal cannot be asked, with its address if it cannot be reached."""
+    problems = inspection.state.connections.problems
+    return problems.sentence("temporal") or problems.sentence("search attributes") or error_sentence(error)
 
 
 def unknown_orders(memories: IncidentMemories) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ from typing import Self
 from cli.incidents.order_lines import order_words
 from cli.incidents.view import OrderView
 from detector.inspection.inspection import Decided, TargetDecision
+from health.model.observation import Hold, HoldReason
 from health.runbook.orders import claim_of
+from health.runbook.state import Memory
 from objects.frozen import Frozen
 
 
@@ -32,7 +34,7 @@ class DecisionView(Frozen):
             decided=decision.decided,
             reason=hold.reason if hold else "",
             message=_message(decision, now),
-            requests=tuple(map(str, decision.observation.requests)),
+            requests=tuple(map(outlook.memory.words_of, decision.observation.requests)),
             ordered=OrderView.of(decision.order, now) if decision.order else None,
             claimed=OrderView.of(claim, now) if claim else None,
         )
@@ -57,7 +59,7 @@ def _message(decision: TargetDecision, now: datetime) -> str:
     if decision.order is not None:
         return order_words(decision.order, now)
     if hold is not None:
-        return hold.message
+        return as_known(hold, outlook.memory).message
     if decision.decided is Decided.UNKNOWN:
         return _why_unknown(decision)
     return outlook.words if decision.decided is Decided.HELD else decision.observation.reason
@@ -67,3 +69,20 @@ def _why_unknown(decision: TargetDecision) -> str:
     if decision.is_policy_unknown:
         return "whether a limit, a window, back-off or shadow holds it is unknown: the policy is invalid"
     return f"whether a person holds it is unknown: {decision.unknown}"
+
+
+def as_known(hold: Hold, memory: Memory) -> Hold:
+    """The hold; the detector knows the question to people as it was asked, and `memory` its answer or end."""
+    is_question = hold.reason in {HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED}
+    words = approval_words(memory) if is_question else ""
+    return hold.model_copy(update={"message": words}) if words else hold
+
+
+def approval_words(memory: Memory) -> str:
+    """The question to people, which does not expire under a hold; "": there is none."""
+    approval = memory.approval
+    if approval is None:
+        return ""
+    if memory.held is not None and approval.answer is None and not approval.is_expired:
+        approval = approval.model_copy(update={"expires_at": None})
+    return approval.words

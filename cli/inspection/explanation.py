@@ -35,8 +35,8 @@ class Explanations(Frozen):
     checks: tuple[ExplanationView, ...]
     invalid_checks: tuple[str, ...]
     """Checks of such a target that cannot be read, with the errors: whether they select it is unknown."""
-    unread_checks: tuple[str, ...] = Field(default=(), exclude=True)
-    """The names of these checks."""
+    invalid: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
+    """The names of these checks, each with its error."""
     unknown_policy: str = ""
     """Why the policy that the detector uses is unknown; "": it is known."""
     no_leader: str = ""
@@ -64,19 +64,11 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
             at=now,
             checks=tuple(ExplanationView.of(explanation, now) for explanation in found),
             invalid_checks=tuple(_words(invalid)),
-            unread_checks=tuple(str(reference) for reference, _ in invalid),
+            invalid=tuple((str(reference), str(error)) for reference, error in invalid),
             unknown_policy=inspection.unknown_policy,
             no_leader=await no_leader(inspection),
             unknown_orders=unknown_orders(memories),
         )
-
-
-def nothing_selects(name: str, unread_checks: Sequence[str]) -> str:
-    """One sentence about a target that no check is known to select."""
-    if not unread_checks:
-        return f"no check selects {name!r}, so nothing is done if it fails"
-    unread = ", ".join(unread_checks)
-    return f"no check that can be read selects {name!r}; whether {unread} selects it is unknown"
 
 
 def _words(invalid: Iterable[tuple[CheckReference, InvalidCheckError]]) -> Iterator[str]:
@@ -85,6 +77,19 @@ def _words(invalid: Iterable[tuple[CheckReference, InvalidCheckError]]) -> Itera
 
 
 Line = tuple[str, str | Text]
+UNREAD = "unknown; the check may select it, and nothing new is done until the check is corrected"
+
+
+def explanation_pages(found: Explanations, name: str) -> Iterator[Table | Text]:
+    """A page for each check that selects the target, or may select it; or one sentence, without any."""
+    for view in found.checks:
+        yield explanation_page(view, found.at, found.no_leader)
+    for check, error in found.invalid:
+        yield _page((("Check", check), ("Invalid", error), ("Decision", UNREAD)))
+    if not found.checks and not found.invalid:
+        yield Text(f"no check selects {name!r}, so nothing is done if it fails")
+
+
 HEALTHY = "healthy, nothing to do"
 REMEDIATED = "it would be remediated"
 UNKNOWN = "unknown, the policy is invalid"
@@ -92,10 +97,14 @@ UNKNOWN = "unknown, the policy is invalid"
 
 def explanation_page(view: ExplanationView, now: datetime, no_leader: str = "") -> Table:
     """A table with a label and a value in each row; `no_leader`: why no detector leads."""
+    return _page(_lines(view, now, no_leader))
+
+
+def _page(lines: Iterable[Line]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in _lines(view, now, no_leader):
+    for label, value in lines:
         table.add_row(label, value if isinstance(value, Text) else Text(value))
     return table
 
@@ -163,11 +172,11 @@ def _decision(view: ExplanationView, now: datetime, no_leader: str) -> str:
         case Decided.HELD | Decided.UNKNOWN:
             return f"held: {view.holds[0]}" if view.holds else f"{view.decided}: {view.message}"
         case Decided.EXHAUSTED:
-            return f"exhausted: {view.words}"
+            return _exhausted(view)
         case Decided.CLEANING_UP:
-            return _and(f"cleaning up {', '.join(view.requests)}", view.words) if view.requests else HEALTHY
+            return _and("cleaning up its requests", view.words) if view.requests else HEALTHY
         case Decided.REMEDIATING:
-            return _remediating(view)
+            return _remediating(view, now)
         case Decided.MAY_ACT:
             shadow = "the check is in shadow, so it would only be recorded" if view.is_shadow else ""
             return _and("may act once a detector leads" if no_leader else "may act now", shadow)
@@ -180,11 +189,18 @@ def _waits(view: ExplanationView, now: datetime) -> str:
     return _and(f"waits for {short(view.deadline - now)}, until {view.deadline:%H:%M:%SZ}", held)
 
 
-def _remediating(view: ExplanationView) -> str:
-    requests = f": {', '.join(view.requests)}" if view.requests else ""
+def _exhausted(view: ExplanationView) -> str:
+    if not view.is_held_by_person or view.is_shadow:
+        return f"exhausted: {view.words}"
+    return "exhausted: no template left to try; and held by a person"
+
+
+def _remediating(view: ExplanationView, now: datetime) -> str:
+    since = f" since {ago(view.begun, now)}" if view.begun else ""
+    requests = "" if view.requests else ": its deletion, or a mark for another controller"
     is_held = view.holds and _has_more_steps(view)
     held = f"a next step would be held: {view.holds[0]}" if is_held else ""
-    return _and(f"being remediated{requests}", view.words, held)
+    return _and(f"being remediated{since}{requests}", view.words, held)
 
 
 def _has_more_steps(view: ExplanationView) -> bool:

@@ -7,15 +7,15 @@ from pydantic import Field
 
 from cli.incidents.order_lines import order_lines
 from cli.incidents.view import OrderView
-from cli.inspection.decision_view import DecisionView
+from cli.inspection.decision_view import DecisionView, approval_words, as_known
 from cli.shared.ages import in_time
 from detector.inspection.explanation import ConditionReading, Explanation, Supposed
-from detector.inspection.inspection import Decided, is_by_the_policy
+from detector.inspection.inspection import Decided, TargetDecision, is_by_the_policy
 from health.check.threshold import Allowance
 from health.gate.back_off import RemediationBackOff
 from health.model.moves import BY_A_CHANGE
 from health.model.observation import Hold
-from health.runbook.outlook import Outlook
+from health.runbook.state import Memory
 from objects.durations import in_words
 from objects.frozen import Frozen
 
@@ -148,6 +148,9 @@ class ExplanationView(Frozen):
     is_shadow: bool | None
     """None: by the policy, which is unknown."""
     is_policy_unknown: bool = Field(default=False, exclude=True)
+    begun: datetime | None = Field(default=None, exclude=True)
+    """When the first request was created that exists; None: there is none."""
+    is_held_by_person: bool = Field(default=False, exclude=True)
     incident: str
     """The workflow id of its incident, whether there is one or not."""
     if_it_failed: SupposedView | None
@@ -166,14 +169,12 @@ class ExplanationView(Frozen):
             words=outlook.words,
             standing=tuple(OrderView.of(order, now) for order in memory.standing),
             order_lines=tuple(order_lines(memory, now)),
-            approval=memory.approval.words if memory.approval else "",
-            goes_on=_goes_on(outlook, now),
+            approval=approval_words(memory),
+            goes_on=goes_on(found.decision, now),
             state=observation.state,
             reason=found.verdict.reason,
             deadline=found.verdict.deadline,
-            holds=()
-            if found.is_healthy
-            else _holds(outlook.hold or observation.hold, found.holds, is_policy_unknown=is_policy_unknown),
+            holds=_holds_now(found),
             conditions=tuple(map(ConditionView.of, found.conditions)),
             threshold=ThresholdView.of(found.allowance) if found.allowance else None,
             limits=tuple(
@@ -191,24 +192,45 @@ class ExplanationView(Frozen):
             is_shadow=found.is_shadow,
             incident=found.incident.workflow_id,
             is_policy_unknown=is_policy_unknown,
+            begun=min((request.created for request in observation.requests), default=None),
+            is_held_by_person=decision.ordered is not None,
             if_it_failed=SupposedView.of(found.supposed, is_policy_unknown=is_policy_unknown)
             if found.supposed
             else None,
         )
 
 
-def _goes_on(outlook: Outlook, now: datetime) -> str:
-    if outlook.decision.otherwise is BY_A_CHANGE:
-        return ""
+def _holds_now(found: Explanation) -> tuple[HoldView, ...]:
+    decision = found.decision
+    outlook, is_policy_unknown = decision.outlook, decision.is_policy_unknown
+    if found.is_healthy:
+        return ()
+    first = outlook.hold or decision.observation.hold
+    return _holds(first, found.holds, is_policy_unknown=is_policy_unknown, memory=outlook.memory)
+
+
+NEW = Memory()
+_GOES_ON = frozenset({Decided.REMEDIATING, Decided.CLEANING_UP, Decided.EXHAUSTED})
+"""A timer alone ends these waits too; `Decision` has the end of any other."""
+
+
+def goes_on(decision: TargetDecision, now: datetime) -> str:
+    outlook = decision.outlook
     transition = outlook.next_transition
+    is_by_timer = outlook.decision.otherwise is BY_A_CHANGE and decision.decided not in _GOES_ON
+    if decision.unknown or is_by_timer or transition is BY_A_CHANGE:
+        return ""
     return f"{in_time(transition.at, now)}: {transition.what}" if transition.at else transition.what
 
 
 def _holds(
-    first: Hold | None, all_holds: tuple[Hold, ...], *, is_policy_unknown: bool
+    first: Hold | None, all_holds: tuple[Hold, ...], *, is_policy_unknown: bool, memory: Memory = NEW
 ) -> tuple[HoldView, ...]:
-    """The hold that the incident is answered with, and the others that would hold it after that one."""
-    found = [hold for hold in (first, *all_holds) if hold is not None]
+    """The hold that the incident is answered with, and the others that would hold it after that one.
+
+    The detector knows the question to people as it was last asked; `memory` knows what became of it.
+    """
+    found = [as_known(hold, memory) for hold in (first, *all_holds) if hold is not None]
     known = (hold for hold in found if not (is_policy_unknown and is_by_the_policy(hold)))
     return tuple(dict.fromkeys(map(HoldView.of, known)))
 

@@ -4,24 +4,25 @@ The file has a health check of any kind, or a policy. The API server is asked fo
 check by a dry run, which stores nothing.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
 from temporalio.service import RPCError
 
 from cli.incidents.visibility import Filter, ended_since, open_incidents
-from cli.inspection.connecting import read_memories, reading_cluster, unknown_orders
+from cli.inspection.connecting import read_memories, reading_cluster, temporal_trouble, unknown_orders
 from cli.inspection.decision_view import DecisionView
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.replay import CheckRules, PastIncident, ReplayRules, replay
 from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCheckView, SimulationView
 from cli.shared.errors import UsageError
 from cli.shared.options import ClusterChoice
-from cli.shared.policy_file import policy_in, read_file
+from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
 from detector.inspection.inspection import Inspection, decisions, holds_of_check, incidents
 from detector.inspection.memories import IncidentMemories
 from detector.state.check_state import CheckRecord
@@ -129,8 +130,14 @@ async def simulation(choice: ClusterChoice, file: str, since: timedelta) -> Simu
     """
     simulated = read_simulated(file)
     if isinstance(simulated, PolicyDocument):
-        return await _of_policy(choice, simulated, since)
+        view = await _of_policy(choice, simulated, since)
+        return view.model_copy(update={"warning": no_field(file, simulated)})
     return await _of_check(choice, simulated, since)
+
+
+def no_field(file: str, policy: PolicyDocument) -> str:
+    """A warning about a policy without a field; "": it has one."""
+    return "" if policy.model_fields_set else f"the defaults are simulated: {file} {NAMES_NO_FIELD}"
 
 
 async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: timedelta) -> SimulationView:
@@ -152,7 +159,9 @@ async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: tim
         memories = await _read_memories(inspection, [reference] if stored else [])
         now = _decided(inspection, [reference] if stored else [], memories)
         record = simulated.record(body, stored.record if stored else None, inspection.state.now())
-        await inspection.suppose(simulated.kind, reference, record)
+        supposed = await inspection.suppose(simulated.kind, reference, record)
+        if isinstance(supposed.check, InvalidCheckError):
+            raise UsageError(f"{simulated.file}: {supposed.check}")
         view = await _view(inspection, {reference: (), **now}, since, memories, of=str(reference))
         return view.model_copy(update={"has_defaults": has_defaults})
 
@@ -172,7 +181,20 @@ async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> t
     except Forbidden:
         return simulated.body, False
     except Invalid as error:
-        raise UsageError(f"{simulated.file}: the API server refuses {reference}: {error.message}") from error
+        raise UsageError(f"{simulated.file}: {refusal(simulated, error)}") from error
+
+
+def refusal(simulated: SimulatedCheck, error: Invalid) -> str:
+    """The first field that Paramedic refuses too; else the fields in the words of the API server."""
+    check = simulated.record(simulated.body, None, datetime.now(UTC)).parse(simulated.kind)
+    if isinstance(check, InvalidCheckError):
+        return str(check)
+    fields = _AFTER_THE_NAME.sub("", error.message).rstrip(".")
+    return f"the API server refuses {simulated.reference}: {fields}"
+
+
+_AFTER_THE_NAME = re.compile(r"^.*? is invalid: ", re.DOTALL)
+"""The request, and the name that the dry run generates."""
 
 
 async def _read_memories(inspection: Inspection, checks: Iterable[CheckReference]) -> IncidentMemories:
@@ -189,13 +211,19 @@ async def _view(
     checks = tuple(
         _check_view(inspection, check, now[check], simulated[check]) for check in sorted(now, key=str)
     )
-    rules = _rules(inspection, now)
+    rules, problem, replayed = _rules(inspection, now), "", None
+    cluster_state, at = inspection.cluster_state, inspection.state.now()
+    try:
+        replayed = await _replayed(inspection, rules, since)
+    except RPCError as error:
+        problem = temporal_trouble(inspection, error)
     return SimulationView(
-        cluster=inspection.cluster_state.cluster,
-        at=inspection.state.now(),
+        cluster=cluster_state.cluster,
+        at=at,
         of=of,
         checks=checks,
-        replay=await _replayed(inspection, rules, since),
+        replay=replayed,
+        temporal_problem=problem,
         unknown_orders=unknown_orders(memories),
         unknown_policy=inspection.unknown_policy,
     )
@@ -259,15 +287,11 @@ def _rules_of(inspection: Inspection, check: HealthCheck, total: int) -> CheckRu
     )
 
 
-async def _replayed(inspection: Inspection, rules: ReplayRules, since: timedelta) -> ReplayView | None:
-    """The recorded incidents under these rules; None if Temporal cannot be asked."""
+async def _replayed(inspection: Inspection, rules: ReplayRules, since: timedelta) -> ReplayView:
     begins = inspection.state.now() - since
     wanted = Filter(cluster=inspection.cluster_state.cluster)
-    try:
-        client = inspection.state.connections.temporal()
-        found = [*await ended_since(client, wanted, begins), *await open_incidents(client, wanted)]
-    except RPCError:
-        return None
+    client = inspection.state.connections.temporal()
+    found = [*await ended_since(client, wanted, begins), *await open_incidents(client, wanted)]
     past = [
         PastIncident(
             check=str(summary.incident.check),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Self
 
+from pydantic import Field
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -63,6 +64,8 @@ class ReplayView(Frozen):
     @property
     def words(self) -> str:
         """How many incidents would have been remediated, held, or neither; open ones may not be due yet."""
+        if not self.incidents:
+            return f"no incident since {self.since:%Y-%m-%d %H:%M:%SZ}"
         held = [incident for incident in self.incidents if incident.held_by]
         never = [incident for incident in held if incident.would_be_remediated_at is None]
         remediated = [incident for incident in self.incidents if incident.would_be_remediated_at is not None]
@@ -72,12 +75,16 @@ class ReplayView(Frozen):
             if incident.would_be_remediated_at is None and not incident.held_by
         ]
         not_due = sum(incident.ended_at is None for incident in neither)
-        return (
-            f"{len(self.incidents)} incidents since {self.since:%Y-%m-%d %H:%M:%SZ}: "
-            f"{len(remediated)} would have been remediated ({len(held) - len(never)} of them later), "
-            f"{len(never)} held all the time, {len(neither) - not_due} recovered before they were due"
-            + (f", {not_due} not due yet" if not_due else "")
+        later = len(held) - len(never)
+        counts = (
+            (len(remediated), f"would have been remediated{f' ({later} after a hold)' if later else ''}"),
+            (len(never), "held all the time"),
+            (len(neither) - not_due, "recovered before the duration was over"),
+            (not_due, "not due yet"),
         )
+        incidents = f"{len(self.incidents)} incident{'' if len(self.incidents) == 1 else 's'}"
+        counted = ", ".join(f"{count} {words}" for count, words in counts if count)
+        return f"{incidents} since {self.since:%Y-%m-%d %H:%M:%SZ}: {counted}"
 
 
 class SimulationView(Frozen):
@@ -94,6 +101,10 @@ class SimulationView(Frozen):
     """None: Temporal could not be asked."""
     unknown_orders: tuple[str, ...] = ()
     """Why the orders to incidents could not be read; their steps then count as not approved."""
+    temporal_problem: str = Field(default="", exclude=True)
+    """Why no incident was replayed; "": Temporal could be asked."""
+    warning: str = ""
+    """The simulated policy names no field, so the defaults are simulated."""
     unknown_policy: str = ""
     """Why the policy that the detector uses is unknown; "": it is known."""
 
@@ -110,6 +121,7 @@ def changed(
 MOST_HELD = 20
 """The replayed incidents that are named; the JSON has all."""
 NOTHING = "nothing"
+LEFT_OUT = "The replay leaves out limits by label, back-off, required approvals, and the orders of people."
 
 
 def simulation_page(view: SimulationView) -> RenderableType:
@@ -119,14 +131,17 @@ def simulation_page(view: SimulationView) -> RenderableType:
         parts += [*map(Text, _headlines(check)), _table(check), Text()]
     if view.replay is not None:
         parts += [Text(view.replay.words), *map(Text, _held(view.replay))]
+        if view.replay.incidents:
+            parts.append(Text(LEFT_OUT))
     return Group(*parts)
 
 
 def _headlines(check: SimulatedCheckView) -> Iterator[str]:
+    if check.problem:
+        yield f"{check.check}: invalid: {check.problem}"
+        return
     numbers = check.threshold.words if check.threshold else "its threshold is unknown"
     yield f"{check.check}: {check.selected} selected, {numbers}"
-    if check.problem:
-        yield f"  invalid: {check.problem}"
     for hold in check.holds:
         yield f"  holds all: {hold}"
 
@@ -134,7 +149,7 @@ def _headlines(check: SimulatedCheckView) -> Iterator[str]:
 def _table(check: SimulatedCheckView) -> RenderableType:
     rows = list(changed(check.now, check.simulated))
     if not rows:
-        return Text("  no target is unhealthy")
+        return Text("" if check.problem else "  no target is unhealthy")
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for name in ("TARGET", "NOW", "SIMULATED", "WHY"):
         table.add_column(name, overflow="fold")
@@ -154,7 +169,7 @@ def _held(replay: ReplayView) -> Iterator[str]:
     held = [incident for incident in replay.incidents if incident.held_by]
     for incident in held[:MOST_HELD]:
         began = incident.would_be_remediated_at
-        until = ", until it ended" if incident.ended_at else ", and still is"
+        until = ", until it ended" if incident.ended_at else ", until now, and it is open"
         then = f", then remediated at {began:%H:%M:%SZ}" if began else until
         yield f"  {incident.failed_at:%Y-%m-%d %H:%M:%SZ} {incident.target}: {incident.held_by}{then}"
     if len(held) > MOST_HELD:

@@ -15,6 +15,9 @@ from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 
 STANDARD_INPUT = "-"
+NAMES_NO_FIELD = (
+    "names no field; blank text, unlike {}, holds every check if PARAMEDIC_MISSING_POLICY=hold is set"
+)
 
 
 def read_file(file: str) -> bytes:

@@ -80,6 +80,10 @@ class Attempts:
         """Why earlier ends are not known yet; "" once they are."""
         return self._unread
 
+    def cannot_be_read(self, why: str) -> None:
+        """Note why the ends of earlier remediations stay unknown."""
+        self._unread = f"earlier remediations are unknown: {why}"
+
     def complete(self) -> None:
         """Note that all earlier ends are known."""
         self._unread = ""

@@ -188,6 +188,9 @@ async def _read_ended(found: Inspection, connections: Connections) -> None:
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
+        why = connections.problems.sentence("temporal") or connections.problems.sentence("ended remediations")
+        if why and found.answers.attempts.unread:
+            found.answers.attempts.cannot_be_read(why)
 
 
 def unknown_policy(policy: PolicyInForce) -> str:

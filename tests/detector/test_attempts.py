@@ -195,6 +195,11 @@ def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> No
     assert hold is not None
     assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, NOT_READ)
 
+    memory.attempts.cannot_be_read("Temporal does not answer")
+    unknown = memory.observe("node-1", 6 * MINUTE).hold
+    assert unknown is not None
+    assert unknown.message == "earlier remediations are unknown: Temporal does not answer"
+
 
 def test_later_one_of_two_ends_is_kept_in_either_order(memory: Memory) -> None:
     name = TargetName("Node", "", "node-1")

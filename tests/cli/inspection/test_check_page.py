@@ -2,13 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
 from rich.console import Console
 
 from cli.inspection.check import HealthCheckView, check_page
 from cli.inspection.connecting import unknown_orders
-from cli.inspection.decision_view import DecisionView
+from cli.inspection.decision_view import DecisionView, as_known
 from detector.inspection.inspection import TargetDecision
 from detector.inspection.memories import IncidentMemories
+from health.model.approval import Approval, ApprovalDefault
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
@@ -16,7 +18,17 @@ from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import outlook
 from health.runbook.state import Memory
-from tests.support.values.builders import FIRST, HOLD, INCIDENT, MINUTE, NOW, request_of, seen
+from tests.support.values.builders import (
+    ESCALATION,
+    FIRST,
+    HOLD,
+    INCIDENT,
+    MINUTE,
+    NOW,
+    request_of,
+    seen,
+    with_steps_tried,
+)
 
 HELD = HoldOrder(reason="replacing its disk", identity="ada@desk")
 ABORTED = AbortOrder(reason="power work", identity="bob@desk")
@@ -42,12 +54,12 @@ def decided(name: str, *orders: OrderMessage, seen: Observation, unknown: str = 
     return DecisionView.of(target, NOW)
 
 
-def lines(*decisions: DecisionView) -> list[str]:
+def lines(*decisions: DecisionView, width: int = 200, problem: str = "") -> list[str]:
     view = HealthCheckView(
         check="NodeHealthCheck/workers",
         cluster="main-0a1b",
         at=NOW,
-        problem="",
+        problem=problem,
         is_shadow=False,
         selected=9,
         unhealthy=len(decisions),
@@ -58,10 +70,10 @@ def lines(*decisions: DecisionView) -> list[str]:
         outcomes=None,
         unknown_orders=(),
     )
-    console = Console(width=200)
+    console = Console(width=width)
     with console.capture() as printed:
         console.print(check_page(view))
-    return [line.strip() for line in printed.get().splitlines()]
+    return [line.rstrip() if width < 200 else line.strip() for line in printed.get().splitlines()]
 
 
 def test_targets_are_counted_as_held_by_a_person_with_reason_person_and_time() -> None:
@@ -133,3 +145,66 @@ def test_incidents_that_do_not_answer_are_named_together_by_reason() -> None:
     assert unknown_orders(IncidentMemories(problem="Temporal is down")) == (
         "orders and approvals of people are unknown: Temporal is down",
     )
+
+
+def test_words_of_an_order_stay_beside_its_targets_in_a_narrow_terminal() -> None:
+    found = lines(decided("node-1", HELD, seen=seen()), width=60)
+    after = found[found.index("Unhealthy   1 held by a person: Node/node-1") + 1 : -1]
+    assert len(after) > 1
+    assert all(line.startswith(" " * 14) for line in after)
+
+
+def test_page_of_an_invalid_check_begins_with_its_error_and_counts_nothing() -> None:
+    found = lines(problem="paramedic.dev/max-in-flight: must be a number (found 'many')")
+    assert found[1].startswith(
+        "Invalid   paramedic.dev/max-in-flight: must be a number (found 'many'); nothing"
+    )
+    assert not any(line.startswith(("Targets", "Threshold", "Check held")) for line in found)
+
+
+def test_requests_are_named_with_their_state_and_a_skipped_one_did_not_time_out() -> None:
+    request = request_of(FIRST, MINUTE).model_copy(update={"timed_out_at": NOW})
+    memory = Memory(skipped=(request.uid,))
+    target = TargetDecision(
+        target=INCIDENT.target, observation=seen(request), outlook=outlook(seen(request), memory, NOW)
+    )
+    assert lines(DecisionView.of(target, NOW))[-1].endswith(f"1: {request.reference} was skipped")
+    assert lines()[-1].endswith("none")
+
+
+QUESTION = Approval(
+    step=FIRST,
+    names=("reboot",),
+    asked_at=NOW - MINUTE,
+    expires_at=NOW + MINUTE,
+    default=ApprovalDefault.HOLD,
+)
+
+
+@pytest.mark.parametrize(
+    ("approval", "orders", "words"),
+    [
+        (QUESTION, (), "waits for approval until 2026-03-01T12:01:00Z (then it stays held): reboot"),
+        (
+            QUESTION.model_copy(update={"is_expired": True}),
+            (HELD,),
+            "waits for approval (expired at 2026-03-01T12:01:00Z): reboot",
+        ),
+        (QUESTION, (HELD,), "waits for approval: reboot"),
+    ],
+    ids=["open", "expired", "does not expire under a hold"],
+)
+def test_question_is_shown_as_the_incident_knows_it(
+    approval: Approval, orders: tuple[OrderMessage, ...], words: str
+) -> None:
+    memory = Memory(approval=approval)
+    for order in orders:
+        memory = ordered(memory, order, NOW)
+    asked = Hold(reason=HoldReason.APPROVAL_REQUIRED, message="waits for approval until 11:00")
+    assert as_known(asked, memory).message == f"{words}, asked at 2026-03-01T11:59:00Z"
+    assert as_known(HOLD, memory) == HOLD
+
+
+def test_exhausted_target_that_a_person_holds_has_no_next_step() -> None:
+    tried = seen(*with_steps_tried(*ESCALATION))
+    assert decided("node-1", HELD, seen=tried).title == "exhausted, and held by a person"

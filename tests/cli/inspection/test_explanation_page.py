@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.inspection.explanation import explanation_page
-from cli.inspection.explanation_view import ExplanationView, HoldView
-from detector.inspection.inspection import Decided
-from health.model.observation import HoldReason
+from cli.inspection.explanation import Explanations, explanation_page, explanation_pages
+from cli.inspection.explanation_view import ExplanationView, HoldView, goes_on
+from detector.inspection.inspection import Decided, TargetDecision
+from health.model.observation import HoldReason, Observation, TargetState
+from health.runbook.outlook import outlook
+from health.runbook.state import Memory
+from tests.support.values.builders import FIRST, INCIDENT, MINUTE, request_of, seen
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THRESHOLD = HoldView(reason=HoldReason.THRESHOLD, message="3 of 5 unhealthy")
@@ -76,17 +79,33 @@ def lines(**changes: Any) -> dict[str, str]:
         ),
         (
             {"decided": Decided.REMEDIATING, "requests": ("Reboot/ns/node-4",)},
-            "being remediated: Reboot/ns/node-4",
+            "being remediated",
         ),
         (
             {"decided": Decided.REMEDIATING, "requests": ("Reboot/ns/node-4",), "words": HELD},
-            f"being remediated: Reboot/ns/node-4; {HELD}",
+            f"being remediated; {HELD}",
         ),
         (
             {"decided": Decided.CLEANING_UP, "requests": ("Reboot/ns/node-4",), "words": "left alone"},
-            "cleaning up Reboot/ns/node-4; left alone",
+            "cleaning up its requests; left alone",
         ),
         ({"decided": Decided.CLEANING_UP}, "healthy, nothing to do"),
+        (
+            {"decided": Decided.REMEDIATING, "requests": ("Reboot/ns/node-4",), "begun": NOW},
+            "being remediated since 2026-03-01 12:00:00Z (0s ago)",
+        ),
+        (
+            {"decided": Decided.EXHAUSTED, "words": "no template left to try"},
+            "exhausted: no template left to try",
+        ),
+        (
+            {
+                "decided": Decided.EXHAUSTED,
+                "words": f"{HELD}; no template left to try",
+                "is_held_by_person": True,
+            },
+            "exhausted: no template left to try; and held by a person",
+        ),
     ],
 )
 def test_decision_is_one_sentence_with_what_decides_first(changes: dict[str, Any], expected: str) -> None:
@@ -104,7 +123,7 @@ def test_page_shows_the_order_of_a_person_what_ends_it_and_every_other_hold() ->
 
 def test_next_step_is_held_only_in_an_escalation() -> None:
     running = {"decided": Decided.REMEDIATING, "requests": ("Reboot/ns/node-4",), "holds": (THRESHOLD,)}
-    words = "being remediated: Reboot/ns/node-4"
+    words = "being remediated"
     assert lines(**running, steps=("create Reboot",))["Decision"] == words
     then = f"{words}; a next step would be held: Threshold: 3 of 5 unhealthy"
     assert lines(**running, steps=("create Reboot", "create Replace"))["Decision"] == then
@@ -122,3 +141,47 @@ def test_page_promises_no_act_while_no_detector_leads() -> None:
     found = lines(no_leader="no detector leads, so nothing is done: there is no Lease a/b")
     assert found["Decision"] == "may act once a detector leads"
     assert found["Detector"] == "no detector leads, so nothing is done: there is no Lease a/b"
+
+
+def pages(**changes: Any) -> str:
+    nothing = Explanations(cluster="main-0a1b", at=NOW, checks=(), invalid_checks=(), unknown_orders=())
+    console = Console(width=200)
+    with console.capture() as printed:
+        for page in explanation_pages(nothing.model_copy(update=changes), "node-4"):
+            console.print(page)
+    return printed.get()
+
+
+def test_nothing_is_done_for_a_target_that_no_check_selects() -> None:
+    assert pages() == "no check selects 'node-4', so nothing is done if it fails\n"
+
+
+def test_invalid_check_that_may_select_the_target_has_a_page_with_its_error() -> None:
+    check, invalid, decision = pages(
+        invalid=(("NodeHealthCheck/workers", "spec.a: is missing"),)
+    ).splitlines()
+    assert check.split() == ["Check", "NodeHealthCheck/workers"]
+    assert invalid.split(maxsplit=1)[1].rstrip() == "spec.a: is missing"
+    assert "unknown; the check may select it" in decision
+
+
+def target_decision(observation: Observation, *, unknown: str = "") -> TargetDecision:
+    unasked = observation.model_copy(update={"admission": None})
+    return TargetDecision(
+        target=INCIDENT.target,
+        observation=unasked,
+        outlook=outlook(unasked, Memory(), NOW),
+        unknown=unknown,
+    )
+
+
+def test_remediation_goes_on_at_the_timeout_of_its_step() -> None:
+    running = target_decision(seen(request_of(FIRST, MINUTE)))
+    assert goes_on(running, NOW).startswith("in ")
+    assert "times out" in goes_on(running, NOW)
+
+
+def test_end_of_a_wait_is_left_out_where_the_decision_has_it_or_the_incident_is_silent() -> None:
+    running = seen(request_of(FIRST, MINUTE))
+    assert not goes_on(target_decision(running, unknown="no worker answers"), NOW)
+    assert not goes_on(target_decision(seen(state=TargetState.WAITING)), NOW)

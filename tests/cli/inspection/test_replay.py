@@ -65,9 +65,15 @@ def test_an_open_incident_that_is_not_due_yet_is_not_counted_as_recovered() -> N
     past = [failure("a", 0, 4), failure("b", 9_999, None), failure("c", 9_990, None)]
     view = ReplayView(since=NOON, incidents=tuple(map(ReplayedView.of, replay(past, rules()))))
     assert view.words == (
-        "3 incidents since 2026-03-01 12:00:00Z: 1 would have been remediated (0 of them later), "
-        "0 held all the time, 1 recovered before they were due, 1 not due yet"
+        "3 incidents since 2026-03-01 12:00:00Z: 1 would have been remediated, "
+        "1 recovered before the duration was over, 1 not due yet"
     )
+
+
+def test_replay_counts_only_what_there_is_and_one_incident_is_no_plural() -> None:
+    one = tuple(map(ReplayedView.of, replay([failure("a", 0, 4)], rules())))
+    assert ReplayView(since=NOON, incidents=one).words.startswith("1 incident since 2026-03-01 12:00:00Z: 1 ")
+    assert ReplayView(since=NOON, incidents=()).words == "no incident since 2026-03-01 12:00:00Z"
 
 
 def test_a_target_is_remediated_when_its_duration_is_over() -> None:

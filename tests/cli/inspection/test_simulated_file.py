@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.inspection.simulating import SIMULATED_UID, SimulatedCheck, read_simulated
+from cli.inspection.simulating import SIMULATED_UID, SimulatedCheck, no_field, read_simulated, refusal
 from cli.shared.errors import UsageError
 from detector.state.check_state import CheckRecord
 from health.policy.policy_document import PolicyDocument
+from kube.errors import Invalid
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHECK = """
@@ -105,3 +106,42 @@ def test_another_file_is_refused_with_its_name_field_and_value(
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(UsageError, match=r"/nowhere/a.yaml: cannot be read"):
         read_simulated("/nowhere/a.yaml")
+
+
+def test_policy_without_a_field_is_warned_about(tmp_path: Path) -> None:
+    empty, policy = read(tmp_path, ""), read(tmp_path, "{backOffLimit: 5m}")
+    assert isinstance(empty, PolicyDocument)
+    assert isinstance(policy, PolicyDocument)
+    assert no_field("a.yaml", empty).startswith("the defaults are simulated: a.yaml names no field")
+    assert not no_field("a.yaml", policy)
+
+
+COMPLETE = CHECK.replace(
+    "minHealthy: 3",
+    "minHealthy: 3, selector: {matchLabels: {a: b}}, "
+    "remediationTemplate: {apiVersion: x/v1, kind: RebootTemplate, name: reboot, namespace: ns}",
+)
+ANSWERED = 'POST /apis/x was answered 422 Invalid: NodeHealthCheck.x "simulated-29f45" is invalid: {fields}.'
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "sentence"),
+    [
+        (
+            COMPLETE.replace("minHealthy: 3", "minHealthy: -5"),
+            "spec.minHealthy: Invalid value: -5",
+            "spec.minHealthy: minHealthy must not be negative: -5",
+        ),
+        (
+            COMPLETE,
+            '[spec.a: Invalid value: "b": too long]',
+            'the API server refuses NodeHealthCheck/workers: [spec.a: Invalid value: "b": too long]',
+        ),
+    ],
+    ids=["Paramedic refuses it too", "only the API server refuses it"],
+)
+def test_refusal_of_the_api_server_names_the_fields_and_not_the_dry_run(
+    tmp_path: Path, text: str, fields: str, sentence: str
+) -> None:
+    error = Invalid(ANSWERED.format(fields=fields), status=422)
+    assert refusal(check_in(tmp_path, text), error) == sentence

@@ -161,7 +161,7 @@ async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation
     page = (await command("check", world.name)).out
     assert f"1 held by a person: Node/{held}" in page
     assert f"1 left alone: Node/{aborted}" in page
-    assert f"1 held by Threshold: Node/{claimed}" in page
+    assert f"1 held: Threshold: Node/{claimed}" in page
     assert "replacing its disk; by ada@" in page
     assert f"Node/{claimed} by ada@" in page
 
@@ -200,7 +200,7 @@ async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
     sentence = f"orders and approvals for Node/{silent} under NodeHealthCheck/{world.name} are unknown: "
     of_check = await command("check", world.name)
     assert (of_check.code, of_check.err) == (0, f"paramedic: {sentence}{BUSY}\n")
-    assert f"2 held by Threshold: Node/{silent}, Node/{other}" in of_check.out
+    assert f"2 held: Threshold: Node/{silent}, Node/{other}" in of_check.out
     assert (await document(command, "explain", silent))["unknown_orders"] == [f"{sentence}{NO_WORKER}"]
 
     file = with_threshold(await world.check(), 0, tmp_path / "check.yaml")
