@@ -84,7 +84,7 @@ def orders_in(annotations: Mapping[str, str]) -> tuple[OrderAnnotation, ...]:
 
 
 class AnnotatedObject(TypedObjectReference):
-    """A Node, Machine or check that may have such an annotation, told from others of its name by its uid."""
+    """A Node, Machine or check that may have such an annotation, identified by its uid."""
 
     uid: str
 

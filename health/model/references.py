@@ -66,13 +66,13 @@ class CheckReference(TypedObjectReference):
 
 
 class TargetReference(TypedObjectReference):
-    """A Node or Machine, told from others of the same name by its uid."""
+    """A Node or Machine; its uid distinguishes it from others of the same name."""
 
     uid: str
 
 
 class RequestReference(Frozen):
-    """One remediation request, told from others of the same name by its uid."""
+    """One remediation request; its uid distinguishes it from others of the same name."""
 
     api_version: str
     kind: str

@@ -79,7 +79,9 @@ class UpgradeObservation(Frozen):
     def why_nothing_is_done(self) -> str:
         """Why nothing may be changed (rule 36); "": changes are allowed."""
         if len(self.checks) > MOST_CHECKS:
-            return f"{len(self.checks)} checks were told, and an upgrade pause takes at most {MOST_CHECKS}"
+            return (
+                f"{len(self.checks)} checks were reported, and an upgrade pause takes at most {MOST_CHECKS}"
+            )
         if self.unread:
             return f"the checks cannot all be read: {self.unread}"
         if self.is_under_way or self.is_over:

@@ -179,7 +179,7 @@ def test_worker_holds_where_a_detector_of_another_bound_tells_more_checks() -> N
     done = passed(seen)
 
     assert done.patches == ()
-    assert "5001 checks were told, and an upgrade pause takes at most 5000" in done.why
+    assert "5001 checks were reported, and an upgrade pause takes at most 5000" in done.why
 
 
 @pytest.mark.rule("rule 36", "rule 46")

@@ -31,7 +31,7 @@ async def detector() -> AsyncIterator[Detector]:
         await leading
 
 
-def is_told(detector: Detector, *, would_act: bool = True) -> None:
+def is_reported(detector: Detector, *, would_act: bool = True) -> None:
     """Let the incident of the node ask, and return the answer."""
     observation = detector.observe(incident_of(NODE))
     detector.dispatch.answer(incident_of(NODE), observation, observation, Intent(would_act=would_act))
@@ -60,7 +60,7 @@ async def test_request_that_appears_after_the_time_of_an_act_wakes_its_incident(
 
 
 async def test_request_of_an_incident_that_is_left_alone_wakes_it_at_once(detector: Detector) -> None:
-    is_told(detector, would_act=False)
+    is_reported(detector, would_act=False)
     detector.cluster.request(NODE)
     await eventually(lambda: detector.calls.names == [NODE, NODE])
 
@@ -70,7 +70,7 @@ async def test_request_that_appears_after_the_end_of_its_incident_gets_another_a
 ) -> None:
     detector.cluster.node(NODE)
     await eventually(lambda: detector.calls.looked == 1)
-    is_told(detector)
+    is_reported(detector)
     detector.calls.has_ended = True
 
     detector.cluster.request(NODE)

@@ -40,7 +40,7 @@ class Person:
         with suppress(NotFound):
             await self._client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
 
-    async def is_told(self, reason: str) -> list[str]:
+    async def is_reported(self, reason: str) -> list[str]:
         """The messages of the Events on the ConfigMap with this reason."""
         return [
             event["message"]
@@ -128,5 +128,5 @@ async def test_required_policy_that_is_pruned_holds_with_an_event_until_it_is_re
 
 async def _eventually_told(person: Person, reason: str, message: str) -> None:
     async with asyncio.timeout(60):
-        while not any(told.startswith(message) for told in await person.is_told(reason)):  # noqa: ASYNC110
+        while not any(told.startswith(message) for told in await person.is_reported(reason)):  # noqa: ASYNC110
             await asyncio.sleep(0.05)

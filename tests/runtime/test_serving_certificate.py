@@ -67,10 +67,10 @@ async def test_pair_that_does_not_fit_together_is_not_taken_and_told(tmp_path: P
         await until_served(port, first)
         (tmp_path / CERTIFICATE).write_text(write_pair(tmp_path / "other"))
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return bool(problems.sentences)
 
-        await until(is_told, within=PATIENCE, otherwise="the bad pair is never told")
+        await until(is_reported, within=PATIENCE, otherwise="the bad pair is never told")
         assert "tls.crt" in problems.sentences[0]
         assert (await served(port)).strip() == first.strip()
 

@@ -155,10 +155,10 @@ async def test_node_that_etcd_cannot_spare_is_reported_once_and_remediated_when_
     )
     told = ("Warning", "RemediationSkipped", words)
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return told in await world.events()
 
-    await world.until(is_told, f"{told} was never told")
+    await world.until(is_reported, f"{told} was never told")
     await world.until_phase(node, "Held")
     assert "etcd allows no disruption now" in (await world.state(node)).details
     assert world.requests.created(node) == 0

@@ -116,11 +116,11 @@ class Escalations:
         """The status of each node must list one request for each of its steps."""
         expected = {self._nodes[role]: COURSES[role].requests for role in OPEN}
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             unhealthy = (await self._world.status())["unhealthyNodes"]
             return expected == {node["name"]: len(node["remediations"]) for node in unhealthy}
 
-        await self._world.until(is_told, f"the status never told {expected}")
+        await self._world.until(is_reported, f"the status never told {expected}")
 
     def _none_must_have_been_made_twice(self) -> None:
         kinds = (REQUESTS, self._second.requests)

@@ -180,14 +180,14 @@ class Incidents:
         healthy = len(COURSES) - len(OPEN)
         await world.until_status(observedNodes=len(COURSES), healthyNodes=healthy, phase="Remediating")
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             unhealthy = (await world.status())["unhealthyNodes"]
             return expected == {
                 node["name"]: [entry["resource"]["uid"] for entry in node.get("remediations", [])]
                 for node in unhealthy
             }
 
-        await world.until(is_told, f"the status never told {expected}")
+        await world.until(is_reported, f"the status never told {expected}")
 
     @property
     def recovered_last(self) -> list[str]:

@@ -99,10 +99,10 @@ async def _remediate(world: World, *nodes: str) -> None:
 async def _until_told(world: World, node: str, why: str) -> None:
     """Wait for exactly one Event that a node waits, with the reason."""
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return [f"because of {why}" in message for message in await _told(world, node)] == [True]
 
-    await world.until(is_told, f"no Event said of {node} once: {why}")
+    await world.until(is_reported, f"no Event said of {node} once: {why}")
 
 
 async def _told(world: World, node: str) -> list[str]:

@@ -112,10 +112,10 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     await world.until_status(healthyNodes=3, phase="Enabled", unhealthyNodes=None)
     assert world.requests.created(node) == 1
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return len(await world.events()) == 4
 
-    await world.until(is_told, f"events: {await world.events()}")
+    await world.until(is_reported, f"events: {await world.events()}")
     for event in await world.client.list(EVENTS, "default"):
         if event["involvedObject"]["name"] == world.name:
             assert event["message"].startswith("[remediation] ")

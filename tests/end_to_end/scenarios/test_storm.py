@@ -108,7 +108,7 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over_and_keeps_its_
         ("Normal", "StormRecoveryEnded"),
     ]
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return await storm_events(world) == told
 
-    await world.until(is_told, f"Events: {await storm_events(world)}")
+    await world.until(is_reported, f"Events: {await storm_events(world)}")
