@@ -150,7 +150,7 @@ def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder 
         or situation.observation is None
         or situation.observation.state is TargetState.UNKNOWN
     ):
-        return Refusal("its running step is unknown now; name it with --step")
+        return Refusal("its running step is unknown now; name the step with --step")
     running = skipping.skippable(situation.memory, situation.observation, situation.now)
     if isinstance(running, Refusal):
         return running
@@ -176,7 +176,7 @@ def _answer_completed(order: Answer, situation: Situation | None) -> Answer | Re
     if order.step:
         return order
     if situation is None:
-        return Refusal("the step that waits is unknown now; name it with --step")
+        return Refusal("the incident does not say now which step waits; name the step with --step")
     approval = approving.waiting(situation.memory)
     if isinstance(approval, Refusal):
         return approval

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 27")]
 
 
 @pytest.mark.parametrize(
-    ("error", "reason", "is_told", "keeps_lease"),
+    ("error", "reason", "is_reported", "keeps_lease"),
     [
         pytest.param(Forbidden("no", status=403), HoldReason.REFUSED, True, False, id="403"),
         pytest.param(Invalid("no", status=422), HoldReason.REFUSED, True, False, id="422"),
@@ -32,7 +32,7 @@ async def test_answer_to_the_creation_of_a_request_is_reported_and_the_lease_kep
     error: KubernetesError,
     reason: HoldReason,
     *,
-    is_told: bool,
+    is_reported: bool,
     keeps_lease: bool,
 ) -> None:
     worker = WorkerActivities(worker_transport, client=Answered(worker_transport, REQUESTS, error))
@@ -40,7 +40,7 @@ async def test_answer_to_the_creation_of_a_request_is_reported_and_the_lease_kep
 
     assert result.hold is not None
     assert result.hold.reason is reason
-    assert result.hold.request_error == ("no" if is_told else "")
+    assert result.hold.request_error == ("no" if is_reported else "")
     assert (await world.lease() is not None) == keeps_lease
 
 

@@ -364,7 +364,7 @@ def situation(memory: Memory, now: Any = NOW) -> Situation:
 def test_command_names_the_step_that_waits_and_show_proposes_it() -> None:
     assert APPROVE.complete is not None
     assert APPROVE.complete(ApproveOrder(), situation(asking())) == ApproveOrder(step=NAME)
-    assert "name it with --step" in str(APPROVE.complete(ApproveOrder(), None))
+    assert "name the step with --step" in str(APPROVE.complete(ApproveOrder(), None))
     assert "no step waits" in str(APPROVE.complete(ApproveOrder(), situation(Memory())))
     for spec in (APPROVE, REJECT):
         assert spec.is_offered(situation(asking()))

@@ -121,13 +121,13 @@ def test_incident_that_backs_off_after_failed_acts_asks_no_sooner_where_a_limit_
 
 
 @pytest.mark.rule("rule 47/403")
-@pytest.mark.parametrize(("after", "is_told"), [(0, False), (29.9, False), (30, True)])
-def test_403_is_reported_once_it_has_lasted_half_a_minute(after: float, *, is_told: bool) -> None:
+@pytest.mark.parametrize(("after", "is_reported"), [(0, False), (29.9, False), (30, True)])
+def test_403_is_reported_once_it_has_lasted_half_a_minute(after: float, *, is_reported: bool) -> None:
     memory = _refused(Memory(), NOW)
     assert memory.found is None
     later = _refused(memory, NOW + timedelta(seconds=after))
-    assert (later.found is not None) == is_told
-    assert lasts(later.failing, NOW + timedelta(seconds=after)) == is_told
+    assert (later.found is not None) == is_reported
+    assert lasts(later.failing, NOW + timedelta(seconds=after)) == is_reported
 
 
 def test_other_error_than_403_is_reported_at_once() -> None:

@@ -68,8 +68,8 @@ class ProvenWorld(World):
         self.hold = hold
 
     def becomes(self, state: TargetState) -> None:
-        is_told = state is not TargetState.UNKNOWN
-        if is_told and (state is TargetState.HEALTHY) != (self.healthy_from is not None):
+        is_reported = state is not TargetState.UNKNOWN
+        if is_reported and (state is TargetState.HEALTHY) != (self.healthy_from is not None):
             self.transition += timedelta(seconds=1)
             self.healthy_from = self.now if state is TargetState.HEALTHY else None
         self.state = state

@@ -193,7 +193,7 @@ async def test_skip_without_a_worker_needs_the_name_of_the_step_and_is_kept_by_t
     skip = ("skip", "node-1", "--cluster", idle_fleet.cluster)
     ran = await paramedic(*skip)
     assert ran.code == 1
-    assert ran.err.endswith("its running step is unknown now; name it with --step\n")
+    assert ran.err.endswith("its running step is unknown now; name the step with --step\n")
     ran = await paramedic(*skip, "--step", "first")
     assert ran.code == 0
     assert "Temporal keeps the order; the incident gets it as soon as a worker runs" in ran.out

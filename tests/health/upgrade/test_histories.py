@@ -245,8 +245,8 @@ def test_write_of_a_frozen_worker_never_counts_as_an_unpause_by_an_administrator
     for step in history:
         of_worker.get(step.do, lambda step=step: story.tell(step))()
         cluster, upgrade = story.cluster, story.memory.upgrade
-        is_told = upgrade is not None and cluster.since in upgrade.transitions
-        if cluster.phase is UpgradePhase.UNDER_WAY and is_told:
+        is_reported = upgrade is not None and cluster.since in upgrade.transitions
+        if cluster.phase is UpgradePhase.UNDER_WAY and is_reported:
             paused = {check.uid for check in cluster.checks.values() if check.is_paused}
             there = {check.uid for check in cluster.checks.values()}
             assert there & set(story.memory.settled) <= paused

@@ -53,10 +53,10 @@ class Escalation:
     async def until_timed_out(self, node: str, step: str) -> Object:
         """Wait until the request of a step is marked as timed out, and return it."""
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return timed_out(await self.request(node, step)) != ""
 
-        await self._world.until(is_told, f"the step {step} of {node} never timed out")
+        await self._world.until(is_reported, f"the step {step} of {node} never timed out")
         return await self.request(node, step)
 
     async def request(self, node: str, step: str) -> Object:
@@ -95,10 +95,10 @@ class Escalation:
             f"didn't find a template to use for NHC {self._world.name} and node {node}"
         )
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return ("Warning", "NoTemplateLeft", message) in await self._world.events()
 
-        await self._world.until(is_told, "no Event says that no template is left")
+        await self._world.until(is_reported, "no Event says that no template is left")
         assert (await self._world.events()).count(("Warning", "NoTemplateLeft", message)) == 1
 
     def _suffix(self, template: str) -> str:

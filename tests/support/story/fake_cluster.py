@@ -291,8 +291,11 @@ class FakeCluster:
 
     def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:
         """True if its remediator may be at work: it was not stopped, or not for long enough."""
-        is_told = request.timed_out_at is not None or request.succeeded
-        return not is_told and when < self._unannotated.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
+        is_reported = request.timed_out_at is not None or request.succeeded
+        return (
+            not is_reported
+            and when < self._unannotated.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
+        )
 
     def _fails(self, name: str) -> bool:
         fails = self.failing[name] > 0

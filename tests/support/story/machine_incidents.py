@@ -106,9 +106,9 @@ class MachineIncidents:
     async def until_told(self, name: str, reason: str) -> Object:
         """Wait for the one Event with that reason about an object, and return it."""
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return bool(await self.events(name, reason))
 
-        await self.world.until(is_told, f"{reason} was never told of {name}")
+        await self.world.until(is_reported, f"{reason} was never told of {name}")
         (event,) = await self.events(name, reason)
         return event

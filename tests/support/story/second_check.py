@@ -73,8 +73,8 @@ async def until_told(world: World, check: str, reason: str, message: str) -> Non
     """Wait for a Warning about a check that begins with that text."""
     begin = f"[remediation] {message}"
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         told = [event[2] for event in await events_of(world, check) if event[:2] == ("Warning", reason)]
         return any(words.startswith(begin) for words in told)
 
-    await world.until(is_told, f"{reason}: {begin} was never told of {check}")
+    await world.until(is_reported, f"{reason}: {begin} was never told of {check}")

@@ -141,10 +141,10 @@ class World(Nodes):
     async def until_told(self, reason: str, words: str) -> None:
         """Wait for an Event: it is written asynchronously."""
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return any(reason == why and words in message for _, why, message in await self.events())
 
-        await self.until(is_told, f"no Event {reason} said {words!r}")
+        await self.until(is_reported, f"no Event {reason} said {words!r}")
 
     async def incident(self, node: str) -> IncidentReference:
         """The reference of a node's incident, whether or not it exists."""
