@@ -36,6 +36,11 @@ _ATTEMPTS = 3  # a Lease that changes three times in a row has another holder
 _Result = TypeVar("_Result")
 
 
+def written_duration(duration: timedelta) -> timedelta:
+    """The duration in a Lease that is held or renewed for a remediation of this duration."""
+    return duration + _SLACK
+
+
 @dataclass(frozen=True)
 class LeaseHeld:
     """A Lease that we hold, with the time of its acquisition."""
@@ -74,7 +79,7 @@ class HeldLeases:
         Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the same name.
         Raises KubernetesError: as the client does.
         """
-        wanted = _Wanted(name=name, holder=holder, duration=duration + _SLACK, now=now, owner=owner)
+        wanted = _Wanted(name=name, holder=holder, duration=written_duration(duration), now=now, owner=owner)
         return await _retry(lambda: self._obtain_once(wanted))
 
     async def renew(
@@ -89,7 +94,7 @@ class HeldLeases:
             # A renewal at half of the duration always writes; a retry of it does not.
             if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
                 return _held(lease)
-            return await self._patch(name, renewed(lease, duration + _SLACK, now))
+            return await self._patch(name, renewed(lease, written_duration(duration), now))
 
         return await _retry(renew_once)
 

@@ -22,6 +22,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.by_order import REMEDIATE
 from health.runbook.escalation import Plan
 from health.runbook.recovery import words
+from kube.held_lease import written_duration
 from workflows.messages import State
 
 SHOWN = 12
@@ -184,7 +185,8 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
         yield "Recovery", proof
     lease = memory.lease
     if lease.may_be_held and lease.renew_at is not None:
-        end = lease.renew_at + lease.duration / 2  # renewed at half of its time
+        renewed = lease.renew_at - lease.duration / 2  # the next renewal is at half of its time
+        end = renewed + written_duration(lease.duration)
         yield "Lease", f"{_lease(summary.phase, lease.renew_at, end, now)}{_released(summary, now)}"
 
 

@@ -108,14 +108,14 @@ def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
 @pytest.mark.parametrize(
     ("renew_at", "expected"),
     [
-        (NOW - 4 * MINUTE, "runs out in 1m (2026-03-01 12:01:00Z)"),
-        (NOW - 6 * MINUTE, "ran out 2026-03-01 11:59:00Z (1m ago)"),
+        (NOW - 5 * MINUTE, "runs out in 1m (2026-03-01 12:01:00Z)"),
+        (NOW - 7 * MINUTE, "ran out 2026-03-01 11:59:00Z (1m ago)"),
     ],
 )
 def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     renew_at: datetime, expected: str
 ) -> None:
-    """It would have been renewed at half of its ten minutes."""
+    """It would have been renewed at half of its ten minutes, and the Lease has a minute more."""
     memory = Memory(lease=LeaseMemory(state=LeaseState.HELD, renew_at=renew_at))
     given_back = "is released in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
     assert line("Lease", state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED, memory)) == f"{expected}; {given_back}"
