@@ -253,7 +253,7 @@ def test_command_names_the_running_step_and_asks_for_it_where_it_is_unknown() ->
     assert SKIP.complete is not None
     assert SKIP.complete(SkipOrder(step="reset"), None) == SkipOrder(step="reset")
     for unknown in (None, situation(None)):
-        assert "name it with --step" in str(SKIP.complete(SkipOrder(), unknown))
+        assert "name the step with --step" in str(SKIP.complete(SkipOrder(), unknown))
 
 
 def test_restart_forgets_what_was_skipped() -> None:

@@ -103,7 +103,7 @@ async def test_history_and_the_order_by_signal_are_shown_where_no_worker_answers
     await idle_fleet.listed("Running", 1)
     ran = await paramedic("abort", "node-1", "--cluster", idle_fleet.cluster, "--reason", "power work")
     assert ran.code == 0
-    assert "obeyed as soon as a worker runs" in ran.out
+    assert "the incident gets it as soon as a worker runs" in ran.out
     ran = await paramedic("show", "node-1", "--cluster", idle_fleet.cluster)
     assert ran.code == 0
     assert "unknown: no worker answers" in ran.out
