@@ -89,7 +89,7 @@ class Approval(Frozen):
         """The state of the question in one sentence with its times, its deadline first."""
         if self.answer is not None:
             at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
-            return f"{self.name} is {self.answer.lower()}{at}, {self.answered_by}"
+            return f"{self.name} was {self.answer.lower()}{at}, {self.answered_by}"
         return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}"
 
     @property

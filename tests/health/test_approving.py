@@ -114,7 +114,7 @@ def test_rejected_step_waits_for_resume_which_asks_again() -> None:
     memory, move = moved(ordered(asking(), reject, NOW), needing())
     assert isinstance(move, Wait)
     assert str(move.details).endswith(
-        f"StepRejected: {NAME} is rejected at 2026-03-01T12:00:00Z, by bob@home: disk swap"
+        f"StepRejected: {NAME} was rejected at 2026-03-01T12:00:00Z, by bob@home: disk swap"
     )
     assert move.next_transition.what == "by resume, or when it recovers"
     without, move = moved(memory, needing(required=None))
@@ -177,12 +177,12 @@ def test_person_is_not_asked_in_shadow_and_the_step_is_recorded() -> None:
         (
             ordered(asking(), ADA, NOW),
             RejectOrder(step=NAME),
-            f"{NAME} is approved at 2026-03-01T12:00:00Z, by ada@desk: INC-7",
+            f"{NAME} was approved at 2026-03-01T12:00:00Z, by ada@desk: INC-7",
         ),
         (
             ordered(asking(), RejectOrder(step=NAME, identity="bob"), NOW),
             ADA,
-            f"it needs resume first, which asks again: {NAME} is rejected at 2026-03-01T12:00:00Z, by bob",
+            f"it needs resume first, which asks again: {NAME} was rejected at 2026-03-01T12:00:00Z, by bob",
         ),
         (Memory(is_shadow=True), ADA, "the check is in shadow, so no step is taken"),
     ],

@@ -100,7 +100,7 @@ async def test_approval_before_the_question_and_without_a_step_is_refused(incide
 async def test_rejected_step_is_left_until_resume_asks_again(incident: IncidentDriver) -> None:
     await wait_for_approval(incident)
     await incident.reject({"step": "RebootTemplate/first", "reason": "disk swap", "identity": "bob"})
-    await incident.tells("StepRejected: RebootTemplate/first is rejected at")
+    await incident.tells("StepRejected: RebootTemplate/first was rejected at")
     state = await rests(incident, Phase.HELD)
     assert ", by bob: disk swap" in state.details
     await incident.pass_time(timedelta(hours=9))

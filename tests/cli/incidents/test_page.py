@@ -350,7 +350,7 @@ def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(
     assert end - begin == count
 
 
-REJECTED = Hold(reason=HoldReason.STEP_REJECTED, message="reboot is rejected at 2026-03-01T12:00:00Z, by ada")
+REJECTED = Hold(reason=HoldReason.STEP_REJECTED, message="boot was rejected at 2026-03-01T12:00:00Z, by ada")
 
 
 def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
@@ -359,7 +359,7 @@ def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
     held = state(Phase.HELD, UNHEALTHY, observation)
     assert line("Detector", held) == (
         "2026-03-01 12:00:00Z (0s ago): Expired: Ready is Unknown since 11:55:00Z; "
-        "held: StepRejected: reboot is rejected, by ada"
+        "held: StepRejected: boot was rejected, by ada"
     )
     words = "Ready is Unknown since 2026-03-01T12:00:00Z, waiting for 5s"
     assert line("History", held, Episode(when=NOW, what="Waiting", words=words)) == (
