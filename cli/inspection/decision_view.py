@@ -47,10 +47,8 @@ class DecisionView(Frozen):
                 return f"{Decided.WAITS}, then held: {self.reason}"
             case Decided.HELD | Decided.UNKNOWN if self.reason:
                 return f"{self.decided}: {self.reason}"
-            case Decided.EXHAUSTED if self.ordered is not None:
-                return f"{Decided.EXHAUSTED}, and {Decided.HELD_BY_PERSON}"
-            case Decided.REMEDIATING if self.ordered is not None:
-                return f"{self.decided}, a next step is {Decided.HELD_BY_PERSON}"
+            case Decided.REMEDIATING | Decided.EXHAUSTED if self.ordered is not None:
+                return f"{self.decided}, and {Decided.HELD_BY_PERSON}"
         return self.decided
 
 

@@ -192,7 +192,7 @@ def _waits(view: ExplanationView, now: datetime) -> str:
 def _exhausted(view: ExplanationView) -> str:
     if not view.is_held_by_person or view.is_shadow:
         return f"exhausted: {view.words}"
-    return "exhausted: no template left to try; and held by a person"
+    return "exhausted: no template left to try, and held by a person"
 
 
 def _remediating(view: ExplanationView, now: datetime) -> str:

@@ -110,7 +110,7 @@ def test_running_remediation_under_a_hold_is_counted_apart_with_the_order() -> N
     running = seen(request_of(FIRST, MINUTE))
     found = lines(decided("node-1", HELD, seen=running), decided("node-2", seen=running))
     assert "Unhealthy   1 remediating: Node/node-2" in found
-    assert "1 remediating, a next step is held by a person: Node/node-1" in found
+    assert "1 remediating, and held by a person: Node/node-1" in found
     assert any(line.startswith("replacing its disk; by ada@desk; since ") for line in found)
 
 

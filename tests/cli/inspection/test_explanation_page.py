@@ -104,7 +104,7 @@ def lines(**changes: Any) -> dict[str, str]:
                 "words": f"{HELD}; no template left to try",
                 "is_held_by_person": True,
             },
-            "exhausted: no template left to try; and held by a person",
+            "exhausted: no template left to try, and held by a person",
         ),
     ],
 )
