@@ -20,7 +20,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
+from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
 from cli.incidents.next_steps import PossibleOrders
 from cli.incidents.orders import GivenOrder, give
 from cli.incidents.page import IncidentPage, incident_page
@@ -43,8 +43,8 @@ class LiveCalls:
 
     look: Callable[[], Awaitable[IncidentList]]
     page: Callable[[IncidentSummary], Awaitable[IncidentPage]]
-    order: Callable[[IncidentSummary, OrderSpec[Any], str], Awaitable[str]]
-    """Gives an order with a reason to an incident, and returns the answer."""
+    order: Callable[[IncidentSummary, OrderSpec[Any], OrderDetails], Awaitable[str]]
+    """Gives an order to an incident, and returns the answer."""
 
 
 def live_calls(client: Client, wanted: Wanted, environment: Mapping[str, str], command: str) -> LiveCalls:
@@ -53,8 +53,9 @@ def live_calls(client: Client, wanted: Wanted, environment: Mapping[str, str], c
     async def page(summary: IncidentSummary) -> IncidentPage:
         return await read_page(client, summary, name=short_name(summary), command=command)
 
-    async def order(summary: IncidentSummary, spec: OrderSpec[Any], reason: str) -> str:
-        message = spec.message(reason=reason, identity=identity_of(environment))
+    async def order(summary: IncidentSummary, spec: OrderSpec[Any], details: OrderDetails) -> str:
+        time = {"for_seconds": details.duration.total_seconds()} if details.duration else {}
+        message = spec.message(reason=details.reason, identity=identity_of(environment), **time)
         return await give(client, summary, GivenOrder(message, summary.incident.cluster))
 
     return LiveCalls(look=lambda: look(client, wanted), page=page, order=order)
@@ -92,7 +93,14 @@ def _searched(summary: IncidentSummary) -> str:
     return " ".join(map(str, parts)).casefold()
 
 
-INTERRUPTED = 130
+class IncidentTable(DataTable[Text]):
+    """The table of incidents; the footer shows its key that opens a page."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select_cursor", "open", key_display="Enter")]
+
+
+_OF_THE_LIST = frozenset({"filter", "order", "choose", "leave_filter"})
+"""The actions that have no effect on other screens."""
 
 
 class LiveList(App[int]):
@@ -107,7 +115,6 @@ class LiveList(App[int]):
     Confirmation, OrderChoice { align: center middle; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open", priority=False),
         ("slash", "filter", "filter"),
         ("h", "order('hold')", "hold"),
         ("a", "order('abort')", "abort"),
@@ -128,9 +135,17 @@ class LiveList(App[int]):
     def compose(self) -> ComposeResult:
         yield Static(id="headline")
         yield FilterField()
-        yield DataTable(cursor_type="row", zebra_stripes=False, cell_padding=0)
+        yield IncidentTable(cursor_type="row", zebra_stripes=False, cell_padding=0)
         yield Static(id="answer")
         yield Footer()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """False hides the key of an action that has no effect now."""
+        if action not in _OF_THE_LIST:
+            return super().check_action(action, parameters)
+        if not self.screen.query(IncidentTable):
+            return False
+        return action != "leave_filter" or self.query_one(FilterField).display
 
     def on_mount(self) -> None:
         self.query_one(DataTable).focus()
@@ -185,9 +200,11 @@ class LiveList(App[int]):
 
     def action_filter(self) -> None:
         self.query_one(FilterField).begin()
+        self.refresh_bindings()
 
     def action_leave_filter(self) -> None:
         self.query_one(FilterField).end()
+        self.refresh_bindings()
         self.query_one(DataTable).focus()
 
     def on_input_changed(self) -> None:
@@ -246,13 +263,14 @@ class LiveList(App[int]):
     async def _give(self, summary: IncidentSummary, spec: OrderSpec[Any]) -> None:
         """Give the order once the person has confirmed it with a reason."""
         name = short_name(summary)
-        reason = await self.push_screen_wait(Confirmation(name, spec))
-        if reason is None:
+        state = f"{summary.phase or 'unknown'}: {plain(summary.brief)}"
+        confirmed = await self.push_screen_wait(Confirmation(name, spec, state))
+        if confirmed is None:
             self._say(f"{spec.name} {name}: not ordered")
             return
         self._say(f"{spec.name} {name}: sent, no answer yet")
         try:
-            self._say(f"{name}: {await self._calls.order(summary, spec, reason)}")
+            self._say(f"{name}: {await self._calls.order(summary, spec, confirmed)}")
         except (RPCError, CommandError) as error:
             self._say(f"{spec.name} {name}: {error_sentence(error)}", is_error=True)
         await self.read()

@@ -1,6 +1,7 @@
 """The live view with keys, on a terminal without a screen; the calls to Temporal are values."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList, Static
 
-from cli.incidents.live.app import INTERRUPTED, LiveCalls, LiveList, matching
-from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
+from cli.incidents.live.app import LiveCalls, LiveList, matching
+from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
 from cli.incidents.page import IncidentPage
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.wanted import IncidentList
@@ -40,6 +41,7 @@ class Temporal:
     shows: IncidentList
     failure: Exception | None = None
     given: list[tuple[str, str, str]] = field(default_factory=list)
+    durations: list[timedelta | None] = field(default_factory=list)
 
     async def look(self) -> IncidentList:
         if self.failure is not None:
@@ -49,10 +51,11 @@ class Temporal:
     async def page(self, one: IncidentSummary) -> IncidentPage:
         return IncidentPage(summary=one, story=(), ui_link="", now=NOW, name=one.incident.target.name)
 
-    async def order(self, one: IncidentSummary, spec: OrderSpec[Any], reason: str) -> str:
+    async def order(self, one: IncidentSummary, spec: OrderSpec[Any], details: OrderDetails) -> str:
         if self.failure is not None:
             raise self.failure
-        self.given.append((spec.name, one.incident.target.name, reason))
+        self.given.append((spec.name, one.incident.target.name, details.reason))
+        self.durations.append(details.duration)
         return "does it"
 
     @property
@@ -207,3 +210,33 @@ async def test_name_with_markup_is_shown_as_it_is() -> None:
 def test_filter_needs_each_word_somewhere(text: str, expected: int) -> None:
     found = matching([incident("node-1"), incident("node-2", Phase.HELD)], text)
     assert len(found) == expected
+
+
+def keys(pilot: Pilot[int]) -> dict[str, str]:
+    """The keys in the footer, with their words."""
+    bindings = [active.binding for active in pilot.app.screen.active_bindings.values() if active.enabled]
+    return {binding.key: binding.description for binding in bindings if binding.show}
+
+
+async def test_footer_has_the_keys_that_have_an_effect() -> None:
+    async with Temporal(listed(incident("node-1"))).view.run_test(size=(80, 24)) as pilot:
+        of_list = {"enter": "open", "slash": "filter", "h": "hold", "a": "abort", "o": "other orders"}
+        assert keys(pilot) == {**of_list, "q": "quit"}
+        await pilot.press("slash")
+        assert "no filter" in keys(pilot).values()
+        await pilot.press("escape", "enter")
+        await pilot.pause()
+        assert keys(pilot) == {"escape": "back", "q": "back", "ctrl+c": "quit"}
+
+
+async def test_confirmation_shows_the_state_and_takes_a_time() -> None:
+    temporal = Temporal(listed(incident("node-1", Phase.HELD)))
+    async with temporal.view.run_test() as pilot:
+        await pilot.press("h")
+        assert words(pilot, "#state").startswith("Held: Ready is Unknown")
+        await pilot.press("tab", *"soon", "enter")
+        await pilot.pause()
+        assert words(pilot, "#wrong").startswith("for: ")
+        await pilot.press(*["backspace"] * 4, *"2h", "enter")
+        await pilot.pause()
+    assert temporal.durations == [timedelta(hours=2)]
