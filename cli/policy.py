@@ -4,13 +4,14 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from cli.shared.errors import UsageError, carry_out, fail
 from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
@@ -40,7 +41,8 @@ def check(
         raise fail(UsageError(f"{file}: {error}")) from error
     for name, field in PolicyDocument.model_fields.items():
         named = "" if name in document.model_fields_set else " (default)"
-        typer.echo(f"{field.alias}: {_shown(getattr(document, name))}{named}")
+        for line in _lines(str(field.alias), getattr(document, name), named):
+            typer.echo(line)
     if not document.model_fields_set:
         typer.echo(f"{file}: {NAMES_NO_FIELD}", err=True)
 
@@ -67,6 +69,16 @@ def notify(
     typer.echo(carry_out(send_trial(choice, receiver, directory)))
 
 
+def _lines(name: str, value: object, named: str) -> Iterator[str]:
+    """The value of a field; a list has a line for each item, without the fields that have their default."""
+    if not isinstance(value, tuple) or not value:
+        yield f"{name}: {_shown(value)}{named}"
+        return
+    yield f"{name}:{named}"
+    for item in value:
+        yield f"- {json.dumps(_plain(item, only_changed=True))}"
+
+
 def _shown(value: object) -> str:
     if value is None:
         return "off"
@@ -74,15 +86,20 @@ def _shown(value: object) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain)
 
 
-def _plain(value: object) -> object:
-    """`value` for JSON, with durations in Go's format."""
+def _plain(value: object, *, only_changed: bool = False) -> object:
+    """`value` for JSON, with durations in Go's format; `only_changed` leaves out defaults."""
     if isinstance(value, timedelta):
         return in_words(value)
     if isinstance(value, BaseModel):
-        fields = {field.alias: getattr(value, name) for name, field in type(value).model_fields.items()}
-        return {str(name): _plain(item) for name, item in fields.items() if item is not None}
+        fields = [(str(field.alias), field, getattr(value, name)) for name, field in _fields(value)]
+        shown = [(name, item) for name, field, item in fields if not only_changed or item != field.default]
+        return {name: _plain(item) for name, item in shown if item is not None}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _fields(value: BaseModel) -> Iterable[tuple[str, FieldInfo]]:
+    return type(value).model_fields.items()

@@ -12,6 +12,9 @@ backOffLimit: 10m
 outageGuard: {}
 maintenanceWindows:
 - {name: nights, schedule: "0 22 * * *", duration: 6h, remediation: Allowed}
+notifications:
+- {name: oncall, form: json, urlFile: url}
+- {name: chat, form: slack, urlFile: chat, events: [Held]}
 """
 IN_FORCE = """\
 stalenessLimit: 30s (default)
@@ -21,9 +24,11 @@ shadow: false (default)
 heldNodes: {"cordoned": false, "tainted": []} (default)
 limits: {"maxInFlightByLabel": {}} (default)
 ordersByAnnotation: true (default)
-maintenanceWindows: [{"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "timeZone": "UTC", \
-"remediation": "Allowed", "onlyNamed": false}]
-notifications: [] (default)
+maintenanceWindows:
+- {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
+notifications:
+- {"name": "oncall", "form": "json", "urlFile": "url"}
+- {"name": "chat", "form": "slack", "urlFile": "chat", "events": ["Held"]}
 """
 
 
