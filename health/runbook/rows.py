@@ -33,7 +33,6 @@ CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 REMEDIATOR_IS_DONE = NextTransition(what="when its remediator is done")
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 BY_AN_ANSWER = NextTransition(what="by approve or reject, or when it recovers")
-NO_TEMPLATE_LEFT = NextTransition(what=f"{BY_RESUME.what}: no template is left to try")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +256,7 @@ ROWS = (
         reason=Reason.REQUEST_RUNS,
         until=(moments.step_times_out, moments.hold_ends),
     ),
-    Row(when=_is_exhausted, phase=Phase.EXHAUSTED, reason=Reason.EXHAUSTED, otherwise=NO_TEMPLATE_LEFT),
+    Row(when=_is_exhausted, phase=Phase.EXHAUSTED, reason=Reason.EXHAUSTED, otherwise=BY_RESUME),
     Row(
         when=lambda incident: incident.memory.held,
         phase=Phase.HELD,

@@ -81,7 +81,7 @@ def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:
 
 def test_page_says_of_an_exhausted_incident_that_a_person_must_come_and_no_time() -> None:
     exhausted = state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED)
-    words = "by resume, or when it recovers: no template is left to try"
+    words = "by resume, or when it recovers"
     assert line("Goes on", exhausted) == words
     view = IncidentView.of(summary(exhausted), NOW)
     assert (view.goes_on_at, view.goes_on_in_seconds) == (None, None)
