@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from devcluster.temporal import TemporalServer
 from kube.resource import Object
 from tests.support.cluster.command import Command
 from tests.support.story.paramedic import Paramedic
+from tests.support.story.policies import write_policy
 from tests.support.story.world import World
 from workflows.messages import INCIDENT_MEMO, WORKFLOW
 
@@ -40,6 +42,13 @@ async def document(command: Command, *arguments: str) -> Any:
     ran = await command(*arguments, "-o", "json")
     assert (ran.code, ran.err) == (0, "")
     return json.loads(ran.out)
+
+
+@pytest.fixture
+async def invalid_policy(world: World, policy: str) -> AsyncIterator[None]:
+    await write_policy(world.client, "{backOffLimit: 0s, limits: {maxInFlight: x}}")
+    yield
+    await write_policy(world.client, policy)
 
 
 def with_threshold(stored: Object, least: int, file: Path) -> str:
@@ -208,3 +217,19 @@ async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
     decided = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
     assert decided == {silent: "unknown", other: "may act"}
     await (await world.workflow(silent)).terminate("the test is over")
+
+
+@pytest.mark.usefixtures("invalid_policy")
+async def test_invalid_policy_is_neither_a_hold_nor_shadow_because_the_detector_keeps_the_last_one(
+    world: World, command: Command
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.until_status(observedNodes=1, healthyNodes=1)
+    found = json.loads((await command("explain", node, "-o", "json")).out)
+    assert "limits.maxInFlight" in found["unknown_policy"]
+    (explained,) = found["checks"]
+    assert (explained["is_shadow"], explained["holds"]) == (None, [])
+    assert explained["if_it_failed"]["holds"] == []
+    of_check = json.loads((await command("check", world.name, "-o", "json")).out)
+    assert (of_check["is_shadow"], of_check["holds"]) == (None, [])
