@@ -69,6 +69,7 @@ _WORDS: Mapping[str, str] = {
     "extra_forbidden": "there is no such field",
 }
 """By the type of pydantic's error, without the names of classes and types of Python."""
+_OF_TEXT = {"too_short": "string_too_short", "too_long": "string_too_long"}
 _OUR_SENTENCES = frozenset({"value_error", "assertion_error"})
 """The types of errors whose message a validator of ours wrote, beside types of our own."""
 _OF_PYDANTIC: frozenset[str] = frozenset(get_args(ErrorType)) - _OUR_SENTENCES
@@ -141,6 +142,8 @@ def unforeseen(error: BaseException | None) -> str:
 def _words(details: ErrorDetails) -> str:
     kind = details["type"]
     context = details.get("ctx", {})
+    if isinstance(details.get("input"), str):  # behind a validator of ours, a short text is any short value
+        kind = _OF_TEXT.get(kind, kind)
     if kind == "json_invalid":
         return json_problem(str(context["error"]))
     if kind in _WORDS:

@@ -273,4 +273,4 @@ async def test_namespace_of_the_leases_that_does_not_decode_stops_everything(
         await eventually(lambda: observer.cluster_state.cluster_context.stop is not None, 10)
         stop = observer.cluster_state.cluster_context.stop
         assert stop is not None
-        assert "metadata.managedFields.0.time" in stop.reason
+        assert "metadata.managedFields[0].time" in stop.reason

@@ -53,7 +53,7 @@ async def test_orders_by_annotation_on_node_and_check_are_taken_once_answered_an
     await world.until(lambda: world.has_incident(node), f"{node} has no incident")
     await _annotate(world, NODES, node, hold='{"reason": "replacing its disk", "for_seconds": 3600}')
     answer = await _answer(world, NODES, node, "hold", "OrderTaken")
-    assert answer.endswith("keeps what exists: replacing its disk; until resume or its recovery")
+    assert "keeps what exists: replacing its disk; until 20" in answer
     await world.until_phase(node, "Held")
     (record,) = (await world.state(node)).memory.standing
     assert record.identity == f"kubectl annotation on Node/{node} (manager end-to-end-test)"
