@@ -31,13 +31,8 @@ from cli.inspection.explanation_view import HoldView, ThresholdView
 from cli.inspection.targets import listed, named_check
 from cli.shared.ages import short
 from cli.shared.options import ClusterChoice
-from detector.inspection.inspection import (
-    Inspection,
-    TargetDecision,
-    decisions,
-    holds_of_check,
-    incidents,
-)
+from detector.inspection.decisions import TargetDecision, decisions, holds_of_check, incidents
+from detector.inspection.inspection import Inspection
 from detector.state.check_state import CheckState
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import Outcome

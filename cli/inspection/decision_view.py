@@ -5,7 +5,7 @@ from typing import Self
 
 from cli.incidents.order_lines import order_words
 from cli.incidents.view import OrderView
-from detector.inspection.inspection import Decided, TargetDecision
+from detector.inspection.decisions import Decided, TargetDecision
 from health.model.observation import Hold, HoldReason
 from health.runbook.orders import claim_of
 from health.runbook.state import Memory

@@ -19,8 +19,8 @@ from cli.inspection.explanation_view import (
 from cli.inspection.targets import invalid_checks_for, selected
 from cli.shared.ages import ago, short
 from cli.shared.options import ClusterChoice
+from detector.inspection.decisions import Decided
 from detector.inspection.explanation import explain
-from detector.inspection.inspection import Decided
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from objects.durations import in_words

@@ -9,8 +9,8 @@ from cli.incidents.order_lines import order_lines
 from cli.incidents.view import OrderView
 from cli.inspection.decision_view import DecisionView, approval_words, as_known
 from cli.shared.ages import in_time
+from detector.inspection.decisions import Decided, TargetDecision, is_by_the_policy
 from detector.inspection.explanation import ConditionReading, Explanation, Supposed
-from detector.inspection.inspection import Decided, TargetDecision, is_by_the_policy
 from health.check.threshold import Allowance
 from health.gate.back_off import RemediationBackOff
 from health.model.moves import BY_A_CHANGE

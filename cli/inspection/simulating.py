@@ -23,7 +23,8 @@ from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCh
 from cli.shared.errors import UsageError
 from cli.shared.options import ClusterChoice
 from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
-from detector.inspection.inspection import Inspection, decisions, holds_of_check, incidents
+from detector.inspection.decisions import decisions, holds_of_check, incidents
+from detector.inspection.inspection import Inspection
 from detector.inspection.memories import IncidentMemories
 from detector.state.check_state import CheckRecord
 from health.check.health_check import HealthCheck

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.inspection.inspection import Inspection, TargetDecision, decision
+from detector.inspection.decisions import TargetDecision, decision
+from detector.inspection.inspection import Inspection
 from detector.inspection.memories import IncidentMemories
 from detector.state.target_store import lease_of_its_node, own_lease
 from health.check.health_check import HealthCheck

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from detector.inspection.inspection import Decided, TargetDecision, unknown_policy
+from detector.inspection.decisions import Decided
+from detector.inspection.inspection import unknown_policy
 from detector.inspection.memories import IncidentMemories
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
@@ -12,7 +13,6 @@ from health.policy.policy import DEFAULTS
 from health.policy.policy_in_force import MISSING_POLICY, NO_OBJECT
 from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, HoldOrder
-from health.runbook.outlook import outlook
 from health.runbook.state import Memory
 from tests.support.values.builders import (
     ESCALATION,
@@ -25,26 +25,11 @@ from tests.support.values.builders import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.decisions import decision
 
 STALE = Hold(reason=HoldReason.STALE_CACHE, message="the state is 45 s old")
 UNKNOWN = seen(state=TargetState.UNKNOWN, hold=STALE)
 RUNNING = request_of(FIRST, MINUTE)
-
-
-def decision(
-    observation: Observation, *orders: OrderMessage, unknown: str = "", is_policy_unknown: bool = False
-) -> TargetDecision:
-    memory = Memory()
-    for order in orders:
-        memory = ordered(memory, order, NOW - MINUTE)
-    unasked = observation.model_copy(update={"admission": None})
-    return TargetDecision(
-        target=INCIDENT.target,
-        observation=unasked,
-        outlook=outlook(unasked, memory, NOW),
-        unknown=unknown,
-        is_policy_unknown=is_policy_unknown,
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from rich.console import Console
 from cli.inspection.check import HealthCheckView, check_page
 from cli.inspection.connecting import unknown_orders
 from cli.inspection.decision_view import DecisionView, as_known
-from detector.inspection.inspection import TargetDecision
+from detector.inspection.decisions import TargetDecision
 from detector.inspection.memories import IncidentMemories
 from health.model.approval import Approval, ApprovalDefault
 from health.model.observation import Hold, HoldReason, Observation, TargetState
@@ -29,6 +29,7 @@ from tests.support.values.builders import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.decisions import decision
 
 HELD = HoldOrder(reason="replacing its disk", identity="ada@desk")
 ABORTED = AbortOrder(reason="power work", identity="bob@desk")
@@ -41,17 +42,8 @@ def incident(name: str) -> IncidentReference:
 
 
 def decided(name: str, *orders: OrderMessage, seen: Observation, unknown: str = "") -> DecisionView:
-    memory = Memory()
-    for order in orders:
-        memory = ordered(memory, order, NOW - MINUTE)
-    unasked = seen.model_copy(update={"admission": None})
-    target = TargetDecision(
-        target=incident(name).target,
-        observation=unasked,
-        outlook=outlook(unasked, memory, NOW),
-        unknown=unknown,
-    )
-    return DecisionView.of(target, NOW)
+    about = decision(seen, *orders, target=incident(name).target, unknown=unknown)
+    return DecisionView.of(about, NOW)
 
 
 def lines(*decisions: DecisionView, width: int = 200, problem: str = "") -> list[str]:

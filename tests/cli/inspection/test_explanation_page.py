@@ -8,11 +8,10 @@ from rich.console import Console
 
 from cli.inspection.explanation import Explanations, explanation_page, explanation_pages
 from cli.inspection.explanation_view import ExplanationView, HoldView, goes_on
-from detector.inspection.inspection import Decided, TargetDecision
-from health.model.observation import HoldReason, Observation, TargetState
-from health.runbook.outlook import outlook
-from health.runbook.state import Memory
-from tests.support.values.builders import FIRST, INCIDENT, MINUTE, request_of, seen
+from detector.inspection.decisions import Decided
+from health.model.observation import HoldReason, TargetState
+from tests.support.values.builders import FIRST, MINUTE, request_of, seen
+from tests.support.values.decisions import decision
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THRESHOLD = HoldView(reason=HoldReason.THRESHOLD, message="3 of 5 unhealthy")
@@ -157,31 +156,19 @@ def test_nothing_is_done_for_a_target_that_no_check_selects() -> None:
 
 
 def test_invalid_check_that_may_select_the_target_has_a_page_with_its_error() -> None:
-    check, invalid, decision = pages(
-        invalid=(("NodeHealthCheck/workers", "spec.a: is missing"),)
-    ).splitlines()
+    check, invalid, decided = pages(invalid=(("NodeHealthCheck/workers", "spec.a: is missing"),)).splitlines()
     assert check.split() == ["Check", "NodeHealthCheck/workers"]
     assert invalid.split(maxsplit=1)[1].rstrip() == "spec.a: is missing"
-    assert "unknown; the check may select it" in decision
-
-
-def target_decision(observation: Observation, *, unknown: str = "") -> TargetDecision:
-    unasked = observation.model_copy(update={"admission": None})
-    return TargetDecision(
-        target=INCIDENT.target,
-        observation=unasked,
-        outlook=outlook(unasked, Memory(), NOW),
-        unknown=unknown,
-    )
+    assert "unknown; the check may select it" in decided
 
 
 def test_remediation_goes_on_at_the_timeout_of_its_step() -> None:
-    running = target_decision(seen(request_of(FIRST, MINUTE)))
+    running = decision(seen(request_of(FIRST, MINUTE)))
     assert goes_on(running, NOW).startswith("in ")
     assert "times out" in goes_on(running, NOW)
 
 
 def test_end_of_a_wait_is_left_out_where_the_decision_has_it_or_the_incident_is_silent() -> None:
     running = seen(request_of(FIRST, MINUTE))
-    assert not goes_on(target_decision(running, unknown="no worker answers"), NOW)
-    assert not goes_on(target_decision(seen(state=TargetState.WAITING)), NOW)
+    assert not goes_on(decision(running, unknown="no worker answers"), NOW)
+    assert not goes_on(decision(seen(state=TargetState.WAITING)), NOW)
