@@ -1,6 +1,7 @@
 """PROCESS_DATA: the data converter of our processes, whose errors name field and value in plain words.
 
-People send orders from the Temporal UI and read its error about a wrong value. Temporal stores that error.
+People start workflows from the Temporal UI and read its error about a wrong value. Temporal stores the error.
+An incident and an upgrade pause read their orders themselves (`workflows.orders`).
 """
 
 from collections.abc import Sequence
