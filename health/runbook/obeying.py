@@ -29,13 +29,13 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     ):
         return memory
     if (refusal := lasting.sooner(memory, record)) is not None:
-        return _decided(memory.having_been_ordered(record, stands=False), refusal, now)
+        return _latest_decided(memory.having_been_ordered(record, stands=False), refusal, now)
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
     standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
     clean_up_at = memory.clean_up_at if spec.is_note else None
     memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
     memory = spec.effect(memory, order)
-    return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
+    return memory if spec.decide is None else _latest_decided(memory, spec.decide(memory, record), now)
 
 
 def answer_to(order: OrderMessage, target: object, before: Situation) -> str:
@@ -77,11 +77,15 @@ def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | No
     return next(records, None) if order_id else None
 
 
-def _decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
-    """The memory after the decision about its latest order."""
-    refused = result.why if isinstance(result, Refusal) else ""
-    memory = memory if isinstance(result, Refusal) else result
-    return memory.having_decided(len(memory.orders) - 1, now, refused)
+def _latest_decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
+    return _decided(memory, len(memory.orders) - 1, result, now)
+
+
+def _decided(memory: Memory, number: int, result: Memory | Refusal, now: datetime) -> Memory:
+    """The memory after the decision about the order at this index."""
+    if isinstance(result, Refusal):
+        return memory.having_decided(number, now, result.why)
+    return result.having_decided(number, now)
 
 
 def obeyed(memory: Memory, observation: Observation, now: datetime) -> Memory:
@@ -91,8 +95,5 @@ def obeyed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     for number, record in enumerate(memory.orders):
         spec = ORDERS.get(record.order)
         if record.is_pending and spec is not None and spec.obey is not None:
-            result = spec.obey(memory, record, observation, now)
-            refused = result.why if isinstance(result, Refusal) else ""
-            memory = memory if isinstance(result, Refusal) else result
-            memory = memory.having_decided(number, now, refused)
+            memory = _decided(memory, number, spec.obey(memory, record, observation, now), now)
     return memory
