@@ -12,7 +12,6 @@ async def _end_two(fleet: Fleet) -> None:
     for observation, phase in ((held(), Phase.HELD), (expired(), Phase.REMEDIATING)):
         await fleet.fail("node-1", observation)
         await fleet.reaches("node-1", phase)
-        await fleet.waits("node-1")
         await fleet.see("node-1", healthy())
         await fleet.handle("node-1").result()
     await fleet.listed("Completed", 2)

@@ -77,15 +77,14 @@ class Fleet:
         return state
 
     async def reaches(self, node: str, phase: Phase, check: str = "workers") -> None:
+        """Return when the incident rests in the phase: it is in a phase before it has asked and acted."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while (await self.state(node, check)).phase is not phase:  # noqa: ASYNC110  a query is all there is
+            while not await self._rests_in(node, phase, check):  # noqa: ASYNC110  a query is all there is
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def waits(self, node: str, check: str = "workers") -> None:
-        """Return when its workflow waits by a timer: it reaches a phase before it asks about the target."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await self._is_busy(node, check):  # noqa: ASYNC110  a description is all there is
-                await asyncio.sleep(POLL_SECONDS)
+    async def _rests_in(self, node: str, phase: Phase, check: str) -> bool:
+        state = await self.state(node, check)
+        return state.phase is phase and state.observation is not None and not await self._is_busy(node, check)
 
     async def _is_busy(self, node: str, check: str) -> bool:
         found = (await self.handle(node, check).describe()).raw_description
