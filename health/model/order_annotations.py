@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.model.references import UID_LENGTH, TypedObjectReference
@@ -18,7 +17,8 @@ from health.model.remediation_order import OrderText
 from objects.frozen import Frozen
 
 PREFIX = "paramedic.dev/"
-_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+BY_NAME = ConfigDict(extra="ignore")
+"""The configuration of annotations: an annotation that has the name of a field is another one."""
 _DIGITS = 16
 
 
@@ -42,7 +42,7 @@ class OrderAnnotation(NamedTuple):
     """The digest of its value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
 class OrderAnnotations:
     """The orders among the annotations of an object, as digests; None: absent."""
 
@@ -65,7 +65,7 @@ ORDER_NAMES = tuple(field.name for field in dataclasses.fields(OrderAnnotations)
 """The names of all orders that an annotation can give."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
 class TargetAnnotations(OrderAnnotations):
     """The annotations of a target by which people give orders to its incidents, or order its remediation."""
 
