@@ -8,9 +8,10 @@ from tests.support.story.polling import polled
 from workflows.messages import State
 
 A_BIT = timedelta(milliseconds=10)
+"""The clock cannot be moved by zero."""
+
 REAL_TIME = timedelta(seconds=20)
 """More time than passes by itself on a busy machine until a poll has its answer."""
-"""The clock cannot be moved by zero."""
 
 
 async def rests(incident: IncidentDriver, phase: Phase) -> State:
