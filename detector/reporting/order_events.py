@@ -14,15 +14,16 @@ from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Approval
 from health.model.order import OrderRecord
-from health.model.order_annotations import digest_of
+from health.model.order_annotations import ON_TARGETS, PREFIX, digest_of
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
 from health.model.target import Target
+from health.policy.check_choices import SETTINGS
+from objects.close_names import meant
 from objects.event import Event, InvolvedObject, Severity
 from objects.timestamps import stamp
 
 LOOK_AGAIN_SECONDS = 10.0
-_FIELD = f"metadata.annotations[{REMEDIATE}]"
 
 
 def order_event(incident: IncidentReference, order: OrderRecord) -> Event:
@@ -53,18 +54,21 @@ def approval_event(incident: IncidentReference, approval: Approval) -> Event:
 
 
 class _Found(NamedTuple):
-    """An annotation that orders nothing, by the uid of its object and a digest of its value."""
+    """An annotation that orders nothing, by the uid of its object, its name and a digest of its value."""
 
     uid: str
-    digest: str
+    annotation: str
+    digest: str = ""
+    """"": the value is not known."""
 
 
 class UnreadableOrders:
-    """Emits an Event about each annotation `paramedic.dev/remediate` that orders nothing.
+    """Emits an Event about each annotation of a target or check that should order something, and does not.
 
-    The value cannot be read, or the annotation is on a check. Such an annotation would otherwise be ignored
-    without a trace. The seed of an Event has the object and the value, so a new leader emits no second one.
-    A target that no check selects is not looked at, and nothing is emitted for a check in shadow.
+    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; or a Node or Machine has a
+    `paramedic.dev/…` that does not exist. Such an annotation would otherwise be ignored without a trace. The
+    seed of an Event has the object and the annotation, so a new leader emits no second one. A target that no
+    check selects is not looked at, and nothing is emitted for a check in shadow.
     """
 
     def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
@@ -97,26 +101,44 @@ class UnreadableOrders:
             metadata = check_state.record.metadata
             if (text := metadata.annotations.get(REMEDIATE)) is not None:
                 problem = "orders nothing: it belongs on a Node or Machine"
-                yield (check, *_reported(metadata.uid, text, problem))
+                yield (check, *_unreadable(metadata.uid, text, problem))
             for name in check_state.selected:
                 target = self._cluster_state.targets.get(check, name)
-                if target is not None and (problem := problem_in(target.order_text)):
-                    subject = _involved(check, target)
-                    yield (check, *_reported(target.metadata.uid, target.order_text, problem, subject))
+                for found, event in _ineffective(check, target) if target else ():
+                    yield check, found, event
 
 
-def _reported(
+def _ineffective(check: CheckReference, target: Target) -> Iterator[tuple[_Found, Event]]:
+    uid = target.metadata.uid
+    if problem := problem_in(target.order_text):
+        yield _unreadable(uid, target.order_text, problem, _involved(check, target))
+    if name := target.unknown_annotation:
+        found = _Found(uid, name)
+        yield found, _refused(found, _without_effect(name), _involved(check, target))
+
+
+def _without_effect(annotation: str) -> str:
+    if annotation in SETTINGS:
+        return "has no effect: it belongs on a check"
+    hint = meant(annotation, ON_TARGETS, PREFIX) or "; see docs/annotations.md"
+    return f"has no effect: there is no such annotation of a Node or Machine{hint}"
+
+
+def _unreadable(
     uid: str, text: str, problem: str, subject: InvolvedObject | None = None
 ) -> tuple[_Found, Event]:
-    found = _Found(uid, digest_of(text))
-    event = Event(
-        seed="\n".join((*found, REMEDIATE)),
+    found = _Found(uid, REMEDIATE, digest_of(text))
+    return found, _refused(found, f"{problem} (found {shown(text)!r})", subject)
+
+
+def _refused(found: _Found, problem: str, subject: InvolvedObject | None) -> Event:
+    return Event(
+        seed="\n".join(found),
         severity=Severity.WARNING,
         reason="OrderRefused",
-        message=f"{_FIELD}: {problem} (found {shown(text)!r})",
+        message=f"metadata.annotations[{found.annotation}]: {problem}",
         subject=subject,
     )
-    return found, event
 
 
 def _involved(check: CheckReference, target: Target) -> InvolvedObject:

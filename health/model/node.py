@@ -176,6 +176,10 @@ class Node(FrozenObject):
         return self.metadata.annotations.remediate
 
     @property
+    def unknown_annotation(self) -> str:
+        return self.metadata.annotations.unknown
+
+    @property
     def is_marked(self) -> bool:
         """Always False: requests, not marks, ask for the remediation of a Node."""
         return False

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from health.model.references import UID_LENGTH, TypedObjectReference
-from health.model.remediation_order import OrderText
+from health.model.remediation_order import REMEDIATE, OrderText
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 PREFIX = "paramedic.dev/"
 BY_NAME = ConfigDict(extra="ignore")
@@ -65,16 +66,32 @@ ORDER_NAMES = tuple(field.name for field in dataclasses.fields(OrderAnnotations)
 """The names of all orders that an annotation can give."""
 
 
+def annotation_of(order: str) -> str:
+    """The name of the annotation that gives this order."""
+    return f"{PREFIX}{order}"
+
+
+ON_TARGETS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
+"""The annotations of Paramedic that a Node or Machine may have."""
+_UNKNOWN = "an unknown annotation"
+"""The API server accepts no annotation of this name, because it has spaces."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
 class TargetAnnotations(OrderAnnotations):
     """The annotations of a target by which people give orders to its incidents, or order its remediation."""
 
     remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
+    unknown: ShortText = Field(default="", alias="an unknown annotation")
+    """The first `paramedic.dev/…` by name that is no order, and so has no effect; "" without one."""
 
-
-def annotation_of(order: str) -> str:
-    """The name of the annotation that gives this order."""
-    return f"{PREFIX}{order}"
+    @model_validator(mode="before")
+    @classmethod
+    def _with_unknown(cls, annotations: object) -> object:
+        if not isinstance(annotations, dict):
+            return annotations
+        unknown = [name for name in annotations if name.startswith(PREFIX) and name not in ON_TARGETS]
+        return annotations | {_UNKNOWN: min(unknown)} if unknown else annotations
 
 
 def orders_in(annotations: Mapping[str, str]) -> tuple[OrderAnnotation, ...]:

@@ -158,6 +158,11 @@ class Target(Protocol):
         return ""
 
     @property
+    def unknown_annotation(self) -> str:
+        """The name of an annotation `paramedic.dev/…` that has no effect; "" without one."""
+        return ""
+
+    @property
     def is_marked(self) -> bool:
         """True if it carries a mark that asks another controller to remediate it."""
         return False

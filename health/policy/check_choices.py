@@ -18,8 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 from health.model.approval import ApprovalDefault
 from health.model.evidence import EvidenceStore
 from health.model.invalid_check import InvalidCheckError
-from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
-from health.model.remediation_order import REMEDIATE
+from health.model.order_annotations import ON_TARGETS, PREFIX
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.close_names import either, meant, names_beside
@@ -27,7 +26,6 @@ from objects.durations import Duration, within
 from objects.field_problem import FieldProblem, dotted, quoted
 from objects.timestamps import as_time
 
-_ORDERS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
 _PAGE = "; see docs/annotations.md"
@@ -102,7 +100,7 @@ class _Choices(Bounded):
 
         """
         ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}
-        ours = {name: value for name, value in ours.items() if name not in _ORDERS}
+        ours = {name: value for name, value in ours.items() if name not in ON_TARGETS}
         try:
             return cls.model_validate(ours)
         except ValidationError as error:
@@ -178,3 +176,7 @@ class CheckChoices(_Choices):
             words = f"needs the annotation {expiry}, without which no question expires"
             raise _invalid(default, annotations[default], words)
         return found
+
+
+SETTINGS = frozenset(filter(None, (field.alias for field in CheckChoices.model_fields.values())))
+"""The annotations that are settings of a check."""

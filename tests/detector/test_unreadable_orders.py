@@ -1,4 +1,4 @@
-"""An annotation that should order a remediation, and does not, has one Event."""
+"""An annotation that should order something, and does not, has one Event."""
 
 import json
 from collections.abc import Iterable
@@ -94,6 +94,30 @@ def test_annotation_on_a_check_leaves_it_valid_and_has_an_event_on_the_check() -
         f"metadata.annotations[{REMEDIATE}]: orders nothing: it belongs on a Node or Machine (found 'please')"
     )
     assert leader.look() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("hlod", "there is no such annotation of a Node or Machine; did you mean paramedic.dev/hold?"),
+        ("quiet", "there is no such annotation of a Node or Machine; see docs/annotations.md"),
+        ("shadow", "it belongs on a check"),
+    ],
+)
+def test_annotation_that_does_not_exist_has_one_event_on_the_node(name: str, problem: str) -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations={f"paramedic.dev/{name}": "alice", "example.com/hlod": "bob"})
+    (event,) = leader.look()
+    assert event.subject is not None
+    assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
+    assert event.message == f"metadata.annotations[paramedic.dev/{name}]: has no effect: {problem}"
+    assert leader.look() == []
+
+
+def test_unreadable_order_and_unknown_annotation_of_a_node_have_an_event_each() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations={REMEDIATE: "please", "paramedic.dev/hlod": "alice"})
+    assert len({event.seed for event in leader.look()}) == 2
 
 
 @pytest.mark.parametrize(

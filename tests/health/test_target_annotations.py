@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 from health.kinds.clusterapi.machine import MachineAnnotations as ClusterApiAnnotations
 from health.kinds.openshift.machine import MachineAnnotations as OpenShiftAnnotations
 from health.model.node import NodeAnnotations
-from health.model.order_annotations import TargetAnnotations
+from health.model.order_annotations import ON_TARGETS, PREFIX, TargetAnnotations
+from objects.short_text import LONGEST_TEXT
 
 KINDS = (NodeAnnotations, OpenShiftAnnotations, ClusterApiAnnotations)
 
@@ -22,9 +23,22 @@ def read(kind: type[TargetAnnotations], **annotations: str) -> TargetAnnotations
 def test_annotation_that_has_only_the_name_of_a_field_means_nothing(kind: type[Any]) -> None:
     names = dict.fromkeys(kind.__pydantic_fields__, "x")
     assert read(kind, **names) == kind()
-    aliases = dict.fromkeys((field.alias for field in kind.__pydantic_fields__.values()), "x")
-    assert {*vars_of(read(kind, **aliases)).values()}.isdisjoint({None, ""})
 
 
-def vars_of(annotations: TargetAnnotations) -> dict[str, object]:
-    return {name: getattr(annotations, name) for name in type(annotations).__pydantic_fields__}
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_annotation_is_read_by_its_full_name(kind: type[Any]) -> None:
+    for name, field in kind.__pydantic_fields__.items():
+        assert getattr(read(kind, **{field.alias: "x"}), name) not in {None, ""}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_annotation_of_ours_that_does_not_exist_is_kept_by_name(kind: type[Any]) -> None:
+    orders = dict.fromkeys(ON_TARGETS, "x")
+    assert read(kind, **orders, other="x").unknown == ""
+    unknown = {f"{PREFIX}{name}": "x" for name in ("resum", "hlod")}
+    assert read(kind, **orders, **unknown).unknown == f"{PREFIX}hlod"
+
+
+def test_long_name_of_an_unknown_annotation_is_cut() -> None:
+    name = f"{PREFIX}{'x' * 5000}"
+    assert len(read(NodeAnnotations, **{name: ""}).unknown) <= LONGEST_TEXT

@@ -111,6 +111,10 @@ class LinkedMachineTarget(Target):
         return self.metadata.annotations.remediate
 
     @property
+    def unknown_annotation(self) -> str:
+        return self.metadata.annotations.unknown
+
+    @property
     def replaced_by(self) -> str:
         """Its controller: a MachineSet, a control plane, or another owner of Machines."""
         controller = self.machine.controller
