@@ -5,6 +5,7 @@ import pytest
 from health.model.moves import Outcome, Phase
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, hang_on_a_finalizer
+from tests.support.story.settling import rests
 from tests.support.values.observations import expired, healthy, replaced, waiting
 
 HANGING = timedelta(minutes=1, seconds=1)
@@ -39,7 +40,7 @@ async def test_request_that_hangs_on_a_finalizer_is_looked_at_each_minute_withou
     incident: IncidentDriver,
 ) -> None:
     await hang_on_a_finalizer(incident)
-    state = await incident.reaches(Phase.CLEANING_UP)
+    state = await rests(incident, Phase.CLEANING_UP)
     assert "finalizer" in state.details
     assert state.requests
     assert incident.cluster.is_leased
@@ -47,7 +48,7 @@ async def test_request_that_hangs_on_a_finalizer_is_looked_at_each_minute_withou
     for times in (2, 3):
         await incident.pass_time(HANGING)
         await incident.happens("clean_up", times)
-        await incident.reaches(Phase.CLEANING_UP)
+        await rests(incident, Phase.CLEANING_UP)
     incident.cluster.remove_finalizer()
     await incident.pass_time(HANGING)
     assert await incident.outcome() is Outcome.REMEDIATED

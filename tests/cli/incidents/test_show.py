@@ -30,6 +30,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     ]
 
     await paramedic("hold", "node-1", "--cluster", fleet.cluster, "--reason", "disk swap", "--for", "1h")
+    await fleet.reaches("node-1", Phase.REMEDIATING)  # an order makes it ask again
     ran = await paramedic("show", "node-1", "--cluster", fleet.cluster, TEMPORAL_UI_URL="http://ui:8080/")
     assert ran.code == 0
     for words in (
