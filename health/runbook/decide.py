@@ -26,7 +26,7 @@ from health.runbook.decision import (
 from health.runbook.incident import Incident
 from health.runbook.maintaining import annotate, grows_old, overdue, release_lease, renew_lease, renewal
 from health.runbook.moments import deadline, safety_net
-from health.runbook.rows import BY_RESUME, REMEDIATOR_IS_DONE, matching
+from health.runbook.rows import BY_RESUME, REMEDIATOR_IS_DONE, Row, matching
 from health.runbook.state import Memory
 from health.runbook.words import as_move
 
@@ -37,13 +37,20 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident with this observation and this memory."""
     incident = Incident.of(observation, memory, now)
     row = matching(incident)
-    decision = row.decision(incident)
+    decision = unmaintained(row, incident)
     if row.is_maintained and incident.has_begun:
         decision = _maintained(decision, incident)
-    decision = _until_resume(decision, incident)
     if memory.is_shadow:
         decision = _in_shadow(decision, incident)
     return as_move(_with_evidence(_with_wakes(decision, incident), incident), incident)
+
+
+def unmaintained(row: Row, incident: Incident) -> Decision:
+    """The decision of this row, which matches, with the end of its wait; no maintenance task is due."""
+    decision = row.decision(incident)
+    if row.is_maintained and incident.has_begun and decision.act is None:
+        decision = _meanwhile(decision, incident)
+    return _until_resume(decision, incident)
 
 
 _MEANWHILE: tuple[Callable[[Incident], Moment | None], ...] = (
@@ -63,9 +70,7 @@ _MAINTENANCE: tuple[tuple[Callable[[Incident], Annotated | Maintenance | None], 
 
 
 def _maintained(decision: Decision, incident: Incident) -> Decision:
-    """The maintenance task that is due, else the same with a wait until the next one or a deadline."""
-    if decision.act is None:
-        decision = _meanwhile(decision, incident)
+    """The maintenance task that is due, else the same."""
     for due, reason in _MAINTENANCE:
         if (act := due(incident)) is not None:
             return replace(decision, phase=_phase_of_task(incident), reason=reason, act=act)

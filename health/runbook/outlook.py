@@ -13,6 +13,7 @@ from health.model.admission import Admission
 from health.model.moves import NextTransition, Phase, next_transition_of
 from health.model.observation import Hold, Observation
 from health.model.order import OrderRecord
+from health.runbook.decide import unmaintained
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.learn import learned
@@ -78,4 +79,4 @@ def outlook(observation: Observation, memory: Memory, now: datetime) -> Outlook:
     memory = memory.at(now)
     answer = memory.complete(answered(observation, memory.intent(now), Admission))
     incident = Incident.of(answer, learned(memory, answer, now), now)
-    return Outlook(incident, matching(incident).decision(incident))
+    return Outlook(incident, unmaintained(matching(incident), incident))

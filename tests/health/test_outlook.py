@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from health.model.approval import Approval, ApprovalAnswer, RequiredApproval
-from health.model.moves import NextTransition, Phase
+from health.model.moves import NextTransition, Phase, next_transition_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
@@ -16,6 +16,7 @@ from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import outlook
 from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, REBOOT, fact, request_of, seen
+from tests.support.values.memories import ACTED, move
 
 HELD = HoldOrder(reason="replacing its disk", identity="ada@desk")
 ABORTED = AbortOrder(reason="power work", identity="bob@desk")
@@ -108,6 +109,27 @@ def test_wait_for_a_person_names_what_ends_it_also_before_the_question() -> None
         assert found.next_transition == NextTransition(what=what)
     limited = outlook(unasked(), given(HoldOrder(for_seconds=3600)), NOW)
     assert limited.next_transition == NextTransition(what="the hold ends", at=NOW + timedelta(minutes=59))
+
+
+@pytest.mark.parametrize(
+    ("orders", "what"),
+    [
+        ((), "the step "),
+        ((HELD,), "by resume, or when it recovers"),
+        ((HoldOrder(for_seconds=90),), "the hold ends"),
+        ((HoldOrder(for_seconds=7200),), "the step "),
+        ((HELD, ResumeOrder()), "the step "),
+    ],
+)
+def test_next_transition_of_a_running_step_is_that_of_the_workflow(
+    orders: tuple[OrderMessage, ...], what: str
+) -> None:
+    memory = ACTED
+    for order in orders:
+        memory = ordered(memory, order, NOW)
+    found = outlook(unasked(RUNNING), memory, NOW).next_transition
+    assert found.what.startswith(what)
+    assert found == next_transition_of(move(unasked(RUNNING), memory))
 
 
 def test_shadow_acts_on_nothing_and_says_so() -> None:
