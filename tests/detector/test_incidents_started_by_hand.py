@@ -32,7 +32,7 @@ from objects.bounds import LATEST
 from runtime import search_attributes
 from runtime.problems import Problems
 from tests.detector.test_ended_incidents import Detector
-from tests.support.cluster.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of, end_workflows
 from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import without_limits
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WAKE, WORKFLOW, RemediationInput
@@ -128,9 +128,7 @@ async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatc
     client = await client_of(temporal_server)
     made = Person(client)
     yield made
-    query = f"ParamedicCluster = '{made.cluster}' AND ExecutionStatus = 'Running'"
-    async for execution in client.list_workflows(query):
-        await client.get_workflow_handle(execution.id).terminate("the test is over")
+    await end_workflows(client, made.cluster)
 
 
 @pytest.fixture

@@ -243,7 +243,7 @@ async def test_two_steps_of_one_kind_need_the_annotation_on_every_template_that_
     await other.grant("get")
     polled.edit("reset", "hard")
     await eventually(lambda: "duplicate template kind: ResetTemplate" in polled.reason("reset", "hard"), 10)
-    assert polled.unread("reset") == polled.unread("hard") == ""
+    await eventually(lambda: polled.unread("reset") == polled.unread("hard") == "", SOON_SECONDS)
 
     await admin.merge_patch(other.templates, "hard", marked, "default")
     polled.edit("reset", "hard")

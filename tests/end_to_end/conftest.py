@@ -12,7 +12,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from tests.support.cluster.installations import forget_installations
 from tests.support.cluster.processes import our_process
-from tests.support.cluster.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of, end_workflows
 from tests.support.story.paramedic import Paramedic, watched_world
 from tests.support.story.policies import NO_BACK_OFF, put_policy
 from tests.support.story.world import World
@@ -52,12 +52,5 @@ async def world(
     async with watched_world(cluster_name, control_plane, temporal_client) as world:
         yield world
         await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
-        await _end_workflows(temporal_client, world.cluster)
+        await end_workflows(temporal_client, world.cluster)
         await world.remove()
-
-
-async def _end_workflows(client: TemporalClient, cluster: str) -> None:
-    """Later tests share the server, so no workflow of this test may stay open."""
-    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
-    async for execution in client.list_workflows(query):
-        await client.get_workflow_handle(execution.id).terminate("the test is over")

@@ -9,6 +9,7 @@ from typing import Any
 from temporalio.api.common.v1 import TimeSkippingInfo
 from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import TimeSkipper, TimeSkippingConfig, WorkflowEnvironment
 
 from devcluster.supervisor import Supervisor
@@ -70,3 +71,14 @@ async def set_up(server: TemporalServer) -> Client:
 async def skipping_environment(server: TemporalServer) -> WorkflowEnvironment:
     """Use a server that was started with TIME_SKIPPING."""
     return SkippingEnvironment(await client_of(server))
+
+
+async def end_workflows(client: Client, cluster: str) -> None:
+    """Terminate each open workflow of the cluster; Temporal lists one a little longer than it is open."""
+    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
+    async for execution in client.list_workflows(query):
+        try:
+            await client.get_workflow_handle(execution.id).terminate("the test is over")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise

@@ -18,7 +18,7 @@ from health.model.moves import Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.model.request_snapshot import RequestSnapshot
-from tests.support.cluster.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of, end_workflows
 from tests.support.values.builders import without_limits
 from tests.support.values.observations import expired
 from workflows.contracts import (
@@ -120,9 +120,7 @@ class Fleet:
         )
 
     async def end(self) -> None:
-        query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = 'Running'"
-        async for execution in self.client.list_workflows(query):
-            await self.client.get_workflow_handle(execution.id).terminate("the test is over")
+        await end_workflows(self.client, self.cluster)
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, question: ObserveInput) -> Observation:
