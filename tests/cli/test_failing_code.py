@@ -189,6 +189,7 @@ async def test_code_that_fails_is_reported_by_the_incident_where_temporal_report
         fleet = Fleet(client, "unreported-1a2b3c4d")
         async with worker(fleet, Raising):
             await fleet.fail("node-1", expired())
+            await fleet.listed("Running", 1)
             shown = await Command(environment_of(client))("show", "node-1", "-o", "json")
             assert await temporal_findings(environment_of(client), (fleet.cluster,)) == []
         assert shown.json["problem"].endswith("RuntimeError: no rule for node-1")

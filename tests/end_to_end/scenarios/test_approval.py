@@ -36,6 +36,7 @@ async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     )
     await world.fail(node)
     await _until_event(world, node, "ApprovalRequired")
+    await world.until_phase(node, "Held")
     page = (await command("show", node)).out
     assert "(ApprovalRequired)" in page
     assert f"paramedic approve {node}" in page
@@ -51,6 +52,7 @@ async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     assert len(world.requests.entries) == 1
     await world.fail(other)
     await _until_event(world, other, "ApprovalRequired")
+    await world.until_phase(other, "Held")
     assert await _holds(command, other) == ["ApprovalRequired", "Limit"]
     assert (await command("approve", other)).code == 0
     assert await _holds(command, other) == ["Limit"]

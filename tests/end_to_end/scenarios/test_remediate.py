@@ -67,6 +67,7 @@ async def test_healthy_node_is_remediated_by_order_until_it_boots_and_the_thresh
     code, said = await order(second, "--force", "--for", "30m")
     assert code == 0, said
     await world.until_requested(second)
+    await world.until_phase(second, "Remediating")
     shown = await command("show", f"{world.name}/{second}")
     (line,) = [one for one in shown.out.splitlines() if one.startswith("Ordered ")]
     assert "by alice@" in line
