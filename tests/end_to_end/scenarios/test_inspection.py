@@ -203,6 +203,7 @@ async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
     await world.temporal.start_workflow(
         WORKFLOW, id=incident.workflow_id, task_queue="without-workers", memo={INCIDENT_MEMO: incident}
     )
+    await world.until(lambda: world.has_incident(silent), f"Temporal never listed the incident of {silent}")
     await world.fail(silent)
     await world.until_status(healthyNodes=0)
 
