@@ -14,9 +14,9 @@ from detector.metrics.failing_workflows import FailingWorkflows
 from detector.metrics.live_metrics import ClockMetrics, LimitMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
-from detector.reporting.order_events import UnreadableOrders
 from detector.reporting.own_status import OwnStatus, TroubleReporter
 from detector.reporting.policy_reporter import PolicyReporter
+from detector.reporting.refused_annotations import RefusedAnnotations
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
@@ -41,7 +41,7 @@ class Reporters:
     of_targets: TargetReporter
     of_policy: PolicyReporter
     of_trouble: TroubleReporter
-    of_orders: UnreadableOrders
+    of_orders: RefusedAnnotations
 
     async def lead(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -128,7 +128,7 @@ def _reporters(
         of_trouble=TroubleReporter(
             cluster_state, own_status.reported, own_status.checks_without_slots, reporters.emit, now
         ),
-        of_orders=UnreadableOrders(cluster_state, reporters.emit),
+        of_orders=RefusedAnnotations(cluster_state, reporters.emit),
     )
 
 

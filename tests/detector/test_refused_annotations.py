@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from detector.reporting.order_events import UnreadableOrders
+from detector.reporting.refused_annotations import RefusedAnnotations
 from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
 from objects.event import Event
@@ -30,7 +30,7 @@ class Leader:
         self.cluster.check(annotations={f"paramedic.dev/{name}": text for name, text in annotations.items()})
         self.takes = True
         self.told: list[Event] = []
-        self.orders = UnreadableOrders(self.cluster.cluster_state, self.emit)
+        self.orders = RefusedAnnotations(self.cluster.cluster_state, self.emit)
 
     def emit(self, check: CheckReference, events: Iterable[Event]) -> bool:
         assert check == CHECK
@@ -67,7 +67,7 @@ def test_event_is_emitted_once_for_each_value_and_by_the_next_leader_with_the_sa
     leader.cluster.node(NODE)
     assert leader.look() == []
     leader.cluster.node(NODE, annotations={REMEDIATE: "now"})
-    leader.orders = UnreadableOrders(leader.cluster.cluster_state, leader.emit)
+    leader.orders = RefusedAnnotations(leader.cluster.cluster_state, leader.emit)
     (again,) = leader.look()
     assert first.seed != second.seed == again.seed
 
