@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client as TemporalClient
@@ -34,6 +35,7 @@ from workflows.messages import State
 pytestmark = pytest.mark.cluster
 
 NAMESPACE, NAME = "default", "workers"
+POLICY_OF_WRITES = "paramedic-detector-writes"
 OLD = Resource(f"{GROUP}/v1", KIND, "machinehealthchecks", namespaced=True)
 NEW = resource_of(MACHINE_HEALTH_CHECK)
 MACHINE = resource_of(MACHINES)
@@ -73,6 +75,8 @@ class Fleet:
         self.client = world.client
         self.machine = world.name
         self._uid = ""
+        self._validations: list[dict[str, Any]] = []
+        """The validations of the policy of the detector's writes, without this kind."""
 
     async def install(self) -> None:
         role = {
@@ -93,13 +97,16 @@ class Fleet:
 
     async def _let_the_detector_write_status(self) -> None:
         """Grant the detector writes of the status, as an installation with this kind does."""
-        name, beginning = "paramedic-detector-writes", "variables.written in ["
-        policy = await self.client.get(ADMISSION_POLICIES, name)
-        (validation,) = policy["spec"]["validations"]
+        policy = await self.client.get(ADMISSION_POLICIES, POLICY_OF_WRITES)
+        (validation,) = self._validations = policy["spec"]["validations"]
+        beginning = "variables.written in ["
         more = f'{beginning} "UPDATE machinehealthchecks/status.{GROUP}",'
         expression = validation["expression"].replace(beginning, more)
-        patch = {"spec": {"validations": [validation | {"expression": expression}]}}
-        await self.client.merge_patch(ADMISSION_POLICIES, name, patch)
+        await self._validate_by([validation | {"expression": expression}])
+
+    async def _validate_by(self, validations: list[dict[str, Any]]) -> None:
+        patch = {"spec": {"validations": validations}}
+        await self.client.merge_patch(ADMISSION_POLICIES, POLICY_OF_WRITES, patch)
 
     async def upgrade(self) -> None:
         patch = {"spec": crd(NEW, "v2", "v1")["spec"]}
@@ -162,6 +169,7 @@ class Fleet:
         ):
             with suppress(NotFound):
                 await self.client.delete(resource, name)
+        await self._validate_by(self._validations)  # other tests share the control plane
 
 
 @pytest.fixture
