@@ -10,6 +10,8 @@ from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
 from objects.event import Event
 from tests.support.state.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_machines import SmallMachines
+from tests.support.values.openshift import NAMESPACE
 from tests.support.values.remediation_orders import annotated
 
 NODE = "node-1"
@@ -112,6 +114,22 @@ def test_annotation_that_does_not_exist_has_one_event_on_the_node(name: str, pro
     assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
     assert event.message == f"metadata.annotations[paramedic.dev/{name}]: has no effect: {problem}"
     assert leader.look() == []
+
+
+def test_annotation_that_does_not_exist_has_an_event_on_the_machine() -> None:
+    cluster, emitted = SmallMachines(), list[Event]()
+    cluster.check()
+    cluster.node("worker")
+    cluster.machine("worker", node="worker", annotations={"paramedic.dev/hlod": "alice"})
+
+    def emit(_: CheckReference, events: Iterable[Event]) -> bool:
+        emitted.extend(events)
+        return True
+
+    RefusedAnnotations(cluster.cluster_state, emit).look()
+    (subject,) = (event.subject for event in emitted)
+    assert subject is not None
+    assert (subject.kind, subject.namespace, subject.name) == ("Machine", NAMESPACE, "worker")
 
 
 def test_unreadable_order_and_unknown_annotation_of_a_node_have_an_event_each() -> None:
