@@ -220,7 +220,7 @@ class RemediationLimits:
             words = "admissions of the previous leader may not be visible yet"
             return limit_hold(words, (known_at - now).total_seconds())
         if self.needs_ended:
-            words = "the remediations of the last hour were not read yet"
+            words = "the remediations of the last hour are unknown"
             return limit_hold(words, UNREAD_ASK_AGAIN_SECONDS)
         return None
 

@@ -305,7 +305,7 @@ def test_starts_of_the_last_hour_count_over_a_restart() -> None:
     detector = leader(limits(maxStartsPerHour=2))
     detector.limits.lead_begins()
     detector.pass_time(KNOWN)
-    assert str(detector.ask("n0").hold).endswith("the remediations of the last hour were not read yet")
+    assert str(detector.ask("n0").hold).endswith("the remediations of the last hour are unknown")
     assert detector.limits.needs_ended
 
     detector.limits.note_ended(Remediated(CHECK, "gone"), detector.now() - 20 * MINUTE)
