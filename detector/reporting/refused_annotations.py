@@ -1,7 +1,9 @@
 """The Events about annotations that should order something, and do not. They are on the annotated object."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from detector.reporting.own_status import EmitEvents
@@ -13,10 +15,13 @@ from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
 from health.model.target import Target
 from health.policy.check_choices import SETTINGS
+from kube.time_slice import TimeSlice
 from objects.close_names import meant
 from objects.event import Event, InvolvedObject, Severity
 
 LOOK_AGAIN_SECONDS = 10.0
+MOST_AT_ONCE = 20
+"""Events of one look: the Events about remediations have the rest of the common rate."""
 
 
 class _Found(NamedTuple):
@@ -28,13 +33,20 @@ class _Found(NamedTuple):
     """"": the value is not known."""
 
 
+class _Refusal(NamedTuple):
+    check: CheckReference
+    found: _Found
+    event: Callable[[], Event]
+    """Its words are found only for an Event that is emitted."""
+
+
 class RefusedAnnotations:
     """Emits an Event about each annotation of a target or check that should order something, and does not.
 
     The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; or a Node or Machine has a
-    `paramedic.dev/…` that does not exist. Such an annotation would otherwise be ignored without a trace. The
-    seed of an Event has the object and the annotation, so a new leader emits no second one. A target that no
-    check selects is not looked at, and nothing is emitted for a check in shadow.
+    `paramedic.dev/…` that does not exist. Without the Event, the person who wrote it gets no answer. The seed
+    of an Event has the object and the annotation, so a new leader emits no second one. The detector skips
+    targets that no check selects, and checks in shadow.
     """
 
     def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
@@ -47,62 +59,65 @@ class RefusedAnnotations:
         self._reported.clear()
         while True:
             with self._cluster_state.guard.item("status", "Events about refused annotations"):
-                self.look()
+                await self.look()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
-    def look(self) -> None:
-        """Emit the Events about annotations that came or changed since the last look."""
-        present: set[_Found] = set()
-        for check, found, event in self._all():
-            present.add(found)
-            if found not in self._reported and self._emit(check, [event]):
-                self._reported.add(found)
-        self._reported &= present
+    async def look(self) -> None:
+        """Emit Events about annotations that came or changed since the last look, at most `MOST_AT_ONCE`."""
+        present = {refusal.found: refusal async for refusal in self._refusals()}
+        self._reported &= present.keys()
+        unreported = [refusal for found, refusal in present.items() if found not in self._reported]
+        for refusal in islice(unreported, MOST_AT_ONCE):
+            if self._emit(refusal.check, [refusal.event()]):
+                self._reported.add(refusal.found)
 
-    def _all(self) -> Iterator[tuple[CheckReference, _Found, Event]]:
-        context = self._cluster_state.cluster_context
-        for check, check_state in self._cluster_state.checks.items():
+    async def _refusals(self) -> AsyncIterator[_Refusal]:
+        context, piece = self._cluster_state.cluster_context, TimeSlice()
+        for check, check_state in [*self._cluster_state.checks.items()]:
             if check_state.is_shadow_in(context):
                 continue
             metadata = check_state.record.metadata
             if (text := metadata.annotations.get(REMEDIATE)) is not None:
                 problem = "orders nothing: it belongs on a Node or Machine"
-                yield (check, *_unreadable(metadata.uid, text, problem))
-            for name in check_state.selected:
+                yield _unreadable(check, metadata.uid, text, problem)
+            for name in [*check_state.selected]:
+                await piece.yield_if_over()
                 target = self._cluster_state.targets.get(check, name)
-                for found, event in _ineffective(check, target) if target else ():
-                    yield check, found, event
+                for refusal in _of_target(check, target) if target else ():
+                    yield refusal
 
 
-def _ineffective(check: CheckReference, target: Target) -> Iterator[tuple[_Found, Event]]:
+def _of_target(check: CheckReference, target: Target) -> Iterator[_Refusal]:
     uid = target.metadata.uid
     if problem := problem_in(target.order_text):
-        yield _unreadable(uid, target.order_text, problem, _involved(check, target))
+        yield _unreadable(check, uid, target.order_text, problem, _involved(check, target))
     if name := target.unknown_annotation:
         found = _Found(uid, name)
-        yield found, _refused(found, _without_effect(name), _involved(check, target))
-
-
-def _without_effect(annotation: str) -> str:
-    if annotation in SETTINGS:
-        return "has no effect: it belongs on a check"
-    hint = meant(annotation, ON_TARGETS, PREFIX) or "; see docs/annotations.md"
-    return f"has no effect: there is no such annotation of a Node or Machine{hint}"
+        yield _Refusal(check, found, partial(_without_effect, found, _involved(check, target)))
 
 
 def _unreadable(
-    uid: str, text: str, problem: str, subject: InvolvedObject | None = None
-) -> tuple[_Found, Event]:
+    check: CheckReference, uid: str, text: str, problem: str, subject: InvolvedObject | None = None
+) -> _Refusal:
     found = _Found(uid, REMEDIATE, digest_of(text))
-    return found, _refused(found, f"{problem} (found {shown(text)!r})", subject)
+    words = f"{problem} (found {shown(text)!r})"
+    return _Refusal(check, found, partial(_refused, found, words, subject))
 
 
-def _refused(found: _Found, problem: str, subject: InvolvedObject | None) -> Event:
+def _without_effect(found: _Found, subject: InvolvedObject) -> Event:
+    if found.annotation in SETTINGS:
+        return _refused(found, "has no effect: it belongs on a check", subject)
+    hint = meant(found.annotation, ON_TARGETS, PREFIX) or "; see docs/annotations.md"
+    words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
+    return _refused(found, words, subject)
+
+
+def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event:
     return Event(
         seed="\n".join(found),
         severity=Severity.WARNING,
         reason="OrderRefused",
-        message=f"metadata.annotations[{found.annotation}]: {problem}",
+        message=f"metadata.annotations[{found.annotation}]: {words}",
         subject=subject,
     )
 

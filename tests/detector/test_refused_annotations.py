@@ -1,11 +1,12 @@
 """An annotation that should order something, and does not, has one Event."""
 
+import asyncio
 import json
 from collections.abc import Iterable
 
 import pytest
 
-from detector.reporting.refused_annotations import RefusedAnnotations
+from detector.reporting.refused_annotations import MOST_AT_ONCE, RefusedAnnotations
 from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
 from objects.event import Event
@@ -41,7 +42,7 @@ class Leader:
 
     def look(self) -> list[Event]:
         self.told.clear()
-        self.orders.look()
+        asyncio.run(self.orders.look())
         return [*self.told]
 
 
@@ -126,10 +127,18 @@ def test_annotation_that_does_not_exist_has_an_event_on_the_machine() -> None:
         emitted.extend(events)
         return True
 
-    RefusedAnnotations(cluster.cluster_state, emit).look()
-    (subject,) = (event.subject for event in emitted)
-    assert subject is not None
-    assert (subject.kind, subject.namespace, subject.name) == ("Machine", NAMESPACE, "worker")
+    asyncio.run(RefusedAnnotations(cluster.cluster_state, emit).look())
+    (event,) = emitted
+    assert event.subject is not None
+    assert (event.subject.kind, event.subject.namespace) == ("Machine", NAMESPACE)
+    assert event.message.endswith("did you mean paramedic.dev/hold?")
+
+
+def test_events_about_many_nodes_are_emitted_in_parts_each_once() -> None:
+    leader = Leader()
+    for number in range(MOST_AT_ONCE + 1):
+        leader.cluster.node(f"node-{number}", annotations={"paramedic.dev/team": "storage"})
+    assert [len(leader.look()) for _ in range(3)] == [MOST_AT_ONCE, 1, 0]
 
 
 def test_unreadable_order_and_unknown_annotation_of_a_node_have_an_event_each() -> None:
