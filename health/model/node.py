@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
-from health.model.order_annotations import BY_NAME, OrderAnnotation, TargetAnnotations
+from health.model.order_annotations import BY_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
@@ -63,7 +63,7 @@ class NodeMetadata(FailFast):
     creation_timestamp: Time
     deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
-    annotations: NodeAnnotations = NodeAnnotations()
+    annotations: Annotated[NodeAnnotations, OF_TEXTS] = NodeAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)

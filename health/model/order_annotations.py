@@ -9,17 +9,26 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetPydanticSchema,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
+from pydantic_core import CoreSchema, core_schema
 
 from health.model.references import UID_LENGTH, TypedObjectReference
 from health.model.remediation_order import REMEDIATE, OrderText
+from objects.fail_fast import MOST_ITEMS
 from objects.frozen import Frozen
-from objects.short_text import ShortText
+from objects.short_text import PersonText
 
 PREFIX = "paramedic.dev/"
 BY_NAME = ConfigDict(extra="ignore")
-"""The configuration of annotations: an annotation that has the name of a field is another one."""
+"""The configuration of annotations: one with the bare name of a field has no meaning."""
 _DIGITS = 16
 
 
@@ -75,6 +84,12 @@ ON_TARGETS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
 """The annotations of Paramedic that a Node or Machine may have."""
 _UNKNOWN = "an unknown annotation"
 """The API server accepts no annotation of this name, because it has spaces."""
+_TEXTS = core_schema.dict_schema(
+    core_schema.str_schema(),
+    core_schema.with_default_schema(core_schema.str_schema(), on_error="omit"),
+    max_length=MOST_ITEMS,
+    fail_fast=True,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
@@ -82,7 +97,7 @@ class TargetAnnotations(OrderAnnotations):
     """The annotations of a target by which people give orders to its incidents, or order its remediation."""
 
     remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
-    unknown: ShortText = Field(default="", alias="an unknown annotation")
+    unknown: PersonText = Field(default="", alias="an unknown annotation")
     """The first `paramedic.dev/…` by name that is no order, and so has no effect; "" without one."""
 
     @model_validator(mode="before")
@@ -92,6 +107,15 @@ class TargetAnnotations(OrderAnnotations):
             return annotations
         unknown = [name for name in annotations if name.startswith(PREFIX) and name not in ON_TARGETS]
         return annotations | {_UNKNOWN: min(unknown)} if unknown else annotations
+
+
+def _of_texts(source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    # Without the first link, `_with_unknown` would receive every value of the answer as Python values.
+    return core_schema.chain_schema([_TEXTS, handler(source)])
+
+
+OF_TEXTS = GetPydanticSchema(_of_texts)
+"""For each field of this type: the annotations whose value is no text are left out."""
 
 
 def orders_in(annotations: Mapping[str, str]) -> tuple[OrderAnnotation, ...]:

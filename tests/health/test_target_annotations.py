@@ -7,12 +7,17 @@ import pytest
 from pydantic import TypeAdapter
 
 from health.kinds.clusterapi.machine import MachineAnnotations as ClusterApiAnnotations
+from health.kinds.clusterapi.machine import MachineMetadata as ClusterApiMetadata
 from health.kinds.openshift.machine import MachineAnnotations as OpenShiftAnnotations
-from health.model.node import NodeAnnotations
+from health.kinds.openshift.machine import MachineMetadata
+from health.model.node import NodeAnnotations, NodeMetadata
 from health.model.order_annotations import ON_TARGETS, PREFIX, TargetAnnotations
 from objects.short_text import LONGEST_TEXT
 
 KINDS = (NodeAnnotations, OpenShiftAnnotations, ClusterApiAnnotations)
+
+
+METADATA: tuple[type[Any], ...] = (NodeMetadata, MachineMetadata, ClusterApiMetadata)
 
 
 def read(kind: type[TargetAnnotations], **annotations: str) -> TargetAnnotations:
@@ -42,3 +47,13 @@ def test_first_annotation_of_ours_that_does_not_exist_is_kept_by_name(kind: type
 def test_long_name_of_an_unknown_annotation_is_cut() -> None:
     name = f"{PREFIX}{'x' * 5000}"
     assert len(read(NodeAnnotations, **{name: ""}).unknown) <= LONGEST_TEXT
+
+
+@pytest.mark.parametrize("metadata", METADATA)
+def test_annotation_whose_value_is_no_text_is_left_out(metadata: type[Any]) -> None:
+    annotations = {"paramedic.dev/hlod": [[]], "paramedic.dev/hold": 5, "paramedic.dev/skip": ""}
+    identity = {"name": "a", "namespace": "b", "uid": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    text = json.dumps(identity | {"annotations": annotations})
+    found = TypeAdapter(metadata).validate_json(text).annotations
+    assert (found.unknown, found.hold) == ("", None)
+    assert found.skip is not None

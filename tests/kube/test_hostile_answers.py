@@ -32,6 +32,8 @@ def hostile(value: bytes) -> dict[str, bytes]:
     return {
         "a label": b'{"metadata":{%s,"labels":{"a":%s}}}' % (NODE_IDENTITY, value),
         "labels": b'{"metadata":{%s,"labels":%s}}' % (NODE_IDENTITY, value),
+        "an annotation": b'{"metadata":{%s,"annotations":{"a":%s}}}' % (NODE_IDENTITY, value),
+        "annotations": b'{"metadata":{%s,"annotations":%s}}' % (NODE_IDENTITY, value),
         "no uid": b'{"metadata":{%s,"unknown":%s}}' % (NODE_IDENTITY, value),
         "taints": b'{"metadata":{%s},"spec":{"taints":%s}}' % (NODE_IDENTITY, value),
         "a time": b'{"metadata":{%s,"creationTimestamp":%s}}' % (NODE_IDENTITY, value),
@@ -42,7 +44,7 @@ def hostile(value: bytes) -> dict[str, bytes]:
     }
 
 
-NAMED = ("a label", "labels", "no uid", "taints", "a time")
+NAMED = ("a label", "labels", "an annotation", "annotations", "no uid", "taints", "a time")
 DEEP = b"[" * 150 + b"]" * 150
 SHAPES = {"lists": b"[]", "deep lists": DEEP, "numbers": b"1"}
 LARGE = 4 * MOST_DECODED_VALUES
@@ -91,6 +93,19 @@ GOOD_NODE: dict[str, Any] = {
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
 }
+
+
+def test_values_in_an_annotation_of_a_good_object_become_no_python_values() -> None:
+    good = json.dumps(GOOD_NODE).encode()
+    annotations = b'"annotations":{"a":%s},"name"' % repeated(b"[]", 450_000)
+    line = b'{"type":"ADDED","object":%s}' % good.replace(b'"name"', annotations, 1)
+    assert MOST_VALUES < values_in(line) < MOST_DECODED_VALUES
+    decoder = Decoder(Node)
+    decoder.line(b'{"type":"ADDED","object":%s}' % good)  # compiles the models
+    result, peak = _peak(decoder.line, line)
+
+    assert result.found.metadata.name == "good"
+    assert peak < 100_000
 
 
 @pytest.mark.parametrize(

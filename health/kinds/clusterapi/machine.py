@@ -17,7 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_NAME, TargetAnnotations
+from health.model.order_annotations import BY_NAME, OF_TEXTS, TargetAnnotations
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
@@ -44,7 +44,7 @@ class MachineMetadata(common.AnyMachineMetadata):
     """Identity, generation, labels, owners and annotations of a Machine."""
 
     generation: int = 0
-    annotations: MachineAnnotations = MachineAnnotations()
+    annotations: Annotated[MachineAnnotations, OF_TEXTS] = MachineAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)

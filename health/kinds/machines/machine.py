@@ -5,13 +5,14 @@ kind honours further ones.
 """
 
 import dataclasses
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.model.node import NO_SPEC, Node, NodeSpec
-from health.model.order_annotations import OrderAnnotation, TargetAnnotations
+from health.model.order_annotations import OF_TEXTS, OrderAnnotation, TargetAnnotations
 from health.model.target import Target
 from health.model.verdict import Fact
 from objects.bounds import Time
@@ -48,7 +49,7 @@ class AnyMachineMetadata(FailFast):
     deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     owner_references: tuple[MachineOwner, ...] = ()
-    annotations: TargetAnnotations = TargetAnnotations()
+    annotations: Annotated[TargetAnnotations, OF_TEXTS] = TargetAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)

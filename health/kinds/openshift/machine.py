@@ -6,14 +6,14 @@ wait for the control-plane lock (MHC A.1, MHC A.2.5).
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_NAME, TargetAnnotations
+from health.model.order_annotations import BY_NAME, OF_TEXTS, TargetAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -34,7 +34,7 @@ class MachineAnnotations(TargetAnnotations):
 class MachineMetadata(common.AnyMachineMetadata):
     """Identity, labels, owners and annotations of a Machine."""
 
-    annotations: MachineAnnotations = MachineAnnotations()
+    annotations: Annotated[MachineAnnotations, OF_TEXTS] = MachineAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
