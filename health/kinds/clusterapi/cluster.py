@@ -60,8 +60,8 @@ class ClusterStatus(FrozenObject):
     @model_validator(mode="before")
     @classmethod
     def _by_type(cls, raw: Any) -> Any:  # noqa: ANN401  as pydantic says
-        if not isinstance(raw, Mapping) or ("conditions" not in raw and "v1beta2" not in raw):
-            return raw
+        if not isinstance(raw, Mapping) or raw.keys() <= cls.model_fields.keys():
+            return raw  # no status of the API: v1beta1 has a flag infrastructureReady
         found = {
             condition.type: dataclasses.replace(condition, reason="") for condition in served_conditions(raw)
         }
