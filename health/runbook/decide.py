@@ -37,7 +37,7 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident with this observation and this memory."""
     incident = Incident.of(observation, memory, now)
     row = matching(incident)
-    decision = unmaintained(row, incident)
+    decision = _of_row(row, incident)
     if row.is_maintained and incident.has_begun:
         decision = _maintained(decision, incident)
     if memory.is_shadow:
@@ -45,8 +45,13 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     return as_move(_with_evidence(_with_wakes(decision, incident), incident), incident)
 
 
-def unmaintained(row: Row, incident: Incident) -> Decision:
-    """The decision of this row, which matches, with the end of its wait; no maintenance task is due."""
+def unmaintained(incident: Incident) -> Decision:
+    """The decision about an incident with the end of its wait, without maintenance tasks that are due."""
+    return _with_wakes(_of_row(matching(incident), incident), incident)
+
+
+def _of_row(row: Row, incident: Incident) -> Decision:
+    """The decision of the matching row, with the end of its wait."""
     decision = row.decision(incident)
     if row.is_maintained and incident.has_begun and decision.act is None:
         decision = _meanwhile(decision, incident)
@@ -70,7 +75,7 @@ _MAINTENANCE: tuple[tuple[Callable[[Incident], Annotated | Maintenance | None], 
 
 
 def _maintained(decision: Decision, incident: Incident) -> Decision:
-    """The maintenance task that is due, else the same."""
+    """The maintenance task that is due, else the decision unchanged."""
     for due, reason in _MAINTENANCE:
         if (act := due(incident)) is not None:
             return replace(decision, phase=_phase_of_task(incident), reason=reason, act=act)

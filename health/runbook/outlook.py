@@ -17,7 +17,6 @@ from health.runbook.decide import unmaintained
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.learn import learned
-from health.runbook.rows import matching
 from health.runbook.state import Memory
 from health.runbook.words import as_move
 
@@ -79,4 +78,4 @@ def outlook(observation: Observation, memory: Memory, now: datetime) -> Outlook:
     memory = memory.at(now)
     answer = memory.complete(answered(observation, memory.intent(now), Admission))
     incident = Incident.of(answer, learned(memory, answer, now), now)
-    return Outlook(incident, unmaintained(matching(incident), incident))
+    return Outlook(incident, unmaintained(incident))

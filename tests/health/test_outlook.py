@@ -11,10 +11,12 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
+from health.runbook.decision import NextEvent
 from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import outlook
 from health.runbook.state import Memory
+from tests.support.values import remediation_orders as remediation
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, REBOOT, fact, request_of, seen
 from tests.support.values.memories import ACTED, move
 
@@ -130,6 +132,17 @@ def test_next_transition_of_a_running_step_is_that_of_the_workflow(
     found = outlook(unasked(RUNNING), memory, NOW).next_transition
     assert found.what.startswith(what)
     assert found == next_transition_of(move(unasked(RUNNING), memory))
+
+
+@pytest.mark.parametrize("requests", [(), (RUNNING,)])
+def test_order_to_remediate_that_expires_ends_a_hold_as_in_the_workflow(
+    requests: tuple[RequestSnapshot, ...],
+) -> None:
+    observation = remediation.ordered(requests=requests).model_copy(update={"admission": None})
+    memory = ordered(ACTED, HELD, NOW)
+    found = outlook(observation, memory, NOW).next_transition
+    assert found.what == NextEvent.ORDER_EXPIRES
+    assert found == next_transition_of(move(observation, memory))
 
 
 def test_shadow_acts_on_nothing_and_says_so() -> None:
