@@ -3,10 +3,12 @@
 import asyncio
 import os
 from asyncio.subprocess import DEVNULL, PIPE
+from datetime import timedelta
 
 import pytest
 
 from cli.incidents.names import completions
+from devcluster.polling import until
 from devcluster.programs import kubectl
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
@@ -59,8 +61,12 @@ async def test_kubectl_runs_and_completes_the_command_as_its_plugin(
     assert (await _kubectl(environment, "paramedic", "show", "-h")).startswith(
         "Usage: kubectl paramedic show"
     )
-    completed = await _kubectl(environment, "__complete", "paramedic", "show", "node-of-a-")
-    assert completed.splitlines()[:2] == ["node-of-a-plugin", ":4"]
+
+    async def is_completed() -> bool:  # a completion gives up after three seconds
+        completed = await _kubectl(environment, "__complete", "paramedic", "show", "node-of-a-")
+        return completed.splitlines()[:2] == ["node-of-a-plugin", ":4"]
+
+    await until(is_completed, within=timedelta(minutes=1), otherwise="kubectl completed no name")
 
 
 async def test_completion_without_temporal_completes_nothing_and_prints_no_error(paramedic: Command) -> None:

@@ -76,13 +76,16 @@ async def test_machine_is_deleted_once_on_time_and_open_requests_are_kept_and_re
     await requesting.until_numbers(2, 1, 1)
     await machines.world.recover(edited)
 
+    async def has_no_request() -> bool:
+        return not any(machines.world.requests.existing(each) for each in requested)
+
     assert [await machines.outcome(each) for each in deleted] == ["Remediated"] * 2
     assert await machines.outcome(edited, REQUESTING) == "Remediated"
     await requesting.until_numbers(2, 2, 2)
     for each in deleted:
         assert deletions(control_plane.audit_log, machines.namespace, each) == [200]
         assert len(await machines.events(each, "MachineDeleted")) == 1
-    await machines.world.until_clean(*requested)
+    await machines.world.until(has_no_request, f"requests of {requested} are left")
     for each in requested:
         assert machines.world.requests.created(each) == 1
         assert not await machines.is_going(each)

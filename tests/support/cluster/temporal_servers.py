@@ -74,7 +74,7 @@ async def skipping_environment(server: TemporalServer) -> WorkflowEnvironment:
 
 
 async def end_workflows(client: Client, cluster: str) -> None:
-    """Terminate each open workflow of the cluster; Temporal lists one a little longer than it is open."""
+    """Terminate each open workflow of the cluster; Temporal lists one as open for a moment after its end."""
     query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
     async for execution in client.list_workflows(query):
         try:

@@ -77,14 +77,16 @@ class Fleet:
         return state
 
     async def reaches(self, node: str, phase: Phase, check: str = "workers") -> None:
-        """Return when the incident rests in the phase: it is in a phase before it has asked and acted."""
+        """Return when the incident is idle in the phase; it enters a phase before it asks or acts."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await self._rests_in(node, phase, check):  # noqa: ASYNC110  a query is all there is
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _rests_in(self, node: str, phase: Phase, check: str) -> bool:
+        if await self._is_busy(node, check):
+            return False
         state = await self.state(node, check)
-        return state.phase is phase and state.observation is not None and not await self._is_busy(node, check)
+        return state.phase is phase and state.observation is not None
 
     async def _is_busy(self, node: str, check: str) -> bool:
         found = (await self.handle(node, check).describe()).raw_description

@@ -97,18 +97,18 @@ class MachineIncidents:
         async with asyncio.timeout(self.world.patience.total_seconds()):
             return await outcome_of(self.workflow(machine, check))
 
-    async def events(self, name: str, reason: str = "", words: str = "") -> list[Object]:
-        """The Events about an object of the namespace, of one reason and with these words if given."""
+    async def events(self, name: str, reason: str = "") -> list[Object]:
+        """The Events about an object of the namespace, of one reason if given."""
         found = await self.client.list(EVENTS, self.namespace)
         about = [event for event in found if event["involvedObject"]["name"] == name]
-        return [event for event in about if reason in ("", event["reason"]) and words in event["message"]]
+        return [event for event in about if reason in ("", event["reason"])]
 
-    async def until_told(self, name: str, reason: str, words: str = "") -> Object:
-        """Wait for the one Event with that reason and these words about an object, and return it."""
+    async def until_told(self, name: str, reason: str) -> Object:
+        """Wait for the one Event with that reason about an object, and return it."""
 
         async def is_reported() -> bool:
-            return bool(await self.events(name, reason, words))
+            return bool(await self.events(name, reason))
 
         await self.world.until(is_reported, f"{reason} was never told of {name}")
-        (event,) = await self.events(name, reason, words)
+        (event,) = await self.events(name, reason)
         return event
