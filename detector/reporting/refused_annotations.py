@@ -78,8 +78,8 @@ class RefusedAnnotations:
                 continue
             metadata = check_state.record.metadata
             if (text := metadata.annotations.get(REMEDIATE)) is not None:
-                problem = "orders nothing: it belongs on a Node or Machine"
-                yield _unreadable(check, metadata.uid, text, problem)
+                found = _Found(metadata.uid, REMEDIATE, digest_of(text))
+                yield _Refusal(check, found, partial(_misplaced, found, text))
             for name in [*check_state.selected]:
                 await piece.yield_if_over()
                 target = self._cluster_state.targets.get(check, name)
@@ -90,26 +90,29 @@ class RefusedAnnotations:
 def _of_target(check: CheckReference, target: Target) -> Iterator[_Refusal]:
     uid = target.metadata.uid
     if problem := problem_in(target.order_text):
-        yield _unreadable(check, uid, target.order_text, problem, _involved(check, target))
+        found = _Found(uid, REMEDIATE, digest_of(target.order_text))
+        yield _Refusal(check, found, partial(_unreadable, found, check, target, problem))
     if name := target.unknown_annotation:
         found = _Found(uid, name)
-        yield _Refusal(check, found, partial(_without_effect, found, _involved(check, target)))
+        yield _Refusal(check, found, partial(_without_effect, found, check, target))
 
 
-def _unreadable(
-    check: CheckReference, uid: str, text: str, problem: str, subject: InvolvedObject | None = None
-) -> _Refusal:
-    found = _Found(uid, REMEDIATE, digest_of(text))
-    words = f"{problem} (found {shown(text)!r})"
-    return _Refusal(check, found, partial(_refused, found, words, subject))
+def _misplaced(found: _Found, text: str) -> Event:
+    words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
+    return _refused(found, words, None)
 
 
-def _without_effect(found: _Found, subject: InvolvedObject) -> Event:
+def _unreadable(found: _Found, check: CheckReference, target: Target, problem: str) -> Event:
+    words = f"{problem} (found {shown(target.order_text)!r})"
+    return _refused(found, words, _involved(check, target))
+
+
+def _without_effect(found: _Found, check: CheckReference, target: Target) -> Event:
     if found.annotation in SETTINGS:
-        return _refused(found, "has no effect: it belongs on a check", subject)
+        return _refused(found, "has no effect: it belongs on a check", _involved(check, target))
     hint = meant(found.annotation, ON_TARGETS, PREFIX) or "; see docs/annotations.md"
     words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
-    return _refused(found, words, subject)
+    return _refused(found, words, _involved(check, target))
 
 
 def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event:
