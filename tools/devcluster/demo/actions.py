@@ -13,7 +13,7 @@ from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, RequestS
 from devcluster.demo.fixtures import CHECK, SPARE
 from devcluster.demo.incident import seen
 from devcluster.demo.stage import Stage
-from devcluster.demo.upgrade_view import pause_of, unpause
+from devcluster.demo.upgrade_view import answer_of_pause, pause_of, unpause
 from devcluster.simulation.control_socket import send_request
 from health.upgrade.memory import Handled
 from workflows.messages import State
@@ -164,7 +164,11 @@ async def all_checks_are_paused(stage: Stage) -> str:
 
 
 async def only_check_is_paused(stage: Stage) -> str:
-    return ", ".join(await seen(lambda: stage.environment.upgrade.paused(CHECK)))
+    names = await seen(lambda: stage.environment.upgrade.paused(CHECK))
+    # Temporal gives a task of the killed worker to the next one after up to ten seconds. If the upgrade ended
+    # meanwhile, the check would be unpaused too late for its node.
+    await seen(lambda: answer_of_pause(stage.environment.temporal, stage.environment.dev.cluster))
+    return ", ".join(names)
 
 
 async def no_check_is_paused(stage: Stage) -> None:

@@ -19,7 +19,7 @@ from health.check.pause import PAUSED
 from kube.client import Client
 from kube.resource import Object, Resource
 from objects.timestamps import stamp
-from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, upgrade_pause_id
+from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, UpgradePauseState, upgrade_pause_id
 
 TIMEOUT_SECONDS = 10
 """Long enough for a node to report again after the end of the upgrade."""
@@ -129,6 +129,13 @@ async def unpause(temporal: TemporalClient, cluster: str, check: str) -> str:
     order = UnpauseOrder(check=f"{NAMESPACE}/{check}", reason="spare nodes hang", identity="the admin")
     handle = temporal.get_workflow_handle(upgrade_pause_id(cluster))
     answer: str = await handle.execute_update("unpause", order, result_type=str)
+    return answer
+
+
+async def answer_of_pause(temporal: TemporalClient, cluster: str) -> UpgradePauseState:
+    """The state of the upgrade pause, which a worker answers once it has no lost task."""
+    handle = temporal.get_workflow_handle(upgrade_pause_id(cluster))
+    answer: UpgradePauseState = await handle.query("state", result_type=UpgradePauseState)
     return answer
 
 
