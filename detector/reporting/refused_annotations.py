@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 from detector.reporting.own_status import EmitEvents
@@ -67,7 +66,7 @@ class RefusedAnnotations:
         present = {refusal.found: refusal async for refusal in self._refusals()}
         self._reported &= present.keys()
         unreported = [refusal for found, refusal in present.items() if found not in self._reported]
-        for refusal in islice(unreported, MOST_AT_ONCE):
+        for refusal in unreported[:MOST_AT_ONCE]:
             if self._emit(refusal.check, [refusal.event()]):
                 self._reported.add(refusal.found)
 

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
-from health.model.order_annotations import BY_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
+from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
@@ -40,7 +40,7 @@ class NodeCondition:
     reason: str = dataclasses.field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
 class NodeAnnotations(TargetAnnotations):
     """The annotations of a Node that we honour."""
 

@@ -27,7 +27,7 @@ from objects.frozen import Frozen
 from objects.short_text import PersonText
 
 PREFIX = "paramedic.dev/"
-BY_NAME = ConfigDict(extra="ignore")
+BY_FULL_NAME = ConfigDict(extra="ignore")
 """The configuration of annotations: one with the bare name of a field has no meaning."""
 _DIGITS = 16
 
@@ -52,7 +52,7 @@ class OrderAnnotation(NamedTuple):
     """The digest of its value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
 class OrderAnnotations:
     """The orders among the annotations of an object, as digests; None: absent."""
 
@@ -92,7 +92,7 @@ _TEXTS = core_schema.dict_schema(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
 class TargetAnnotations(OrderAnnotations):
     """The annotations of a target by which people give orders to its incidents, or order its remediation."""
 

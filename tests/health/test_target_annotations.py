@@ -15,8 +15,6 @@ from health.model.order_annotations import ON_TARGETS, PREFIX, TargetAnnotations
 from objects.short_text import LONGEST_TEXT
 
 KINDS = (NodeAnnotations, OpenShiftAnnotations, ClusterApiAnnotations)
-
-
 METADATA: tuple[type[Any], ...] = (NodeMetadata, MachineMetadata, ClusterApiMetadata)
 
 

@@ -60,8 +60,9 @@ class ClusterStatus(FrozenObject):
     @model_validator(mode="before")
     @classmethod
     def _by_type(cls, raw: Any) -> Any:  # noqa: ANN401  as pydantic says
+        # A status of v1beta1 may have the flag infrastructureReady and no conditions.
         if not isinstance(raw, Mapping) or raw.keys() <= cls.model_fields.keys():
-            return raw  # no status of the API: v1beta1 has a flag infrastructureReady
+            return raw
         found = {
             condition.type: dataclasses.replace(condition, reason="") for condition in served_conditions(raw)
         }

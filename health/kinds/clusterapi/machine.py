@@ -17,7 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_NAME, OF_TEXTS, TargetAnnotations
+from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
@@ -30,7 +30,7 @@ OURS = frozenset({HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, EXTERNALLY_REMEDIATE
 INFRASTRUCTURE_READY = "InfrastructureReady"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
 class MachineAnnotations(TargetAnnotations):
     """The annotations of a Machine that we honour; None: absent."""
 

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_NAME, OF_TEXTS, TargetAnnotations
+from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -23,7 +23,7 @@ MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=(VERSI
 EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=BY_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
 class MachineAnnotations(TargetAnnotations):
     """The annotations of a Machine that we honour."""
 
