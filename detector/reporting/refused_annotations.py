@@ -9,13 +9,12 @@ from detector.reporting.own_status import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
-from health.model.order_annotations import ON_TARGETS, PREFIX, digest_of
+from health.model.order_annotations import ON_TARGETS, digest_of
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
 from health.model.target import Target
-from health.policy.check_choices import SETTINGS
+from health.policy.check_choices import SETTINGS, annotation_hint
 from kube.time_slice import TimeSlice
-from objects.close_names import meant
 from objects.event import Event, InvolvedObject, Severity
 
 LOOK_AGAIN_SECONDS = 10.0
@@ -109,7 +108,7 @@ def _unreadable(found: _Found, check: CheckReference, target: Target, problem: s
 def _without_effect(found: _Found, check: CheckReference, target: Target) -> Event:
     if found.annotation in SETTINGS:
         return _refused(found, "has no effect: it belongs on a check", _involved(check, target))
-    hint = meant(found.annotation, ON_TARGETS, PREFIX) or "; see docs/annotations.md"
+    hint = annotation_hint(found.annotation, ON_TARGETS)
     words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
     return _refused(found, words, _involved(check, target))
 

@@ -28,8 +28,12 @@ from objects.timestamps import as_time
 
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
-_PAGE = "; see docs/annotations.md"
 _WORDS = {"true": True, "false": False}
+
+
+def annotation_hint(name: str, names: Iterable[str]) -> str:
+    """The end of a message about an unknown annotation: the closest of these names, or the page of all."""
+    return meant(name, names, PREFIX) or "; see docs/annotations.md"
 
 
 def _annotation(field: str) -> str:
@@ -108,7 +112,7 @@ class _Choices(Bounded):
             name = str(first["loc"][0])
             is_unknown = first["type"] == "extra_forbidden"
             words = cls._unknown if is_unknown else FieldProblem.of_details(first).words
-            hint = meant(name, names_beside(cls, first["loc"]), PREFIX) or _PAGE if is_unknown else ""
+            hint = annotation_hint(name, names_beside(cls, first["loc"])) if is_unknown else ""
             raise _invalid(name, ours[name], words, hint) from error
 
     _unknown: ClassVar[str] = "there is no such annotation of a check"
