@@ -1,7 +1,5 @@
 """The incident of a target that a person ordered to be remediated, on the server."""
 
-from datetime import timedelta
-
 from health.check.ordered import Trigger
 from health.model.moves import Outcome
 from tests.support.story.incident import IncidentDriver
@@ -37,7 +35,8 @@ async def test_held_order_expires_and_leaves_the_node_as_it_is(incident: Inciden
     result = await result_of(incident.handle)
     assert result.outcome is Outcome.RECOVERED
     assert "the order to remediate it is over: it expired at" in result.reason
-    assert result.ended - result.started > timedelta(hours=1)
+    assert result.ordered is not None
+    assert result.ended >= result.ordered.until
     assert incident.cluster.count("created") == 0
     assert [asked.order for asked in incident.cluster.clean_ups] == [result.ordered]
 
