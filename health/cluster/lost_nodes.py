@@ -20,7 +20,7 @@ from objects.timestamps import stamp
 
 CONFIRM = "paramedic.dev/confirmed-node-loss"
 """The annotation of a check by which a person confirms that Nodes that vanished until then are gone."""
-WITHOUT_GUARD = OutageGuard(minimum_nodes=2)
+WITHOUT_GUARD = OutageGuard(minimumNodes=2)
 """The numbers without an outage guard, because a check may by default mark every Machine."""
 BELIEVED = datetime.min.replace(tzinfo=UTC)
 """The time of loss of a Node that is believed to be gone."""

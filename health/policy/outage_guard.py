@@ -32,7 +32,7 @@ ASK_AGAIN_SECONDS = 60.0
 class OutageGuard(Bounded):
     """The settings of the guard; the defaults apply once the guard is on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     minimum_nodes: Annotated[StrictInt, Field(ge=2)] = 3
     percentage: Annotated[StrictInt, Field(ge=1, le=100)] = 60

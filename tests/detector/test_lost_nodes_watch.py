@@ -111,7 +111,7 @@ def test_nodes_that_vanish_one_by_one_are_believed_and_the_numbers_of_the_guard_
 
     clusters = Clusters()
     clusters.add(10)
-    guard = OutageGuard(minimum_nodes=9)
+    guard = OutageGuard(minimumNodes=9)
     clusters.vanish(8, guard=guard)
     assert clusters.look(guard) == {}
 

@@ -172,7 +172,7 @@ def test_time_alone_lets_a_real_outage_go_and_an_edit_of_the_policy_is_judged_at
     assert clusters.suspected(NOW + HOUR - SECOND) != []
     assert clusters.suspected(NOW + HOUR) == []
     assert clusters.look(NOW + HOUR) == NO_OUTAGES
-    longer = clusters.look(NOW + HOUR, OutageGuard(hold_limit=HOUR * 2))
+    longer = clusters.look(NOW + HOUR, OutageGuard(holdLimit=HOUR * 2))
     assert [outage.group for outage in longer.suspected] == [NodeGroup()]
     assert clusters.look(NOW + HOUR, None) == NO_OUTAGES
 

@@ -12,7 +12,7 @@ from tests.support.values.builders import NOW
 pytestmark = pytest.mark.rule("rule 50/vanished")
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-STRICT = OutageGuard(minimum_nodes=5, percentage=90)
+STRICT = OutageGuard(minimumNodes=5, percentage=90)
 
 
 def lost(number: int, since: datetime = NOW, of: str = "n") -> dict[str, datetime]:

@@ -61,7 +61,7 @@ def test_outage_is_enough_nodes_that_fell_silent_within_the_window_and_still_are
 
 
 def test_numbers_of_the_policy_decide() -> None:
-    strict = OutageGuard(minimum_nodes=5, percentage=90, window=timedelta(seconds=30))
+    strict = OutageGuard(minimumNodes=5, percentage=90, window=timedelta(seconds=30))
     assert first(10, ago(*[1] * 8), strict) is None
     assert first(10, ago(*[1] * 9), strict) is not None
     assert first(4, ago(*[1] * 4), strict) is None
@@ -71,10 +71,10 @@ def test_numbers_of_the_policy_decide() -> None:
 TIMES = st.lists(st.integers(0, 900).map(lambda seconds: NOW - SECOND * seconds), max_size=30)
 GUARDS = st.builds(
     OutageGuard,
-    minimum_nodes=st.integers(2, 6),
+    minimumNodes=st.integers(2, 6),
     percentage=st.integers(1, 100),
     window=st.integers(10, 600).map(lambda seconds: SECOND * seconds),
-    hold_limit=st.sampled_from([timedelta(), MINUTE, HOUR]),
+    holdLimit=st.sampled_from([timedelta(), MINUTE, HOUR]),
 )
 
 
@@ -146,7 +146,7 @@ def test_outage_that_is_real_holds_no_longer_than_the_limit_and_restarts_no_cloc
     # That they are remediated by then ends nothing that held.
     assert given_way.after(GUARD, ZONE, 4, silent[:1], NOW + HOUR * 2) == NO_OUTAGE
 
-    for_ever = OutageGuard(hold_limit=timedelta())
+    for_ever = OutageGuard(holdLimit=timedelta())
     assert outage((NOW, 4, silent), (NOW + HOUR * 99, 4, silent), guard=for_ever).suspected is not None
 
 

@@ -76,7 +76,7 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
             replace(
                 SETTINGS,
                 outage_guard=OutageGuard(
-                    minimum_nodes=5, percentage=80, window=timedelta(minutes=2), hold_limit=timedelta()
+                    minimumNodes=5, percentage=80, window=timedelta(minutes=2), holdLimit=timedelta()
                 ),
             ),
         ),
@@ -109,6 +109,10 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         (
             "outageGuard: {percentage: 101}",
             "outageGuard.percentage: must be at most 100 (found 101)",
+        ),
+        (
+            "outageGuard: {minimum_nodes: 5}",
+            "outageGuard.minimum_nodes: there is no such field; did you mean minimumNodes?",
         ),
         ("outageGuard: {minimumNodes: true}", "outageGuard.minimumNodes: must be an integer"),
         ("outageGuard: {window: 2h}", "outageGuard.window: must be from 10s to 1h (found '2h')"),
