@@ -9,12 +9,14 @@ from detector.reporting.own_status import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
+from health.model.node import NODES
 from health.model.order_annotations import ON_TARGETS, digest_of
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
-from health.model.target import Target
+from health.model.target import Target, node_name
 from health.policy.check_choices import SETTINGS, annotation_hint
 from kube.time_slice import TimeSlice
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, InvolvedObject, Severity
 
 LOOK_AGAIN_SECONDS = 10.0
@@ -41,10 +43,10 @@ class _Refusal(NamedTuple):
 class RefusedAnnotations:
     """Emits an Event about each annotation of a target or check that should order something, and does not.
 
-    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; or a Node or Machine has a
-    `paramedic.dev/…` that does not exist. Without the Event, the person who wrote it gets no answer. The seed
-    of an Event has the object and the annotation, so a new leader emits no second one. The detector skips
-    targets that no check selects, and checks in shadow.
+    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; or a Machine, its Node or
+    another Node has a `paramedic.dev/…` that does not exist. Without the Event, the person who wrote it gets
+    no answer. The seed of an Event has the object and the annotation, so a new leader emits no second one.
+    The detector skips targets that no check selects, and checks in shadow.
     """
 
     def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
@@ -81,18 +83,27 @@ class RefusedAnnotations:
             for name in [*check_state.selected]:
                 await piece.yield_if_over()
                 target = self._cluster_state.targets.get(check, name)
-                for refusal in _of_target(check, target) if target else ():
+                for refusal in self._of_target(check, target) if target else ():
                     yield refusal
 
+    def _of_target(self, check: CheckReference, target: Target) -> Iterator[_Refusal]:
+        if problem := problem_in(target.order_text):
+            found = _Found(target.metadata.uid, REMEDIATE, digest_of(target.order_text))
+            yield _Refusal(check, found, partial(_unreadable, found, check, target, problem))
+        if name := target.unknown_annotation:
+            found = _Found(target.metadata.uid, name)
+            yield _Refusal(check, found, partial(_without_effect, found, _involved(check, target)))
+        node = self._node_of(target)
+        if node is not None and (name := node.unknown_annotation):
+            found = _Found(node.metadata.uid, name)
+            yield _Refusal(check, found, partial(_without_effect, found, _involved_node(node)))
 
-def _of_target(check: CheckReference, target: Target) -> Iterator[_Refusal]:
-    uid = target.metadata.uid
-    if problem := problem_in(target.order_text):
-        found = _Found(uid, REMEDIATE, digest_of(target.order_text))
-        yield _Refusal(check, found, partial(_unreadable, found, check, target, problem))
-    if name := target.unknown_annotation:
-        found = _Found(uid, name)
-        yield _Refusal(check, found, partial(_without_effect, found, check, target))
+    def _node_of(self, target: Target) -> Target | None:
+        """The Node of a Machine, because its annotations give orders to the incident of the Machine."""
+        if target.node_cluster != MANAGEMENT_CLUSTER:
+            return None
+        named = node_name(target.node_name)
+        return self._cluster_state.targets.at(named.place).get(named.name)
 
 
 def _misplaced(found: _Found, text: str) -> Event:
@@ -105,12 +116,11 @@ def _unreadable(found: _Found, check: CheckReference, target: Target, problem: s
     return _refused(found, words, _involved(check, target))
 
 
-def _without_effect(found: _Found, check: CheckReference, target: Target) -> Event:
+def _without_effect(found: _Found, subject: InvolvedObject) -> Event:
     if found.annotation in SETTINGS:
-        return _refused(found, "has no effect: it belongs on a check", _involved(check, target))
+        return _refused(found, "has no effect: it belongs on a check", subject)
     hint = annotation_hint(found.annotation, ON_TARGETS)
-    words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
-    return _refused(found, words, _involved(check, target))
+    return _refused(found, f"has no effect: there is no such annotation of a Node or Machine{hint}", subject)
 
 
 def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event:
@@ -126,3 +136,10 @@ def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event
 def _involved(check: CheckReference, target: Target) -> InvolvedObject:
     reference = place_of(check).reference(target.metadata.name, target.metadata.uid)
     return CHECK_KINDS[check.group_kind].involved(reference)
+
+
+def _involved_node(node: Target) -> InvolvedObject:
+    metadata = node.metadata
+    return InvolvedObject(
+        api_version=NODES.api_version, kind=NODES.kind, namespace="", name=metadata.name, uid=metadata.uid
+    )

@@ -7,17 +7,35 @@ from collections.abc import Iterable
 import pytest
 
 from detector.reporting.refused_annotations import MOST_AT_ONCE, RefusedAnnotations
+from detector.state.cluster_state import ClusterState
+from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
+from health.model.target import node_name
 from objects.event import Event
 from tests.support.state.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster_api import SmallClusterApi, machine_object
 from tests.support.state.small_machines import SmallMachines
+from tests.support.values.builders import node_object
 from tests.support.values.openshift import NAMESPACE
 from tests.support.values.remediation_orders import annotated
 
 NODE = "node-1"
+MISSPELT = {"paramedic.dev/hlod": "alice"}
 A_TIME = "must be a time with its zone, such as 2026-01-31T12:00:00Z"
 CUT = f"{'x' * 99}…"
+
+
+def events_in(state: ClusterState) -> list[Event]:
+    """The Events that a new leader emits in its first look at this state."""
+    emitted: list[Event] = []
+
+    def emit(_: CheckReference, events: Iterable[Event]) -> bool:
+        emitted.extend(events)
+        return True
+
+    asyncio.run(RefusedAnnotations(state, emit).look())
+    return emitted
 
 
 def written(**fields: object) -> str:
@@ -117,21 +135,31 @@ def test_annotation_that_does_not_exist_has_one_event_on_the_node(name: str, pro
     assert leader.look() == []
 
 
-def test_annotation_that_does_not_exist_has_an_event_on_the_machine() -> None:
-    cluster, emitted = SmallMachines(), list[Event]()
+@pytest.mark.parametrize(
+    ("annotated_kind", "place"), [("Machine", ("Machine", NAMESPACE)), ("Node", ("Node", ""))]
+)
+def test_annotation_that_does_not_exist_has_an_event_on_the_machine_or_its_node(
+    annotated_kind: str, place: tuple[str, str]
+) -> None:
+    cluster = SmallMachines()
     cluster.check()
-    cluster.node("worker")
-    cluster.machine("worker", node="worker", annotations={"paramedic.dev/hlod": "alice"})
-
-    def emit(_: CheckReference, events: Iterable[Event]) -> bool:
-        emitted.extend(events)
-        return True
-
-    asyncio.run(RefusedAnnotations(cluster.cluster_state, emit).look())
-    (event,) = emitted
+    cluster.node("worker", annotations=MISSPELT if annotated_kind == "Node" else {})
+    cluster.node("of-no-machine", annotations=MISSPELT)
+    cluster.machine("master", node="worker", annotations=MISSPELT if annotated_kind == "Machine" else {})
+    (event,) = events_in(cluster.cluster_state)
     assert event.subject is not None
-    assert (event.subject.kind, event.subject.namespace) == ("Machine", NAMESPACE)
+    assert (event.subject.kind, event.subject.namespace) == place
+    assert event.subject.name == {"Machine": "master", "Node": "worker"}[annotated_kind]
     assert event.message.endswith("did you mean paramedic.dev/hold?")
+
+
+def test_node_of_the_management_cluster_is_not_taken_for_one_of_a_workload_cluster() -> None:
+    cluster = SmallClusterApi()
+    cluster.check()
+    cluster.machine(machine_object("worker"))
+    here = Node.model_validate(node_object(name="worker", annotations=MISSPELT))
+    cluster.cluster_state.target_changed(node_name("worker"), here)
+    assert events_in(cluster.cluster_state) == []
 
 
 def test_events_about_many_nodes_are_emitted_in_parts_each_once() -> None:

@@ -48,10 +48,17 @@ class SmallMachines(SmallState):
         self.machine(name, node=name)
 
     def node(
-        self, name: str, *, ready: str = "True", since: datetime = LONG_AGO, heard_of: datetime = LONG_AGO
+        self,
+        name: str,
+        *,
+        ready: str = "True",
+        since: datetime = LONG_AGO,
+        heard_of: datetime = LONG_AGO,
+        annotations: dict[str, str] | None = None,
     ) -> None:
         says = condition("Ready", ready, since) | {"lastHeartbeatTime": stamp(heard_of)}
-        node = Node.model_validate(node_object(says, name=name, uid=f"uid-{name}"))
+        body = node_object(says, name=name, uid=f"node-uid-{name}", annotations=annotations or {})
+        node = Node.model_validate(body)
         self.cluster_state.target_changed(TargetName("Node", "", name), node)
         self._join.node_changed(node_name(name), node)
 
