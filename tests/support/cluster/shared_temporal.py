@@ -60,6 +60,7 @@ class SharedServer:
 SHARED = pytest.StashKey[SharedServer]()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Pass the address of the server to a new worker process."""
     config = node.config

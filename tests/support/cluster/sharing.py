@@ -106,6 +106,7 @@ class Sharing(LoadFileScheduling):  # type: ignore[misc]  # as above
         return given.items()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
     """Replaces the scheduler of the option --dist."""
     return Sharing(config, log)

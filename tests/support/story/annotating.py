@@ -15,7 +15,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.runbook.annotated_order import Receipt, ReceiptOutcome
 from tests.support.story import workers
 from tests.support.story.polling import PATIENCE_SECONDS, polled
-from tests.support.story.runs import histories_of
+from tests.support.story.runs import histories_of, is_idle
 from workflows.annotated_order import AnnotatedOrder
 from workflows.annotated_order_contracts import (
     ANSWER_ORDER,
@@ -153,12 +153,7 @@ class Annotating:
 
     async def rests(self) -> None:
         """Wait until it waits for its timer and runs no activity."""
-
-        async def at_rest() -> bool:
-            described = (await self.handle.describe()).raw_description
-            return not (described.pending_activities or described.HasField("pending_workflow_task"))
-
-        await polled(at_rest)
+        await polled(lambda: is_idle(self.handle))
 
     async def histories(self) -> list[WorkflowHistory]:
         latest = (await self.handle.describe()).run_id

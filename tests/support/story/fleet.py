@@ -19,6 +19,7 @@ from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.model.request_snapshot import RequestSnapshot
 from tests.support.cluster.temporal_servers import client_of, end_workflows
+from tests.support.story.runs import is_idle
 from tests.support.values.builders import without_limits
 from tests.support.values.observations import expired
 from workflows.contracts import (
@@ -83,14 +84,10 @@ class Fleet:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _rests_in(self, node: str, phase: Phase, check: str) -> bool:
-        if await self._is_busy(node, check):
+        if not await is_idle(self.handle(node, check)):
             return False
         state = await self.state(node, check)
         return state.phase is phase and state.observation is not None
-
-    async def _is_busy(self, node: str, check: str) -> bool:
-        found = (await self.handle(node, check).describe()).raw_description
-        return bool(found.pending_activities) or found.HasField("pending_workflow_task")
 
     async def listed(self, status: str, count: int) -> None:
         """Return when Temporal lists so many; its lists are a little late."""

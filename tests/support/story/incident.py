@@ -11,7 +11,6 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.api.update.v1 import UpdateRef
 from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse,
     PollWorkflowExecutionUpdateRequest,
     ResetWorkflowExecutionRequest,
 )
@@ -221,9 +220,6 @@ class IncidentDriver:
             return words in (await self.state()).details
 
         await polled(are_there)
-
-    async def described(self) -> DescribeWorkflowExecutionResponse:
-        return (await self.handle.describe()).raw_description
 
     async def happens(self, event: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):

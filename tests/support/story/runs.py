@@ -1,13 +1,21 @@
-"""The histories of a workflow, run by run."""
+"""Reads a workflow from Temporal: whether it is idle, and the histories of its runs."""
+
+from typing import Any
 
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowHistory
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     EventType.EVENT_TYPE_TIMER_STARTED,
 )
+
+
+async def is_idle(workflow: WorkflowHandle[Any, Any]) -> bool:
+    """True if neither an activity nor a task of the workflow is under way."""
+    description = (await workflow.describe()).raw_description
+    return not (description.pending_activities or description.HasField("pending_workflow_task"))
 
 
 async def histories_of(client: Client, workflow_id: str, *run_ids: str) -> list[WorkflowHistory]:

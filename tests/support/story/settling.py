@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from health.model.moves import Phase
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.polling import polled
+from tests.support.story.runs import is_idle
 from workflows.messages import State
 
 A_BIT = timedelta(milliseconds=10)
@@ -27,12 +28,7 @@ async def rests(incident: IncidentDriver, phase: Phase) -> State:
 
 async def settle(incident: IncidentDriver) -> None:
     """Wait until no task is under way: time skipped meanwhile would count for that task, too."""
-
-    async def is_idle() -> bool:
-        description = await incident.described()
-        return not (description.pending_activities or description.HasField("pending_workflow_task"))
-
-    await polled(is_idle)
+    await polled(lambda: is_idle(incident.handle))
 
 
 async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
