@@ -1,11 +1,12 @@
 """NamedKinds: watches the kinds of requests and templates that the checks name.
 
 A check names them by its templates, and by the requests that its status lists (so a restart finds the
-requests of a replaced template).
+requests of a replaced template). Kinds that cannot be requests are left out: each Node in the list of `v1`
+Nodes would be a request for itself, and would hold every check.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from detector.feeds.kind_watch import Kind
@@ -13,6 +14,7 @@ from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.template_polling import Naming
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Template
+from health.kinds.request_kinds import why_no_request
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
@@ -100,7 +102,7 @@ class NamedKinds:
             self._cluster_state.request_changed(*kind, request, exists=exists)
 
     def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
-        return frozenset(
+        return _possible(
             (template.api_version, template.request_kind) for template in self._templates_of(check)
         )
 
@@ -115,4 +117,9 @@ class NamedKinds:
 
     def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
         entry = self._cluster_state.checks.get(check)
-        return entry.listed_request_kinds if entry else frozenset()
+        return _possible(entry.listed_request_kinds if entry else ())
+
+
+def _possible(kinds: Iterable[Kind]) -> frozenset[Kind]:
+    """Leave out the kinds whose objects cannot be requests."""
+    return frozenset(kind for kind in kinds if not why_no_request(*kind))
