@@ -73,16 +73,11 @@ class SnapshotDraft:
                 yield self._target(self.snapshot.check, name, self.now)
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
-        state, reference = self.state, check.reference
-        requests = tuple(entry.snapshot for entry in state.requests.of(reference, name))
-        target = state.targets.get(reference, name)
-        if target is None or not check.selects(target):
-            return TargetSnapshot(name=name, uid="", verdict=HEALTHY, requests=requests)
-        verdict = check.verdict(target, now, state.cluster_context)
-        snapshot = TargetSnapshot(
-            name=name, uid=target.metadata.uid, verdict=verdict, requests=requests, node_name=target.node_name
-        )
-        return self._expired(check, target, snapshot, now) if verdict.health is Health.EXPIRED else snapshot
+        snapshot = _judged(self.state, check, name, now)
+        target = self.state.targets.get(check.reference, name)
+        if target is None or snapshot.verdict.health is not Health.EXPIRED:
+            return snapshot
+        return self._expired(check, target, snapshot, now)
 
     def _expired(
         self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
@@ -108,6 +103,18 @@ class SnapshotDraft:
         )
 
 
+def _judged(state: StateView, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
+    """The target with its verdict and requests; without a uid if the check does not select it."""
+    requests = tuple(entry.snapshot for entry in state.requests.of(check.reference, name))
+    target = state.targets.get(check.reference, name)
+    if target is None or not check.selects(target):
+        return TargetSnapshot(name=name, uid="", verdict=HEALTHY, requests=requests)
+    verdict = check.verdict(target, now, state.cluster_context)
+    return TargetSnapshot(
+        name=name, uid=target.metadata.uid, verdict=verdict, requests=requests, node_name=target.node_name
+    )
+
+
 @dataclass(frozen=True)
 class SnapshotBuilder:
     """Takes the snapshots of checks, for status and Events."""
@@ -121,6 +128,13 @@ class SnapshotBuilder:
         """The snapshot of a check; None if it is gone."""
         draft = self.draft(reference, storm, now)
         return None if draft is None else draft.in_one_stretch()
+
+    def target(self, reference: CheckReference, name: str, now: datetime) -> TargetSnapshot | None:
+        """One target with its verdict and requests, but without holds; None if the check cannot be judged."""
+        entry = self.cluster_state.checks.get(reference)
+        if entry is None or isinstance(entry.check, InvalidCheckError):
+            return None
+        return _judged(self.cluster_state, entry.check, name, now)
 
     def draft(self, reference: CheckReference, storm: Storm | None, now: datetime) -> SnapshotDraft | None:
         """The snapshot of a check without its targets, and the values to judge them; None if it is gone."""

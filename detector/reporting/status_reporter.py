@@ -23,7 +23,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft, 
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot
+from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Approval
@@ -86,14 +86,20 @@ class StatusReporter:
         """When the previous leader stopped reporting; None without one, or after shadow mode."""
         self._request_changes: list[RequestChange] = []
         """Changes of requests since the last snapshot."""
+        self._requested: list[TargetSnapshot] = []
+        """The unhealthy targets of requests created since then, as they were at that moment."""
         self._failed_writes, self._retry_after = 0, timedelta()
         """The failed writes in a row, and the Retry-After of the latest."""
         self.changed = asyncio.Event()
         """Set it when the check may have changed."""
 
     def request_changed(self, change: RequestChange) -> None:
-        """Report this change too: the next snapshot may not show the request any more."""
+        """Report this change too: the next snapshot may show neither the request nor the failure."""
         self._request_changes.append(change)
+        if change.made is not None:
+            now = self._dependencies.now()
+            target = self._dependencies.snapshot_builder.target(self._reference, change.target, now)
+            self._requested += [target] if target and target.verdict.health is Health.EXPIRED else []
 
     def emit(self, events: Iterable[Event]) -> bool:
         """Emit these Events besides those of its snapshots; returns whether the check exists."""
@@ -132,11 +138,13 @@ class StatusReporter:
         storm = self._dependencies.storms.of(self._reference)
         draft = self._dependencies.snapshot_builder.draft(self._reference, storm, self._dependencies.now())
         changes, self._request_changes = tuple(self._request_changes), []
+        requested, self._requested = tuple(self._requested), []
         if draft is None:
             return None
         if self._before is not None and draft.snapshot.uid != self._before.uid:
-            self._before, changes = None, ()
-        snapshot = replace(draft.snapshot, request_changes=changes, reported_until=self._reported_until())
+            self._before, changes, requested = None, (), ()
+        until = self._reported_until()
+        snapshot = replace(draft.snapshot, request_changes=changes, requested=requested, reported_until=until)
         return replace(draft, snapshot=snapshot)
 
     def _reported_until(self) -> datetime | None:

@@ -89,6 +89,9 @@ class CheckSnapshot:
     request_changes: tuple[RequestChange, ...] = ()
     """Changes of its requests since the previous snapshot, including requests created and deleted in
     between."""
+    requested: tuple[TargetSnapshot, ...] = ()
+    """Unhealthy targets at the moment at which a request for each was created, since the previous snapshot;
+    they may have recovered by now."""
     generation: int = 0
     """The generation of the check, even if it does not parse."""
     reported_until: datetime | None = None

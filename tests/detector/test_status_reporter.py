@@ -17,7 +17,9 @@ from detector.reporting.status_reporter import (
     BETWEEN_WRITES,
     GATHER,
     LONGEST_PAUSE,
+    ReporterDependencies,
     StatusReporter,
+    StatusReporters,
     pause_after,
 )
 from detector.state.check_state import CheckRecord
@@ -26,6 +28,7 @@ from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
+from health.model.remediation_request import TARGET_UID, RemediationRequest
 from health.model.target import TargetName
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
@@ -157,6 +160,39 @@ def rendering_late(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) 
 
     monkeypatch.setattr(status_reporter, "rendered", rendered_late)
     return snapshots
+
+
+def request_of_the_check(node: str, *, uid: str) -> RemediationRequest:
+    owner = {"apiVersion": NODE_HEALTH_CHECK.api_version, "kind": CHECK.kind, "name": CHECK.name, "uid": "u"}
+    times = {"creationTimestamp": stamp(now())}
+    metadata = {"name": node, "namespace": "ns", "uid": uid, "ownerReferences": [owner], **times}
+    return RemediationRequest.model_validate({"metadata": {**metadata, "annotations": {TARGET_UID: "uid"}}})
+
+
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
+async def test_next_report_has_a_node_that_was_unhealthy_when_its_request_was_created(
+    cluster_state: ClusterState,
+    dependencies: ReporterDependencies,
+    server: ApiServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshots = rendering_late(monkeypatch, lambda: None)
+    server.answer("PATCH", STATUS, said({}))
+    reporters = StatusReporters(dependencies)
+    cluster_state.event_handlers.add_request_handler(reporters.request_changed)
+    leading = asyncio.create_task(reporters.lead())
+    await eventually(lambda: snapshots)
+    for ready in ("Unknown", "True"):
+        see(cluster_state, NAMES[0], ready)
+        request = request_of_the_check(NAMES[0], uid=ready)
+        cluster_state.request_changed("example.com/v1", "Reboot", request, exists=True)
+    reporters.changed(CHECK, NAMES[0])
+    await eventually(lambda: len(snapshots) > 1)
+    leading.cancel()
+    (target,) = (target for snapshot in snapshots for target in snapshot.requested)
+    assert target.verdict.fact is not None
+    assert (target.name, target.uid, target.verdict.fact.status) == (NAMES[0], f"uid-{NAMES[0]}", "Unknown")
+    assert [request.uid for request in target.requests] == ["Unknown"]
 
 
 async def test_check_that_is_deleted_while_its_report_is_rendered_gets_no_status(

@@ -50,7 +50,7 @@ def events(
     return [
         *switched,
         *_held(before, after, stored),
-        *_blocked(before, after),
+        *_blocked(before, after, now),
         *_storm(before, after, stored, now),
         *_detected(before, of_targets, now),
         *_of_targets(before, of_targets),
@@ -104,7 +104,8 @@ def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> b
     ).allowed
 
 
-def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+def _blocked(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
+    """The Event with the numbers; an edit of the threshold may hold the same failures a second time."""
     allowance = after.allowance
     if allowance is None or not after.is_blocked or (before and before.is_blocked):
         return
@@ -114,7 +115,8 @@ def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Eve
     )
     facts = [target.verdict.fact for target in after.expired if target.verdict.fact is not None]
     latest = max(facts, key=lambda fact: (fact.since, str(fact)))
-    yield _note(after, Severity.WARNING, "RemediationSkipped", message, seed=("threshold", str(latest)))
+    note = _note(after, Severity.WARNING, "RemediationSkipped", message, seed=("threshold", str(latest)))
+    yield replace(note, again=now.isoformat() if before else "")
 
 
 def _storm(
@@ -139,7 +141,8 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
     reported = (
         {} if before is None or before.suppresses_target_events else {t.name: t for t in before.expired}
     )
-    for target in after.expired:
+    expired = {target.name: target for target in (*after.requested, *after.expired)}
+    for target in expired.values():
         fact = target.verdict.fact
         if fact is None or (target.name in reported and reported[target.name].verdict.fact == fact):
             continue

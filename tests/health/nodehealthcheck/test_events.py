@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.storm import Storm
 from health.check.threshold import Allowance
 from health.cluster.global_stop import Stop
@@ -20,6 +20,7 @@ from tests.support.values.builders import (
     NOW,
     check,
     expired,
+    recovered,
     request_snapshot,
     snapshot,
     waiting,
@@ -191,6 +192,27 @@ def test_threshold_that_breaks_again_is_reported_again(reporter: Reporter, anoth
     assert reporter.sees(snapshot(stays, breaks, allowance=BLOCKED)) == [
         (WARNING, "RemediationSkipped", SKIPPED)
     ]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/threshold", "rule 15")
+def test_edit_of_the_threshold_that_holds_the_same_nodes_again_is_reported_again(reporter: Reporter) -> None:
+    failed = expired("node-1")
+    told = [reporter.sees(snapshot(failed, allowance=BLOCKED)), reporter.sees(snapshot(failed))]
+    assert reporter.sees(snapshot(failed, allowance=BLOCKED), NOW + timedelta(seconds=1)) == told[0]
+    reporter.restarts()
+    assert reporter.sees(snapshot(failed, allowance=BLOCKED), NOW + timedelta(seconds=2)) == []
+
+
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
+@pytest.mark.parametrize(
+    "then", [recovered("node-1", request_snapshot()), expired("node-1", request_snapshot())]
+)
+def test_node_that_was_unhealthy_when_its_request_was_created_is_reported_once(
+    reporter: Reporter, then: TargetSnapshot
+) -> None:
+    acted_on = replace(snapshot(then), requested=(expired("node-1", request_snapshot()),))
+    assert [reason for _, reason, _ in reporter.sees(acted_on)] == ["DetectedUnhealthy"]
+    assert reporter.sees(snapshot(then)) == []
 
 
 @pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
