@@ -148,7 +148,7 @@ class Dispatch:
         self._reconciler = Reconciler(
             self._workflows, self._open, dependencies, part="dispatch", listed="incidents"
         )
-        self._verdicts: dict[CheckReference, bool | None] = {}
+        self._verdicts: dict[CheckReference, tuple[int, bool | None]] = {}
         self._temporals_skew = timedelta()
         """How far Temporal's clock was ahead of ours at the latest answer."""
 
@@ -197,14 +197,18 @@ class Dispatch:
                     self._reconciler.consider(entry.key)
 
     def _note_verdict(self, check: CheckReference) -> bool:
-        """Note what the check's threshold allows all its incidents; returns whether that changed.
+        """Note the generation of the check and what its threshold allows; returns whether either changed.
 
         A changed number alone wakes no incident. A check that is fully paused or invalid allows and refuses
-        nothing.
+        nothing. Each change of a deleted check counts: it releases all its incidents.
         """
         allowance = self._cluster_state.allowance(check)
         check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
-        is_silent = check_state is None or check_state.is_silent_in(context)
-        says = None if allowance is None or is_silent else allowance.allowed
+        if check_state is None:
+            self._verdicts.pop(check, None)
+            return True
+        is_silent = check_state.is_silent_in(context)
+        allowed = None if allowance is None or is_silent else allowance.allowed
+        says = check_state.record.metadata.generation, allowed
         before, self._verdicts[check] = self._verdicts.get(check), says
         return before != says
