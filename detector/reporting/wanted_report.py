@@ -88,13 +88,13 @@ class TargetJudge:
         name, uid = target.metadata.name, target.metadata.uid
         acts = self.cluster_state.act_findings
         found = acts.of(check, name, uid)
+        has_request = bool(self.cluster_state.requests.of(check, name))
         return TargetFindings(
             now=self.now(),
             context=self.cluster_state.cluster_context,
-            problem=self.problem(check),
+            problem=None if has_request else self.problem(check),
             request_error=found.request_error if found is not None else "",
-            is_request_unreported=not acts.is_heard(check, name, uid)
-            and not self.cluster_state.requests.of(check, name),
+            is_request_unreported=not has_request and not acts.is_heard(check, name, uid),
         )
 
 

@@ -19,7 +19,7 @@ class TargetFindings:
     now: datetime
     context: ClusterContext
     problem: CheckProblem | None = None
-    """Why the check as a whole does not work."""
+    """Why the check as a whole does not work; None for a target that has its request (CAPI B.2.5)."""
     request_error: str = ""
     """Why the last creation of a request for it failed."""
     is_request_unreported: bool = False

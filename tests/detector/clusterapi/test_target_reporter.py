@@ -375,3 +375,21 @@ async def test_result_of_a_request_is_reported_while_its_machine_is_unhealthy(re
 
         reports.small.node("a")
         await reports.says("a", None, EXTERNAL)
+
+
+@pytest.mark.rule("CAPI B.1/condition/ExternallyRemediated", "CAPI B.2.5/no template")
+async def test_template_that_is_gone_is_reported_on_no_machine_that_has_its_request(
+    reports: Reporting,
+) -> None:
+    reports.small.check(**WITH_TEMPLATE)
+    reports.add("a", "False")
+    reports.small.request("a")
+    async with reports.leading():
+        await reports.says("a", "False", EXTERNAL)
+        reports.small.template_kinds = lambda *_: TemplateKind()
+        reports.small.cluster_state.templates_changed(TEMPLATE["apiVersion"], TEMPLATE["kind"])
+        await reports.all_written()
+        assert reports.reason("a", EXTERNAL) == "WaitingForRemediation"
+
+        reports.small.request("a", exists=False)
+        await eventually(lambda: reports.reason("a", EXTERNAL) == "RemediationTemplateNotFound")

@@ -8,10 +8,11 @@ from detector.registry import WATCHED_KINDS
 from detector.watched_kind import TargetJoin
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
-from health.kinds.clusterapi.group import CLUSTER_NAME
+from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.node import Node
+from health.model.remediation_request import RemediationRequest
 from health.model.target import node_name
 from kube.record import Key
 from kube.resource import Object
@@ -23,11 +24,13 @@ from tests.support.values.cluster_api import (
     LABELS,
     NAMESPACE,
     NOT_READY,
+    TEMPLATE,
     check_object,
     cluster,
 )
 
 EDGE, WEST = f"{NAMESPACE}/edge", f"{NAMESPACE}/west"
+REQUEST_KIND = (TEMPLATE["apiVersion"], "Metal3Remediation")
 OF_WEST = LABELS | {CLUSTER_NAME: "west"}
 
 
@@ -120,6 +123,19 @@ class SmallClusterApi(SmallState):
         of_edge = node_name(name, EDGE)
         self.cluster_state.targets.put_undecodable(of_edge, "")
         self.join.node_decoding_changed(of_edge)
+
+    def request(self, machine: str, *, exists: bool = True) -> None:
+        """A request for a Machine, as Cluster API's controller creates it, or its end."""
+        owner = {"apiVersion": V1BETA2, "kind": "Machine", "name": machine, "uid": f"uid-{machine}"}
+        metadata = {
+            "name": machine,
+            "namespace": NAMESPACE,
+            "uid": f"request-{machine}",
+            "creationTimestamp": stamp(self.now),
+            "ownerReferences": [owner],
+        }
+        request = RemediationRequest.model_validate({"metadata": metadata})
+        self.cluster_state.request_changed(*REQUEST_KIND, request, exists=exists)
 
     def target(self, name: str) -> MachineTarget:
         found = self.cluster_state.targets.of(self.named())[name]
