@@ -7,7 +7,7 @@ unknown policy the ConfigMap has the Event.
 
 A Machine that a hold of its own delays, such as back-off or another holder, gets RemediationRestricted too;
 the reference controllers have it for whole checks only (rules 13 and 14). The seed of an act's Event names
-the incident and its run, so a repeated attempt emits no second Event.
+the incident, its run and the remediation in a row, so a retry of the act emits no second Event.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -165,7 +165,8 @@ def restricted(path: str, why: object) -> str:
 
 
 def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message: str) -> Event:
-    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
+    again = f"\n{attempt.number}" if attempt.number > 1 else ""
+    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}{again}"
     return Event(seed=seed, severity=severity, reason=reason, message=message, action=REMEDIATE)
 
 

@@ -79,6 +79,12 @@ def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
     assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed
 
 
+@pytest.mark.rule("rule 15", "MHC A.1/event/ExternalAnnotationAdded")
+def test_mark_that_is_set_again_after_its_removal_is_reported_again() -> None:
+    again = FIRST.model_copy(update={"number": 2})
+    assert marked(again, TARGET).seed != marked(FIRST, TARGET).seed
+
+
 LOST = LostRequest(
     incident=INCIDENT,
     run_id="run-1",
