@@ -148,7 +148,7 @@ class Dispatch:
         self._reconciler = Reconciler(
             self._workflows, self._open, dependencies, part="dispatch", listed="incidents"
         )
-        self._verdicts: dict[CheckReference, tuple[int, bool | None]] = {}
+        self._verdicts: dict[CheckReference, tuple[int | None, bool | None]] = {}
         self._temporals_skew = timedelta()
         """How far Temporal's clock was ahead of ours at the latest answer."""
 
@@ -200,15 +200,12 @@ class Dispatch:
         """Note the generation of the check and what its threshold allows; returns whether either changed.
 
         A changed number alone wakes no incident. A check that is fully paused or invalid allows and refuses
-        nothing. Each change of a deleted check counts: it releases all its incidents.
+        nothing. A deleted check has no generation: its deletion counts once, as it releases all incidents.
         """
         allowance = self._cluster_state.allowance(check)
         check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
-        if check_state is None:
-            self._verdicts.pop(check, None)
-            return True
-        is_silent = check_state.is_silent_in(context)
-        allowed = None if allowance is None or is_silent else allowance.allowed
-        says = check_state.record.metadata.generation, allowed
+        is_silent = check_state is None or check_state.is_silent_in(context)
+        generation = None if check_state is None else check_state.record.metadata.generation
+        says = generation, None if allowance is None or is_silent else allowance.allowed
         before, self._verdicts[check] = self._verdicts.get(check), says
         return before != says

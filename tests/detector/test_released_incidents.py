@@ -1,6 +1,7 @@
 """The incident of a target that is healthy by now is woken when its check no longer selects the target."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -14,7 +15,7 @@ from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
-from tests.support.state.small_machines import SmallMachines
+from tests.support.state.small_machines import CHECK, SmallMachines
 from tests.support.values.builders import NOW, without_limits
 
 UNREADABLE = {"matchLabels": {"bad key": ""}}
@@ -44,7 +45,7 @@ class Detector:
         self.machines = SmallMachines()
         self.machines.check()
         self.machines.unhealthy("a")
-        self.looks = 0
+        self.looks = Counter[str]()
         self.calls = NotedCalls()
         self.dispatch = Dispatch(
             self.calls,
@@ -58,14 +59,14 @@ class Detector:
         self.machines.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
     def observe(self, incident: IncidentReference) -> Observation:
-        self.looks += 1
+        self.looks[incident.target.name] += 1
         return self.machines.observe(incident.target.name)
 
     async def recover(self) -> None:
         """Let the Node recover, and wait until the incident is compared with that."""
-        before = self.looks
+        before = self.looks["a"]
         self.machines.node("a")
-        await eventually(lambda: self.looks > before)
+        await eventually(lambda: self.looks["a"] > before)
 
     async def until_woken(self, times: int) -> None:
         await eventually(lambda: self.calls.woken == times)
@@ -113,3 +114,16 @@ async def test_incident_of_a_machine_that_is_being_deleted_is_woken_when_it_leav
     await detector.until_woken(1)
     detector.machines.check(selector=ANOTHER_POOL)
     await detector.until_woken(2)
+
+
+async def test_later_changes_of_a_deleted_check_look_at_no_other_incident_of_it(detector: Detector) -> None:
+    detector.machines.unhealthy("b")
+    await eventually(lambda: detector.calls.started == 2)
+    detector.machines.delete_check()
+    await detector.until_woken(2)
+    before = detector.looks.copy()
+    # In one step of the loop, as when the request for "b" is gone; the comparisons are first in, first out.
+    for target in (None, "b"):
+        detector.dispatch.changed(CHECK, target)
+    await eventually(lambda: detector.looks["b"] > before["b"])
+    assert detector.looks["a"] == before["a"]
