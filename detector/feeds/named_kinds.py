@@ -6,7 +6,7 @@ Nodes would be a request for itself, and would hold every check.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 from detector.feeds.kind_watch import Kind
@@ -14,7 +14,7 @@ from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.template_polling import Naming
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Template
-from health.kinds.request_kinds import why_no_request
+from health.kinds.request_kinds import why_no_request, why_no_requests_of
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
@@ -102,8 +102,10 @@ class NamedKinds:
             self._cluster_state.request_changed(*kind, request, exists=exists)
 
     def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
-        return _possible(
-            (template.api_version, template.request_kind) for template in self._templates_of(check)
+        return frozenset(
+            (template.api_version, template.request_kind)
+            for template in self._templates_of(check)
+            if not why_no_requests_of(template)
         )
 
     def _kinds_of_templates(self, check: CheckReference) -> frozenset[Kind]:
@@ -117,9 +119,5 @@ class NamedKinds:
 
     def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
         entry = self._cluster_state.checks.get(check)
-        return _possible(entry.listed_request_kinds if entry else ())
-
-
-def _possible(kinds: Iterable[Kind]) -> frozenset[Kind]:
-    """Leave out the kinds whose objects cannot be requests."""
-    return frozenset(kind for kind in kinds if not why_no_request(*kind))
+        kinds = entry.listed_request_kinds if entry else ()
+        return frozenset(kind for kind in kinds if not why_no_request(*kind))

@@ -16,7 +16,7 @@ from detector.feeds.kind_watch import Kind, KindSubscription, KindWatch
 from detector.feeds.source import THEY_NOT_YET
 from detector.feeds.template_polling import EVERY, TemplatePolling
 from health.check.template_validity import Place, Template, TemplateKind
-from health.kinds.request_kinds import why_no_request
+from health.kinds.request_kinds import why_no_requests_of
 from health.model.references import TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection
@@ -140,7 +140,7 @@ class RemediationKinds:
         """The known templates of a kind, and whether their requests can be read."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         requests = (api_version, reference.request_kind)
-        rejection = why_no_request(*requests) or self.requests.rejection(requests)
+        rejection = why_no_requests_of(reference) or self.requests.rejection(requests)
         templates = self._known_templates((api_version, kind))
         if templates is None or not rejection:
             return templates

@@ -13,6 +13,7 @@ from detector.feeds.remediation_kinds import RemediationKinds
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import REQUESTS
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.references import CheckReference
 from kube.client import Client
@@ -27,6 +28,12 @@ CHECK = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
 NO_REQUESTS = [
     pytest.param("v1", "Node", "Node is a kind of Kubernetes itself", id="targets"),
     pytest.param("apps/v1", "Deployment", "Deployment.apps is a kind of Kubernetes itself", id="built in"),
+    pytest.param(
+        REQUESTS.api_version,
+        REQUESTS.kind,
+        "the name of the kind PowerCycleRemediation does not end in Template",
+        id="no kind of templates",
+    ),
 ]
 OF_NODES = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
 
@@ -72,6 +79,7 @@ async def test_objects_of_such_a_kind_are_no_requests_and_its_check_has_a_proble
     detector = Detector(transport, template, status={})
     async with detector.watching():
         assert list(detector.cluster_state.requests.all()) == []
+        assert detector.kinds.requests.get((api_version, kind)) is None
         assert detector.named.unread_requests(CHECK, timedelta(minutes=1)) == ""
         known = detector.kinds.template_kind(api_version, kind)
 
