@@ -27,7 +27,8 @@ def _path_of(check: CheckReference, machine: str, _node: str = "") -> str:
 def _notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[MachineNote]:
-    if _is_remediated(after) and not (before is not None and _is_same_failure(before, after)):
+    # Another fact of the same Machine is the same failure.
+    if _is_remediated(after) and not (before is not None and _is_remediated(before)):
         path = _path_of(check, after.name)
         message = f"Machine {path} has been marked as unhealthy by {check.namespace}/{check.name}"
         yield MachineNote("MachineMarkedUnhealthy", message)
@@ -36,11 +37,6 @@ def _notes(
 def _is_remediated(target: TargetSnapshot) -> bool:
     is_held = any(hold is not None for hold in (target.hold, target.back_off, target.found))
     return target.verdict.health is Health.EXPIRED and not is_held
-
-
-def _is_same_failure(before: TargetSnapshot, after: TargetSnapshot) -> bool:
-    """True if the failure was already reported; another fact of the same Machine is the same failure."""
-    return _is_remediated(before) and before.uid == after.uid
 
 
 def _was_paused(stored: Mapping[str, Any]) -> bool:

@@ -137,7 +137,8 @@ class MachineEvents:
         """The Events about Machines, unless the whole check is held; `before` was already reported."""
         if after.suppresses_target_events:
             return
-        reported = {} if before is None or before.suppresses_target_events else before.targets
+        told = () if before is None or before.suppresses_target_events else before.targets.values()
+        reported = {target.uid: target for target in told}
         namespace = check.metadata.namespace
         for name, target in sorted(after.targets.items()):
             is_new = before is not None and before.fact(name) is None
@@ -148,7 +149,7 @@ class MachineEvents:
                 name=target.name,
                 uid=target.uid,
             )
-            for note in self._notes(check.reference, reported.get(name), target):
+            for note in self._notes(check.reference, reported.get(target.uid), target):
                 yield _of_target(after.uid, target, note, subject, now.isoformat() if is_new else "")
 
     def _notes(

@@ -60,6 +60,15 @@ def test_machine_that_is_a_target_again_and_has_not_recovered_is_reported_each_t
     assert told == [[DETECTED]] * 3
 
 
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 11")
+def test_machine_that_is_made_anew_under_its_name_is_reported_too(reporter: Reporter) -> None:
+    reporter.sees(snapshot(waiting()))
+    anew = replace(waiting(), uid="uid-of-the-next")
+
+    assert [note.subject.uid for note in reporter.tells(snapshot(anew)) if note.subject] == [anew.uid]
+    assert reporter.sees(snapshot(anew)) == []
+
+
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
 def test_machine_that_failed_without_a_timer_is_reported_by_its_remediation(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(failed())) == []
