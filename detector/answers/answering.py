@@ -11,6 +11,7 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
 from detector.dispatching.dispatch import Dispatch, Observe
@@ -27,8 +28,15 @@ _LONGEST_PROBLEM = 200
 """Characters: an error may quote a whole object."""
 
 
-class NotLeading(Exception):
-    """Another detector is the leader now; Temporal retries the activity there."""
+class NotLeading(ApplicationError):
+    """Another detector is the leader now; Temporal retries the activity there.
+
+    Each hand-over ends questions so: Temporal's SDK logs a benign error without a warning.
+    """
+
+    def __init__(self) -> None:
+        message = "this detector is no longer the leader"
+        super().__init__(message, type="NotLeading", category=ApplicationErrorCategory.BENIGN)
 
 
 class Answering:
@@ -50,7 +58,7 @@ class Answering:
     async def observe(self, question: ObserveInput) -> Observation:
         """Return the state of the target, and whether the incident may act, both from one moment."""
         if not self._is_leader():
-            raise NotLeading("this detector is no longer the leader")
+            raise NotLeading
         return self._answer(question, activity.info().started_time)
 
     def _answer(self, question: ObserveInput, answered_at: datetime) -> Observation:

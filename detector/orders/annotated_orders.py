@@ -214,5 +214,5 @@ class AnnotatedOrders:
     async def find_recipients(self, question: FindRecipientsInput) -> Recipients:
         """Return the open incidents that get the order, or why none gets it."""
         if not self._dependencies.is_leader():
-            raise NotLeading("this detector is no longer the leader")
+            raise NotLeading
         return recipients_of(question.key, self._open_incidents(), self._cluster_state)

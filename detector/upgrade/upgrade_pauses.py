@@ -110,7 +110,7 @@ class UpgradePauses:
     async def observe_upgrade(self, question: ObserveUpgradeInput) -> UpgradeObservation:
         """Return the upgrade and the changed checks; the question reports the handled ones."""
         if not self._dependencies.is_leader():
-            raise NotLeading("this detector is no longer the leader")
+            raise NotLeading
         self._state.note_concerned()
         observation = self.observe()
         answer = self._state.changes.answer(question, observation)

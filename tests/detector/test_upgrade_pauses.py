@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client import CollectorRegistry
 from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
@@ -358,11 +359,12 @@ async def test_detector_that_takes_the_lead_anew_holds_until_it_has_been_asked_a
         assert world.pause_state.progress() == PauseProgress()
 
 
-async def test_detector_that_does_not_lead_answers_no_question(world: World) -> None:
+async def test_detector_that_does_not_lead_answers_no_question_and_logs_no_warning(world: World) -> None:
     world.is_leader = False
 
-    with pytest.raises(NotLeading):
+    with pytest.raises(NotLeading) as refused:
         await world.ask(handled=("uid-workers",))
+    assert refused.value.category is ApplicationErrorCategory.BENIGN  # the SDK logs it at DEBUG
     assert world.pause_state.progress() == PauseProgress()
 
 
