@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import uvloop
 from temporalio import activity, workflow
@@ -27,6 +27,8 @@ FAILED = 1
 """Exit code where the machine refuses what the settings ask for."""
 BAD_SETTINGS = 2
 """Exit code where the command line or the environment says something that cannot be used."""
+_CLOSED = "; the handler is closed"
+"""The end of uvloop's error of a write to a connection that is closed; the error has no type of its own."""
 _OURS = ("activities", "detector", "kube", "runtime", "worker")
 """What logs from the level on that a setting says."""
 
@@ -81,10 +83,23 @@ def _refuse(error: Exception, code: int) -> int:
 async def _until_signal(main: Awaitable[None]) -> None:
     task = asyncio.ensure_future(main)
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_report)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error of the loop, unless uvloop failed to write to a connection that is closed already.
+
+    After a freeze, data arrives on connections that timed out meanwhile. For each of them uvloop reports a
+    fatal error with a traceback, although nothing is lost.
+    """
+    exception = context.get("exception")
+    if isinstance(exception, RuntimeError) and str(exception).endswith(_CLOSED):
+        return
+    loop.default_exception_handler(context)
 
 
 def _set_up_logs() -> None:

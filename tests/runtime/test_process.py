@@ -1,6 +1,7 @@
 """How the two processes end where their settings cannot be used."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -76,6 +77,30 @@ async def test_signal_ends_it_with_code_0(number: signal.Signals, tmp_path: Path
     process.send_signal(number)
     async with asyncio.timeout(30):
         assert await process.wait() == 0
+
+
+async def writes_late(settings: Settings) -> None:  # noqa: ARG001  as a process of ours is called
+    """Report a write to a closed connection as uvloop does, and then another error of the loop."""
+    loop = asyncio.get_running_loop()
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.transport.abort()
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="handler is closed") as late:
+        writer.write(b"late")
+    reported = {"exception": late.value, "transport": writer.transport}
+    loop.call_exception_handler({"message": "Fatal error on SSL protocol"} | reported)
+    loop.call_exception_handler({"message": "Another error", "exception": ValueError("broken")})
+
+
+async def test_late_write_to_a_closed_connection_is_no_error_in_the_log() -> None:
+    ran = await run(
+        "worker",
+        environment=os.environ | {"PARAMEDIC_CLUSTER": "c"},
+        entry=partial(run_process, writes_late),
+    )
+    logged = [json.loads(line) for line in ran.err.splitlines()]
+    assert [line["message"] for line in logged if line["level"] == "error"] == ["Another error"]
 
 
 async def test_output_is_flushed_before_a_process_exits() -> None:
