@@ -251,7 +251,7 @@ class Transport:
                 auth_settings=["BearerToken"],
             )
             answer = await self._api.call_api(*prepared, _request_timeout=request.limits)
-        except _BROKEN as error:
+        except (*_BROKEN, RuntimeError) as error:  # RuntimeError: uvloop has not released the descriptor yet
             raise request.unreachable(error) from error
         response: aiohttp.ClientResponse = answer.response
         self.server_clock.note(response.headers, sent)

@@ -1,9 +1,12 @@
 import asyncio
+import os
+import socket
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import uvloop
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
@@ -264,3 +267,31 @@ async def test_proxy_of_the_environment_is_not_used_on_loopback(
     async with await Transport.connect(str(server.kubeconfig)) as connected:
         assert await connected.request("GET", "/x") == b"{}"
     assert await transport.request("GET", "/x") == b"{}"
+
+
+async def unchanged(_: Configuration) -> None: ...
+
+
+async def ask_with_a_stale_descriptor() -> None:
+    """Send a request while uvloop believes that its descriptor belongs to another connection."""
+    near, far = socket.socketpair()
+    _, writer = await asyncio.open_connection(sock=near)
+    stale = near.fileno()
+    kept = os.dup(stale)
+    os.close(stale)
+    configuration = without_retries()
+    configuration.host = "http://127.0.0.1:1"
+    use_token(configuration, "token")
+    try:
+        async with Transport(configuration, unchanged) as transport:
+            with pytest.raises(Unreachable, match="is used by transport"):
+                await transport.request("GET", "/x")
+    finally:
+        os.dup2(kept, stale)
+        os.close(kept)
+        writer.close()
+        far.close()
+
+
+def test_descriptor_that_uvloop_has_not_released_is_an_unreachable_server() -> None:
+    uvloop.run(ask_with_a_stale_descriptor())
