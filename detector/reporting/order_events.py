@@ -29,9 +29,10 @@ def order_event(incident: IncidentReference, order: OrderRecord) -> Event:
 def approval_event(incident: IncidentReference, approval: Approval) -> Event:
     """The Event that asks for this approval, or says that the question expired."""
     reason = "ApprovalExpired" if approval.is_expired else "ApprovalRequired"
+    expired_at = (stamp(approval.expires_at),) if approval.is_expired and approval.expires_at else ()
     question = (incident.workflow_id, approval.name, approval.asked_at.isoformat())
     return Event(
-        seed="\n".join((*question, reason)),
+        seed="\n".join((*question, reason, *expired_at)),
         severity=Severity.WARNING,
         reason=reason,
         message=f"{incident.check}: {approval.words}",

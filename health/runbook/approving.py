@@ -18,7 +18,8 @@ The first row that matches refuses an order:
 | the question was answered by a rejection   | `resume` asks again, and the answer says so            |
 | the question has another answer            | the first answer counts                                |
 
-The default of the check answers a question that expired, unless a person's order blocks steps then.
+The default of the check answers a question that expired, unless a person's order blocks steps then. An edit
+of the check that extends the time of an expired question opens it again.
 """
 
 from collections.abc import Mapping
@@ -106,6 +107,8 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
     approval = _by_check(approval, observation)
+    if approval.expires_at is None or now < approval.expires_at:
+        approval = approval.model_copy(update={"is_expired": False})
     memory = memory.model_copy(update={"approval": approval})
     is_open = approval.answer is None and not approval.is_expired and not memory.is_blocked
     if not is_open or approval.expires_at is None or now < approval.expires_at:

@@ -340,6 +340,18 @@ def test_edit_of_the_expiry_counts_from_the_question() -> None:
     assert asked(memory).expires_at == LATER
 
 
+@pytest.mark.parametrize("seconds", [3600, None])
+def test_edit_that_extends_an_expired_question_opens_it_again(seconds: float | None) -> None:
+    observation = needing(required=expiring(ApprovalDefault.HOLD))
+    expired = learned(asking(observation), observation, LATER)
+    required = expiring(ApprovalDefault.REJECT).model_copy(update={"expires_after_seconds": seconds})
+    opened = learned(expired, needing(required=required), LATER + MINUTE)
+    assert not asked(opened).is_expired
+    assert "expired" not in asked(opened).words
+    answer = None if seconds is None else ApprovalAnswer.REJECTED
+    assert asked(learned(opened, needing(required=required), LATER + 40 * MINUTE)).answer is answer
+
+
 TWIN = Step(template=template("reboot", "ResetTemplate"), timeout_seconds=60)
 
 
