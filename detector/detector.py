@@ -80,6 +80,7 @@ def _add_handlers(layers: Layers) -> None:
     handlers.add_request_handler(layers.reporting.ledger.request_changed)
     handlers.add_order_handler(reporters.of_checks.ordered)
     handlers.add_annotation_handler(dispatching.annotated_orders.changed)
+    handlers.add_change_handler(dispatching.annotated_orders.check_changed)
     handlers.add_context_handler(dispatching.annotated_orders.context_changed)
     handlers.add_context_handler(watched.pause_state.changed.set)
     handlers.add_context_handler(reporters.of_policy.changed)

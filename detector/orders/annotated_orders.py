@@ -196,6 +196,7 @@ class AnnotatedOrders:
             part="orders by annotation",
             listed="orders by annotation",
         )
+        self._in_shadow: set[CheckReference] = set()
 
     def changed(self, subject: AnnotatedObject, order: str) -> None:
         """Start or wake the workflow of this annotation, or note that it is gone."""
@@ -206,6 +207,17 @@ class AnnotatedOrders:
         """Consider all: the policy may have ended the shadow."""
         for key in self._workflows.all_wanted():
             self._reconciler.consider(key)
+
+    def check_changed(self, check: CheckReference, target: str | None) -> None:
+        """Consider all once the check has left the shadow, or was deleted in it."""
+        if target is not None:
+            return
+        check_state = self._cluster_state.checks.get(check)
+        if check_state is not None and check_state.is_shadow_in(self._cluster_state.cluster_context):
+            self._in_shadow.add(check)
+        elif check in self._in_shadow:
+            self._in_shadow.discard(check)
+            self.context_changed()
 
     async def lead(self) -> None:
         await self._reconciler.lead()

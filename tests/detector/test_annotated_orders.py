@@ -1,18 +1,25 @@
 """Orders by annotation in the cluster state: which are wanted, and which incidents they are for."""
 
+import asyncio
+from collections.abc import Mapping
 from unittest.mock import Mock
 
 import pytest
 
-from detector.orders.annotated_orders import OrderWorkflows, recipients_of
+from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.orders.annotated_orders import AnnotatedOrders, OrderWorkflows, recipients_of
 from health.cluster.cluster_context import ClusterContext
 from health.model.order_annotations import AnnotatedObject, AnnotatedOrderKey, digest_of
 from health.model.references import IncidentReference
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from health.runbook.annotated_order import TURNED_OFF
+from runtime.guard import Guard
+from runtime.problems import Problems
+from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.state.small_machines import SmallMachines
+from tests.support.values.builders import NOW
 
 HOLD, ABORT = "paramedic.dev/hold", "paramedic.dev/abort"
 
@@ -95,6 +102,37 @@ def test_annotations_are_not_read_in_shadow(cluster: SmallCluster) -> None:
     cluster.check()
     cluster.cluster_state.take_context(ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True))))
     assert wanted(cluster) == []
+
+
+class StartedOrders(OrderWorkflows):
+    def __init__(self, cluster: SmallCluster) -> None:
+        super().__init__(Mock(), cluster.cluster_state)
+        self.started: list[str] = []
+
+    async def start(self, key: AnnotatedOrderKey, observation: str) -> None:  # noqa: ARG002  as the base
+        self.started.append(f"{key.subject} {key.order}")
+
+    async def running(self) -> Mapping[str, AnnotatedOrderKey | None]:
+        return {}
+
+
+async def test_annotations_are_read_once_their_check_has_left_the_shadow(cluster: SmallCluster) -> None:
+    workflows = StartedOrders(cluster)
+    dependencies = ReconcilerDependencies(
+        is_leader=lambda: True, now=lambda: NOW, guard=Guard(), problems=Problems()
+    )
+    orders = AnnotatedOrders(workflows, cluster.cluster_state, list, dependencies)
+    cluster.cluster_state.event_handlers.add_annotation_handler(orders.changed)
+    cluster.cluster_state.event_handlers.add_change_handler(orders.check_changed)
+    cluster.check(annotations={"paramedic.dev/shadow": "true", ABORT: ""})
+    cluster.node("node-1", annotations={HOLD: ""})
+    leading = asyncio.create_task(orders.lead())
+    await asyncio.sleep(0)
+    cluster.node("unselected", labels={}, annotations={HOLD: ""})
+    await eventually(lambda: workflows.started == ["Node/unselected hold"])
+    cluster.check(annotations={ABORT: ""})
+    await eventually(lambda: {"Node/node-1 hold", f"{CHECK} abort"} <= set(workflows.started))
+    leading.cancel()
 
 
 def recipients(
