@@ -276,6 +276,10 @@ def _left_alone_words(incident: Incident) -> str:
     return f"is left alone after an abort{by}"
 
 
+def _recovered_words(incident: Incident) -> str:
+    return f"recovered {'after an abort' if incident.memory.has_acted else 'before anything was done'}"
+
+
 def _always(words: str) -> Callable[[Incident], str]:
     return lambda _: words
 
@@ -288,7 +292,7 @@ _TITLES: Mapping[NotificationEvent, Callable[[Incident], str]] = MappingProxyTyp
         NotificationEvent.EXHAUSTED: _always("is still unhealthy after every step"),
         NotificationEvent.STEP_TAKEN: _step_words,
         NotificationEvent.LEFT_ALONE: _left_alone_words,
-        NotificationEvent.RECOVERED: _always("recovered before anything was done"),
+        NotificationEvent.RECOVERED: _recovered_words,
         NotificationEvent.REMEDIATED: _always("was remediated"),
         NotificationEvent.RELEASED: _always("no longer belongs to its check"),
         NotificationEvent.GONE: _always("is gone"),

@@ -20,6 +20,10 @@ from health.runbook.escalation import Plan
 from health.runbook.recovery import Delay
 
 _NO_REPORT = (None, False)
+_CHANGED_BY_EDITS = frozenset(
+    {HoldReason.DISABLED, HoldReason.INVALID_CHECK, HoldReason.MAINTENANCE_WINDOW, HoldReason.STOPPED}
+)
+"""The reasons whose messages change with an edit, and otherwise at most once in hours."""
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 Rule = Callable[[Observation, Observation], bool]
@@ -130,9 +134,7 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
 
 def _is_another_reason(last: Hold, now: Hold) -> bool:
     """True if another reason holds; numbers in the message of the same reason wake no incident."""
-    if now.reason is HoldReason.DISABLED:  # one reason for every problem of a check
-        return (now.reason, now.message) != (last.reason, last.message)
-    return now.reason != last.reason
+    return now.reason != last.reason or (now.reason in _CHANGED_BY_EDITS and now.message != last.message)
 
 
 def _has_another_chance(last: Observation, now: Observation) -> bool:

@@ -23,6 +23,7 @@ from health.runbook.state import Memory
 from tests.health.test_totality import MEMORIES, NOWS, OBSERVATIONS
 from tests.support.values import remediation_orders
 from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, SECOND, request_of, seen
+from tests.support.values.memories import ACTED
 
 ONCALL = WantedEvents(receiver="oncall", events=DEFAULT_EVENTS, held_for_seconds=1800)
 EVERYTHING = WantedEvents(receiver="log", events=tuple(NotificationEvent), held_for_seconds=3600)
@@ -215,6 +216,15 @@ def test_outcome_is_told_to_receivers_that_want_it_or_were_asked(asked: bool, to
     assert story.latest.commands == (f"paramedic show workers/node-1 --cluster {INCIDENT.cluster}",)
     assert story.latest.waits_for == ""
     assert story.rests(healthy()) == []
+
+
+def test_recovery_after_an_abort_is_not_told_as_one_before_anything_was_done() -> None:
+    story = Story(EVERYTHING)
+    story.memory = ACTED
+    story.order(AbortOrder())
+    story.rests(seen())
+    assert story.rests(healthy()) == ["log Recovered"]
+    assert story.latest.title == "Node/node-1 recovered after an abort"
 
 
 def test_incident_in_shadow_tells_only_its_outcome() -> None:

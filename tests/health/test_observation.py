@@ -57,6 +57,10 @@ def reported(state: TargetState = TargetState.EXPIRED, **marks: Any) -> Observat
     return answer(state, requests=(request_snapshot(**marks),))
 
 
+def held_by(reason: HoldReason, message: str, state: TargetState = TargetState.EXPIRED) -> Observation:
+    return answer(state, hold=Hold(reason=reason, message=message))
+
+
 def with_templates(observation: Observation, templates: str) -> Observation:
     return observation.model_copy(update={"templates": templates})
 
@@ -110,6 +114,30 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         pytest.param(HELD_BACK, answer(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
         pytest.param(disabled("gone"), disabled("gone"), False, id="disabled as before"),
         pytest.param(disabled("gone"), disabled("refused"), True, id="another thing is wrong with the check"),
+        pytest.param(
+            held_by(HoldReason.MAINTENANCE_WINDOW, "no window night"),
+            held_by(HoldReason.MAINTENANCE_WINDOW, "allowed from 22:00"),
+            True,
+            id="the windows were edited",
+        ),
+        pytest.param(
+            held_by(HoldReason.STOPPED, "row 7"),
+            held_by(HoldReason.STOPPED, "row 8"),
+            True,
+            id="stopped for another purpose",
+        ),
+        pytest.param(
+            held_by(HoldReason.INVALID_CHECK, "found 'banana'", TargetState.UNKNOWN),
+            held_by(HoldReason.INVALID_CHECK, "found 'apple'", TargetState.UNKNOWN),
+            True,
+            id="the check has another error",
+        ),
+        pytest.param(
+            held_by(HoldReason.LIMIT, "3 are under way"),
+            held_by(HoldReason.LIMIT, "4 are under way"),
+            False,
+            id="the numbers of its hold changed",
+        ),
         pytest.param(HELD_BACK, WAITING, True, id="its clock restarted at the end of an upgrade"),
         pytest.param(UNKNOWN, ADMITTED, True, id="the cluster is seen again"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the cluster is seen again, and it recovered"),
