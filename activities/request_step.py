@@ -13,7 +13,7 @@ from activities.known_requests import is_own
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed, refuse_unapproved
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
-from health.kinds.request_kinds import why_no_request
+from health.kinds.request_kinds import why_no_requests_of
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
@@ -58,6 +58,7 @@ class RequestStep:
         target = confirmed.target
         for guard in self._guards:
             await guard.refuse(act, target)
+        _refuse_kind(act.step.template)
         body = await self._new_request(act, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._lease_guard.lease(act, target, began) as acquired:
@@ -85,8 +86,6 @@ class RequestStep:
         return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:
-        if why := why_no_request(api_version, kind):  # clean_up would refuse to delete such an object
-            raise _unusable(f'Remediation template is invalid: "{why}"')
         try:
             return await self._discovery.resource(api_version, kind)
         except KindUnknown as error:
@@ -131,6 +130,12 @@ def _refuse_unapproved(act: ActInput, template: Object) -> None:
         raise _unusable(f'Remediation template is invalid: "{error}"') from error
     if choices.require_approval:
         refuse_unapproved(act, act.step.template)
+
+
+def _refuse_kind(template: TemplateReference) -> None:
+    """Refuse a kind that cannot be a request: clean_up would refuse to delete such an object."""
+    if why := why_no_requests_of(template):
+        raise _unusable(f'Remediation template is invalid: "{why}"')
 
 
 def _unusable(message: str) -> StepHeld:

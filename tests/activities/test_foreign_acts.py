@@ -77,6 +77,22 @@ async def test_act_makes_no_object_of_a_built_in_kind_though_the_check_names_it(
     assert await world.lease() is None
 
 
+async def test_act_makes_no_object_from_a_template_of_its_own_kind(
+    world: World, admin_worker: WorkerActivities
+) -> None:
+    name = f"{world.name}-template"
+    metadata = {"name": name}
+    body: Object = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
+    await world.client.create(REQUESTS, body, NAMESPACE)
+    held = (
+        await admin_worker.act(await world.order_with_template(REQUESTS.api_version, REQUESTS.kind, name))
+    ).hold
+    await world.client.delete(REQUESTS, name, NAMESPACE)
+    assert held is not None
+    assert f"the name of the kind {REQUESTS.kind} does not end in Template" in held.message
+    assert await world.lease() is None
+
+
 class Booted(NamedTuple):
     """A healthy node whose check requires proof of recovery."""
 
