@@ -106,10 +106,12 @@ class CheckSnapshot:
         if self.reported_until is None or was_held:
             return self
         since = min(now - EVENTS_LAST, self.reported_until - REPORTED_WITHIN)
-        recent = {
-            name: state for name, state in self.targets.items() if (state.verdict.deadline or now) >= since
-        }
-        return replace(self, targets=recent)
+
+        def is_recent(target: TargetSnapshot) -> bool:
+            return (target.verdict.deadline or now) >= since
+
+        recent = {name: target for name, target in self.targets.items() if is_recent(target)}
+        return replace(self, targets=recent, requested=tuple(filter(is_recent, self.requested)))
 
     @property
     def suppresses_target_events(self) -> bool:

@@ -136,13 +136,12 @@ def _storm(
 
 
 def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    if after.suppresses_target_events:
-        return
     reported = (
         {} if before is None or before.suppresses_target_events else {t.name: t for t in before.expired}
     )
-    expired = {target.name: target for target in (*after.requested, *after.expired)}
-    for target in expired.values():
+    present = () if after.suppresses_target_events else after.expired
+    failures = {(target.name, target.verdict.fact): target for target in (*after.requested, *present)}
+    for target in failures.values():
         fact = target.verdict.fact
         if fact is None or (target.name in reported and reported[target.name].verdict.fact == fact):
             continue

@@ -14,6 +14,7 @@ from health.kinds.nodehealthcheck.events import events
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.support.values.builders import (
+    ALLOWED,
     BLOCKED,
     INVALID,
     NO_SUCH_KIND,
@@ -216,6 +217,17 @@ def test_node_that_was_unhealthy_when_its_request_was_created_is_reported_once(
 
 
 @pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
+@pytest.mark.parametrize("allowance", [ALLOWED, BLOCKED])
+def test_failure_with_a_request_is_reported_also_if_the_node_fails_again_before_the_report(
+    reporter: Reporter, allowance: Allowance
+) -> None:
+    again = snapshot(expired("node-1", since=NOW + timedelta(seconds=1)), allowance=allowance)
+    told = reporter.sees(replace(again, requested=(expired("node-1", request_snapshot()),)))
+    detected = [reason for _, reason, _ in told if reason == "DetectedUnhealthy"]
+    assert len(detected) == (2 if allowance is ALLOWED else 1)
+
+
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
 def test_unhealthy_node_is_reported_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     detected = [
         (
@@ -357,6 +369,12 @@ def test_node_that_failed_while_no_detector_led_is_reported_by_the_next_leader(r
     assert reasons(reporter, snapshot(LONG_AGO)) == ["DetectedUnhealthy"]
     reporter.restarts_much_later(led_until=NOW)
     assert reasons(reporter, snapshot(LONG_AGO)) == []
+
+
+@pytest.mark.rule("rule 53")
+def test_request_that_the_next_leader_reads_late_is_no_new_failure(reporter: Reporter) -> None:
+    reporter.restarts_much_later(led_until=NOW)
+    assert reasons(reporter, replace(snapshot(LONG_AGO), requested=(LONG_AGO,))) == []
 
 
 @pytest.mark.rule("rule 53")
