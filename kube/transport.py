@@ -34,6 +34,8 @@ _FIRST_FAILURE = 300  # an API server never redirects
 
 # Exceptions of the library without a complete answer.
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+_UNRELEASED = "is used by transport"
+"""A part of the RuntimeError of uvloop for a descriptor of an old connection that it has not released yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +253,11 @@ class Transport:
                 auth_settings=["BearerToken"],
             )
             answer = await self._api.call_api(*prepared, _request_timeout=request.limits)
-        except (*_BROKEN, RuntimeError) as error:  # RuntimeError: uvloop has not released the descriptor yet
+        except _BROKEN as error:
+            raise request.unreachable(error) from error
+        except RuntimeError as error:
+            if _UNRELEASED not in str(error):
+                raise
             raise request.unreachable(error) from error
         response: aiohttp.ClientResponse = answer.response
         self.server_clock.note(response.headers, sent)

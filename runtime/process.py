@@ -97,7 +97,8 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     fatal error with a traceback, although nothing is lost.
     """
     exception = context.get("exception")
-    if isinstance(exception, RuntimeError) and str(exception).endswith(_CLOSED):
+    is_late = isinstance(exception, RuntimeError) and str(exception).endswith(_CLOSED)
+    if is_late and "transport" in context:  # the failure of a task has none
         return
     loop.default_exception_handler(context)
 

@@ -299,3 +299,11 @@ def test_descriptor_that_uvloop_has_not_released_is_an_unreachable_server() -> N
     """In a process of its own: a thread of this one could open the descriptor meanwhile."""
     script = "import uvloop; from tests.kube import test_transport; uvloop.run(test_transport.ask())"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=ROOT)  # noqa: S603  ours
+
+
+async def test_error_of_our_own_is_no_unreachable_server(transport: Transport) -> None:
+    body: dict[str, object] = {}
+    for _ in range(sys.getrecursionlimit()):
+        body = {"in": body}
+    with pytest.raises(RecursionError):
+        await transport.request("POST", "/x", body=body)

@@ -91,6 +91,7 @@ async def writes_late(settings: Settings) -> None:  # noqa: ARG001  as a process
     reported = {"exception": late.value, "transport": writer.transport}
     loop.call_exception_handler({"message": "Fatal error on SSL protocol"} | reported)
     loop.call_exception_handler({"message": "Another error", "exception": ValueError("broken")})
+    loop.call_exception_handler({"message": "A task failed", "exception": late.value})
 
 
 async def test_late_write_to_a_closed_connection_is_no_error_in_the_log() -> None:
@@ -100,7 +101,10 @@ async def test_late_write_to_a_closed_connection_is_no_error_in_the_log() -> Non
         entry=partial(run_process, writes_late),
     )
     logged = [json.loads(line) for line in ran.err.splitlines()]
-    assert [line["message"] for line in logged if line["level"] == "error"] == ["Another error"]
+    assert [line["message"] for line in logged if line["level"] == "error"] == [
+        "Another error",
+        "A task failed",
+    ]
 
 
 async def test_output_is_flushed_before_a_process_exits() -> None:
