@@ -1,6 +1,6 @@
 """Which request for a Machine belongs to which check: the same rule for both Machine APIs (rule 39)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_request_that_no_incident_of_such_a_check_made_belongs_to_none(
 def test_request_with_its_machine_as_only_owner_is_one_of_the_controller(
     api: MachineApi, other_api: MachineApi
 ) -> None:
-    def is_unsigned(*owners: dict[str, str], incident: str = "") -> bool:
+    def is_unsigned(*owners: dict[str, Any], incident: str = "") -> bool:
         made = request(*owners, namespace=api.namespace, incident=incident)
         return api.kind.is_unsigned_for(made, api.incident.target)
 
@@ -104,6 +104,7 @@ def test_request_with_its_machine_as_only_owner_is_one_of_the_controller(
         assert is_unsigned(api.owner | {"apiVersion": version})
     assert not is_unsigned(api.owner, incident=api.incident.workflow_id)
     assert not is_unsigned(api.owner | {"uid": "another"})
+    assert not is_unsigned(api.owner | {"controller": True})  # the infrastructure of the Machine
     assert not is_unsigned(api.owner | {"apiVersion": other_api.api_version})
     assert not is_unsigned(NODE_HEALTH_CHECK, api.owner)
     assert not is_unsigned(api.owner, NODE_HEALTH_CHECK)

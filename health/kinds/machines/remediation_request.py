@@ -68,15 +68,17 @@ def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | N
 def is_unsigned_for(
     request: RemediationRequest, target: TargetReference, api_versions: Collection[str]
 ) -> bool:
-    """True if the operator made it for that Machine.
+    """True if the operator made it for that Machine, without the flag of a controller.
 
-    The request then belongs to the check that selects the Machine.
+    The request then belongs to the check that selects the Machine. The infrastructure of a Machine has the
+    same name and owner, but with that flag, and is no request, also if a check names its template by mistake.
     """
     owners = request.metadata.owner_references
     if INCIDENT in request.metadata.annotations or len(owners) != 1:
         return False
     owner = owners[0]
-    return owner.api_version in api_versions and (owner.kind, owner.uid) == (target.kind, target.uid)
+    is_of_target = owner.api_version in api_versions and (owner.kind, owner.uid) == (target.kind, target.uid)
+    return is_of_target and not owner.controller
 
 
 def _annotations(attempt: RemediationAttempt, template: TemplateReference) -> dict[str, str]:
