@@ -58,8 +58,8 @@ class RequestStep:
         target = confirmed.target
         for guard in self._guards:
             await guard.refuse(act, target)
-        _refuse_kind(act.step.template)
         body = await self._new_request(act, confirmed, template)
+        _refuse_kind(act.step.template)
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._lease_guard.lease(act, target, began) as acquired:
             request = await self._create(resource, body, act, began)

@@ -81,8 +81,8 @@ async def test_act_makes_no_object_from_a_template_of_its_own_kind(
     world: World, admin_worker: WorkerActivities
 ) -> None:
     name = f"{world.name}-template"
-    metadata = {"name": name}
-    body: Object = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
+    body: Object = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": {"name": name}}
+    body["spec"] = {"template": {"spec": {}}}
     await world.client.create(REQUESTS, body, NAMESPACE)
     held = (
         await admin_worker.act(await world.order_with_template(REQUESTS.api_version, REQUESTS.kind, name))
