@@ -9,7 +9,7 @@ from detector.reporting.own_status import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
-from health.model.node import NODES
+from health.model.node import involved_node
 from health.model.order_annotations import ON_TARGETS, digest_of
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
@@ -96,14 +96,16 @@ class RefusedAnnotations:
         node = self._node_of(target)
         if node is not None and (name := node.unknown_annotation):
             found = _Found(node.metadata.uid, name)
-            yield _Refusal(check, found, partial(_without_effect, found, _involved_node(node)))
+            subject = involved_node(node.metadata.name, node.metadata.uid)
+            yield _Refusal(check, found, partial(_without_effect, found, subject))
 
     def _node_of(self, target: Target) -> Target | None:
-        """The Node of a Machine, because its annotations give orders to the incident of the Machine."""
+        """The Node of a Machine, as its annotations give orders to the incident of the Machine; else None."""
         if target.node_cluster != MANAGEMENT_CLUSTER:
             return None
         named = node_name(target.node_name)
-        return self._cluster_state.targets.at(named.place).get(named.name)
+        node = self._cluster_state.targets.at(named.place).get(named.name)
+        return None if node is target else node
 
 
 def _misplaced(found: _Found, text: str) -> Event:
@@ -136,10 +138,3 @@ def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event
 def _involved(check: CheckReference, target: Target) -> InvolvedObject:
     reference = place_of(check).reference(target.metadata.name, target.metadata.uid)
     return CHECK_KINDS[check.group_kind].involved(reference)
-
-
-def _involved_node(node: Target) -> InvolvedObject:
-    metadata = node.metadata
-    return InvolvedObject(
-        api_version=NODES.api_version, kind=NODES.kind, namespace="", name=metadata.name, uid=metadata.uid
-    )

@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.event import InvolvedObject
 from objects.fail_fast import FailFast
 from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
@@ -28,6 +29,11 @@ EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NODES = ServedKind(group="", kind="Node", plural="nodes", versions=("v1",), is_namespaced=False)
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+def involved_node(name: str, uid: str) -> InvolvedObject:
+    """A Node as the object of an Event."""
+    return InvolvedObject(api_version=NODES.api_version, kind=NODES.kind, namespace="", name=name, uid=uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)

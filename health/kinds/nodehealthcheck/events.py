@@ -21,10 +21,10 @@ from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import SKIPPED, request_notes, target_notes
 from health.model.invalid_check import InvalidCheckError
-from health.model.node import NODES
+from health.model.node import involved_node
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
-from objects.event import Event, InvolvedObject, Severity
+from objects.event import Event, Severity
 
 PREFIX = "[remediation] "
 _WORDS_OF_THE_OPERATOR: Mapping[str, str] = {
@@ -171,9 +171,7 @@ def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[
 
 def _on_node(event: Event, message: str, target: TargetSnapshot) -> Event:
     """The Event about the Node, for a person that describes the Node; the operator has none."""
-    subject = InvolvedObject(
-        api_version=NODES.api_version, kind=NODES.kind, namespace="", name=target.name, uid=target.uid
-    )
+    subject = involved_node(target.name, target.uid)
     return replace(event, seed=f"{event.seed}\nnode", message=message, subject=subject)
 
 
