@@ -96,10 +96,12 @@ class StatusReporter:
     def request_changed(self, change: RequestChange) -> None:
         """Report this change too: the next snapshot may show neither the request nor the failure."""
         self._request_changes.append(change)
-        if change.made is not None:
-            now = self._dependencies.now()
-            target = self._dependencies.snapshot_builder.target(self._reference, change.target, now)
-            self._requested += [target] if target and target.verdict.health is Health.EXPIRED else []
+        if change.made is None:
+            return
+        now = self._dependencies.now()
+        target = self._dependencies.snapshot_builder.target(self._reference, change.target, now)
+        if target is not None and target.verdict.health is Health.EXPIRED:
+            self._requested.append(target)
 
     def emit(self, events: Iterable[Event]) -> bool:
         """Emit these Events besides those of its snapshots; returns whether the check exists."""

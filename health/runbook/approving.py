@@ -107,13 +107,11 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
     approval = _by_check(approval, observation)
-    if approval.expires_at is None or now < approval.expires_at:
-        approval = approval.model_copy(update={"is_expired": False})
+    is_due = approval.expires_at is not None and now >= approval.expires_at
+    approval = approval.model_copy(update={"is_expired": approval.is_expired and is_due})
     memory = memory.model_copy(update={"approval": approval})
     is_open = approval.answer is None and not approval.is_expired and not memory.is_blocked
-    if not is_open or approval.expires_at is None or now < approval.expires_at:
-        return memory
-    return _expired(memory, approval, now)
+    return _expired(memory, approval, now) if is_open and is_due else memory
 
 
 def _asked(incident: Incident) -> Approval | None:
