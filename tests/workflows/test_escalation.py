@@ -9,11 +9,9 @@ from health.model.remediation_request import TIMED_OUT
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import take_first_step
 from tests.support.story.polling import polled
-from tests.support.story.settling import REAL_TIME, pass_until, rests, settle
+from tests.support.story.settling import REAL_TIME, ROUNDING, pass_until, rests, settle
 from tests.support.values.observations import healthy
 
-ROUNDING = timedelta(seconds=1)
-"""The annotation has whole seconds."""
 TIMEOUTS = {
     "first": timedelta(seconds=300),
     "second": timedelta(seconds=120),

@@ -8,13 +8,11 @@ from health.model.moves import Outcome, Phase
 from health.model.remediation_request import HEALTHY_DELAY
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act
-from tests.support.story.settling import REAL_TIME, pass_until, rests
+from tests.support.story.settling import REAL_TIME, ROUNDING, pass_until, rests
 from tests.support.values.observations import recovered
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
-ROUNDING = timedelta(seconds=1)
-"""The annotation has whole seconds."""
 FOR_GOOD = timedelta(seconds=-1)
 
 

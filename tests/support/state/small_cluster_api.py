@@ -12,7 +12,6 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.node import Node
-from health.model.remediation_request import RemediationRequest
 from health.model.target import node_name
 from kube.record import Key
 from kube.resource import Object
@@ -127,15 +126,7 @@ class SmallClusterApi(SmallState):
     def request(self, machine: str, *, exists: bool = True) -> None:
         """A request for a Machine, as Cluster API's controller creates it, or its end."""
         owner = {"apiVersion": V1BETA2, "kind": "Machine", "name": machine, "uid": f"uid-{machine}"}
-        metadata = {
-            "name": machine,
-            "namespace": NAMESPACE,
-            "uid": f"request-{machine}",
-            "creationTimestamp": stamp(self.now),
-            "ownerReferences": [owner],
-        }
-        request = RemediationRequest.model_validate({"metadata": metadata})
-        self.cluster_state.request_changed(*REQUEST_KIND, request, exists=exists)
+        self.request_of_operator(REQUEST_KIND, owner, exists=exists)
 
     def target(self, name: str) -> MachineTarget:
         found = self.cluster_state.targets.of(self.named())[name]

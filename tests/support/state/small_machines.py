@@ -11,7 +11,6 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.model.node import Node
 from health.model.references import IncidentReference
-from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName, node_name
 from health.policy.policy import Policy
 from kube.record import Key
@@ -115,15 +114,7 @@ class SmallMachines(SmallState):
     def unsigned_request(self, machine: str) -> None:
         """A request as the machine-api-operator creates it: only its owner reference names the Machine."""
         owner = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": machine}
-        metadata = {
-            "name": machine,
-            "namespace": NAMESPACE,
-            "uid": f"request-{machine}",
-            "creationTimestamp": stamp(self.now),
-            "ownerReferences": [owner | {"uid": f"uid-{machine}"}],
-        }
-        request = RemediationRequest.model_validate({"metadata": metadata})
-        self.cluster_state.request_changed(*REQUEST_KIND, request, exists=True)
+        self.request_of_operator(REQUEST_KIND, owner | {"uid": f"uid-{machine}"})
 
     def _back_off(self, incident: IncidentReference) -> RemediationBackOff:
         target = self.cluster_state.targets.get(incident.check, incident.target.name)

@@ -15,6 +15,8 @@ from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from objects.timestamps import stamp
 from tests.support.values.builders import NOW
 
 WORKERS = "workers"
@@ -88,6 +90,20 @@ class SmallState(ABC):
 
     def put_check(self, name: str, body: dict[str, Any]) -> None:
         self.cluster_state.check_changed(self.kind, self.named(name), CheckRecord.model_validate(body))
+
+    def request_of_operator(
+        self, kind: tuple[str, str], machine: dict[str, Any], *, exists: bool = True
+    ) -> None:
+        """A request as an operator for Machines creates it, or its end: its one owner names the Machine."""
+        metadata = {
+            "name": machine["name"],
+            "namespace": self.namespace,
+            "uid": f"request-{machine['name']}",
+            "creationTimestamp": stamp(self.now),
+            "ownerReferences": [machine],
+        }
+        request = RemediationRequest.model_validate({"metadata": metadata})
+        self.cluster_state.request_changed(*kind, request, exists=exists)
 
     def delete_check(self, name: str = WORKERS) -> None:
         self.cluster_state.check_changed(self.kind, self.named(name), None)

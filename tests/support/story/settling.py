@@ -11,6 +11,9 @@ from workflows.messages import State
 A_BIT = timedelta(milliseconds=10)
 """The clock cannot be moved by zero."""
 
+ROUNDING = timedelta(seconds=1)
+"""An annotation of a request has whole seconds."""
+
 REAL_TIME = timedelta(seconds=20)
 """More time than passes by itself on a busy machine until a poll has its answer."""
 
