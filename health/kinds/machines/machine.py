@@ -28,7 +28,7 @@ PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tru
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineOwner:
-    """One owner reference of a Machine."""
+    """One owner reference; the owner with `controller` replaces the Machine after its deletion."""
 
     api_version: str
     kind: str
@@ -54,7 +54,7 @@ class AnyMachineMetadata(FailFast):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class NodeReference:
-    """status.nodeRef."""
+    """The Node that a Machine is linked to, from its `status.nodeRef`."""
 
     name: str = ""
 
