@@ -18,6 +18,7 @@ from detector.wiring.dispatch_layer import DispatchLayer, dispatch_layer
 from detector.wiring.report_layer import ReportLayer, report_layer
 from detector.wiring.state_layer import StateLayer, state_layer
 from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
+from health.model.sighting import Gap
 from health.policy.policy import DEFAULTS, CurrentPolicy
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
@@ -139,6 +140,7 @@ class Detector:
     async def _lead(self) -> None:
         """Dispatch, answer and report until the Lease is lost."""
         await self._layers.watched.feeds.wait_settled()
+        self._note_time_without_leader()
         leading = asyncio.ensure_future(self._act_as_leader())
         lost = asyncio.ensure_future(self._term.wait_over())
         try:
@@ -147,6 +149,14 @@ class Detector:
             lost.cancel()
             await _cancel(leading)
 
+    def _note_time_without_leader(self) -> None:
+        """Note how long no detector led: longer than the duration of a check, it restarts its timers."""
+        state, watched = self._layers.state, self._layers.watched
+        led_until, now = state.leadership.led_until(), state.now()
+        if led_until is not None and led_until < now:
+            watched.feeds.own_nodes.watch.add_gap(Gap(since=led_until, until=now))
+            watched.context.assembly.refresh()
+
     async def _act_as_leader(self) -> None:
         watched, answers = self._layers.watched, self._layers.answers
         dispatching, reporting = self._layers.dispatching, self._layers.reporting
@@ -154,7 +164,7 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(dispatching.attempt_reading.lead())
             await dispatching.attempt_reading.wait_tried()
-            tasks.create_task(watched.blind_times.lead(notes.blind_times))
+            tasks.create_task(watched.blind_times.lead(notes.blind_times, notes.take_noted_gaps))
             tasks.create_task(watched.known_clusters.lead(notes.known_clusters, notes.take_noted_clusters))
             tasks.create_task(answers.storms.lead())
             tasks.create_task(answers.limits.lead())

@@ -15,7 +15,9 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from health.check.template_validity import Template
 from health.model.node import Node
+from health.model.sighting import Look
 from health.model.target import TargetName
+from health.model.verdict import CountedFact
 from kube.record import Key, Record
 from kube.resource import Resource
 from objects.group_kind import ServedKind
@@ -41,8 +43,11 @@ class TargetJoin(Protocol):
     async def update_targets(self, cluster: str) -> None:
         """Make the targets of a workload cluster anew, after it was read or forgotten."""
 
-    def target_changed(self, key: Key, record: Any | None) -> None:  # noqa: ANN401  of the type that the kind reads
-        """An object was added, changed or (None) deleted."""
+    def target_changed(self, key: Key, record: Any | None, look: Look | None = None) -> None:  # noqa: ANN401  of the type that the kind reads
+        """An object was added, changed or (None) deleted, as seen by this look."""
+
+    def count_on(self, name: TargetName, counted: CountedFact) -> None:
+        """Count a failure of an object, and not of its Node, as its incident counted it."""
 
 
 class WatchedTargets(NamedTuple):

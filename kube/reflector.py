@@ -115,6 +115,8 @@ class Reflector(Generic[RecordT]):
         self._missed = 0  # confirmed 404s since the last list
         self._is_served = True
         self._is_list_half_reported = False  # whether changes of a list are still to be reported
+        self.proven_before: float | None = None
+        """As of when the cache was true before the change that is reported; None: it never was."""
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
@@ -201,6 +203,7 @@ class Reflector(Generic[RecordT]):
         self._missed = 0
         self._is_served = True
         changes = self._object_store.replace(listed)
+        self.proven_before = self._freshness.as_of
         # A list is as old as its first page.
         self._freshness.listed(listed.resource_version, self._list_requested_at)
         await self._report_list(changes)
@@ -287,6 +290,7 @@ class Reflector(Generic[RecordT]):
             match await decoded(self._decoder.line, line):
                 case ObjectEvent() as event:
                     changes = self._object_store.apply(event)
+                    self.proven_before = self._freshness.as_of
                     self._freshness.reached(event.resource_version)  # not before the store has the object
                     self._report_changes(changes)
                 case Bookmark(resource_version):
@@ -347,6 +351,7 @@ class Reflector(Generic[RecordT]):
     async def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
         changes = self._object_store.clear()
+        self.proven_before = self._freshness.as_of
         self._freshness.listed("", self._list_requested_at)
         self._status.absent(error)
         await self._report_list(changes)

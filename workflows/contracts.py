@@ -27,7 +27,7 @@ from health.model.order import OrderRecord
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
-from health.model.verdict import Fact
+from health.model.verdict import CountedFact, Fact
 from health.runbook.delays import RequestDelay
 from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from objects.frozen import Frozen, OpenEnum
@@ -49,6 +49,8 @@ class ObserveInput(Frozen):
     orders: tuple[OrderRecord, ...] = ()
     """The orders, and refusals of orders, that no earlier answered question had; each gets an Event."""
     progress: Progress = Progress()
+    counted: CountedFact | None = None
+    """The failure as the incident counts it; None: it has seen none."""
     would_act: bool = True
     skips_back_off: bool = False
     unproven_boot: str = ""

@@ -55,6 +55,7 @@ def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
         found=memory.found,
         orders=memory.unreported_orders,
         progress=memory.progress,
+        counted=memory.counted,
         **intent.model_dump(),
     )
 

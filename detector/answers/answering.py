@@ -20,6 +20,7 @@ from health.cluster.clock_skew import by_temporals_clock
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
+from health.model.verdict import CountedFact
 from objects.field_problem import unforeseen
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
@@ -48,7 +49,10 @@ class Answering:
         dispatch: Dispatch,
         cluster_state: ClusterState,
         is_leader: Callable[[], bool],
+        count_on: Callable[[IncidentReference, CountedFact], None],
     ) -> None:
+        """`count_on` counts a failure as its incident counted it before this process began."""
+        self._count_on = count_on
         self._observe = observe
         self._dispatch = dispatch
         self._cluster_state = cluster_state
@@ -62,6 +66,8 @@ class Answering:
         return self._answer(question, activity.info().started_time)
 
     def _answer(self, question: ObserveInput, answered_at: datetime) -> Observation:
+        if question.counted is not None:
+            self._count_on(question.incident, question.counted)
         is_other = self._cluster_state.reported(question.incident, question.progress)
         by_our_clock = self._observe(question.incident)
         observation = by_temporals_clock(by_our_clock, answered_at).model_copy(

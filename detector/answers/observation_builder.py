@@ -158,6 +158,7 @@ class ObservationBuilder:
             remaining_seconds=(max(timedelta(), deadline - self.now) + JUST_AFTER).total_seconds(),
             fact=verdict.fact,
             deadline=deadline,
+            counted_from=verdict.counted_from,
             hold=self._hold(check, target, failed, deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),

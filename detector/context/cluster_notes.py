@@ -7,7 +7,7 @@ Lease (rule 37), beside the identity of each workload cluster.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import LOST, BlindTime
 from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, UNREADABLE, KnownCluster, changed_hold
 from health.model.observation import Hold
+from health.model.sighting import Gap
 from health.policy.outage_guard import is_group_key
 from kube.client import Client
 from kube.errors import KubernetesError, none_if_absent
@@ -229,6 +230,8 @@ class ClusterNotes:
     outages: OutageWatch
     lost_nodes: LostNodesWatch
     identities: ClusterIdentities
+    noted_gaps: Callable[[], Sequence[Gap]]
+    """Returns the gaps of our own cluster that the previous leader noted."""
     refresh: Callable[[], None]
     """Makes the cluster context anew."""
 
@@ -236,10 +239,16 @@ class ClusterNotes:
         """Lost connections by cluster, and suspected outages by group."""
         workloads = self.feeds.workloads
         blind_times = workloads.blind_times() if workloads is not None else {}
-        if self.feeds.policy.current().outage_guard:
-            own_nodes = self.feeds.own_nodes.watch
+        own_nodes = self.feeds.own_nodes.watch
+        if own_nodes.blind_time != BlindTime():
             blind_times[own_nodes.cluster] = own_nodes.blind_time
         return blind_times | self.outages.blind_times()
+
+    def take_noted_gaps(self) -> None:
+        """Add the times without a leader that the previous leader noted."""
+        for gap in self.noted_gaps():
+            self.feeds.own_nodes.watch.add_gap(gap)
+        self.refresh()
 
     def known_clusters(self) -> dict[str, KnownCluster]:
         """The identity of clusters, and how many of their Nodes are gone."""

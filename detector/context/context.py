@@ -4,7 +4,7 @@
 and the watches of Nodes suspect.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -22,7 +22,10 @@ from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold
-from health.model.target import TargetName
+from health.model.references import IncidentReference
+from health.model.sighting import Gap, Look, Sighting
+from health.model.target import TargetName, node_name
+from health.model.verdict import CountedFact
 from health.policy.maintenance_windows import open_windows
 from health.policy.policy import CurrentPolicy
 from kube.server_clock import ServerClock
@@ -38,7 +41,7 @@ UNJUDGED = ClusterContext(
 class _Connections:
     """The state of the connections to the clusters with Nodes, by cluster."""
 
-    reconnected: Mapping[str, datetime] = field(default_factory=dict)
+    lost: Mapping[str, tuple[Gap, ...]] = field(default_factory=dict)
     back: Mapping[str, datetime] = field(default_factory=dict)
     unreachable: Mapping[str, str] = field(default_factory=dict)
     clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
@@ -72,7 +75,7 @@ class ContextAssembly:
             read,
             distrusted=distrusted,
             vanished=self.lost_nodes.vanished(),
-            reconnected=connections.reconnected,
+            lost=connections.lost,
             back=connections.back,
             unreachable=connections.unreachable,
             clock_skews=connections.clock_skews,
@@ -142,22 +145,22 @@ class ContextAssembly:
             return _Connections()
         limit = self.feeds.policy.current().staleness_limit
         return _Connections(
-            reconnected=self.feeds.workloads.look(limit, distrusted.keys()),
+            lost=self.feeds.workloads.look(limit, distrusted.keys()),
             back=self.feeds.workloads.connected_anew(),
             unreachable=self.feeds.workloads.unreachable(limit),
             clock_skews=self.feeds.workloads.clock_skews(),
         )
 
     def _with_own(self, connections: _Connections, distrusted: Mapping[str, Hold]) -> _Connections:
-        """The connections with the one to our own cluster, whose loss counts with the outage guard alone."""
-        policy, own_nodes = self.feeds.policy.current(), self.feeds.own_nodes.watch
-        own_nodes.look(policy.staleness_limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
-        until = own_nodes.blind_time.until
-        if until is None:
-            return connections
-        if policy.outage_guard is None:
-            return replace(connections, back={**connections.back, MANAGEMENT_CLUSTER: until})
-        return replace(connections, reconnected={**connections.reconnected, MANAGEMENT_CLUSTER: until})
+        """The connections with the one to our own cluster."""
+        own_nodes, limit = self.feeds.own_nodes.watch, self.feeds.policy.current().staleness_limit
+        own_nodes.look(limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
+        back = {} if own_nodes.back is None else {MANAGEMENT_CLUSTER: own_nodes.back}
+        return replace(
+            connections,
+            lost={**connections.lost, MANAGEMENT_CLUSTER: own_nodes.blind_time.gaps},
+            back={**connections.back, **back},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,20 +172,67 @@ class NodeChanges:
     lost_nodes: LostNodesWatch
     joins: Sequence[TargetJoin]
     policy: CurrentPolicy
+    look_at_change: Callable[[str], Look | None]
+    """Returns the look at the change of a Node of this cluster that is notified now."""
+    began: datetime
+    """When this process began to look."""
     refresh: Callable[[], None]
     """Makes the cluster context anew."""
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         with self.cluster_state.guard.item("nodes", name.name):
+            node = node and self._sighted(name, node)
             guard = self.policy().outage_guard
             have_vanished = self.lost_nodes.node_changed(name, guard, is_there=node is not None)
             is_lost = self.lost_nodes.is_lost(name)
             are_silent = self.outages.node_changed(name, node, guard, is_lost=is_lost)
             if have_vanished or are_silent:
                 self.refresh()  # before handlers hear that the target failed
-            self.cluster_state.target_changed(name, node)
+            self._put(name, node)
+
+    def _put(self, name: TargetName, node: Node | None) -> None:
+        self.cluster_state.target_changed(name, node)
+        for join in self.joins:
+            join.node_changed(name, node)
+
+    def _sighted(self, name: TargetName, node: Node) -> Node:
+        """The Node with what earlier looks say about its conditions."""
+        look = self.look_at_change(name.cluster)
+        return node if look is None else node.seen_after(self._node(name), look)
+
+    def _node(self, name: TargetName) -> Node | None:
+        found = self.cluster_state.targets.at(name.place).get(name.name)
+        return found if isinstance(found, Node) else None
+
+    def node_unmoved(self, name: TargetName, types: Collection[str], at: datetime) -> None:
+        """Note that these conditions did not change at all over a short loss of the connection."""
+        with self.cluster_state.guard.item("nodes", name.name):
+            node = self._node(name)
+            if node is None:
+                return
+            found = dict(node.sightings or {})
+            for condition in node.status.conditions:
+                if condition.type not in types:
+                    continue
+                since = node.since(condition)
+                known = found.get(condition.type) or Sighting(since=since, seen=since)
+                found[condition.type] = replace(known, unmoved_at=at)
+            self._put(name, node.with_sightings(found))
+
+    def count_on(self, incident: IncidentReference, counted: CountedFact) -> None:
+        """Count a failure as its incident counted it, where this process has not seen its beginning."""
+        with self.cluster_state.guard.item("sightings", incident.workflow_id):
+            target = self.cluster_state.targets.get(incident.check, incident.target.name)
+            is_same = target is not None and target.metadata.uid == incident.target.uid
+            if target is None or not is_same or counted.as_of >= self.began:
+                return
+            name = node_name(target.node_name, target.node_cluster)
+            node = self._node(name)
+            found = node and counted.sightings_of(node, counted.fact.condition)
+            if node is not None and found:
+                self._put(name, node.with_sightings(found))
             for join in self.joins:
-                join.node_changed(name, node)
+                join.count_on(TargetName.of(incident.target), counted)
 
     def decoding_changed(self, name: TargetName, problem: str) -> None:
         with self.cluster_state.guard.item("nodes", name.name):
@@ -265,6 +315,7 @@ def context_of(
             outages=outages,
             lost_nodes=lost_nodes,
             identities=identities,
+            noted_gaps=lambda: earlier.blind_time(MANAGEMENT_CLUSTER).gaps,
             refresh=assembly.refresh,
         ),
         clock=clock,
@@ -275,6 +326,8 @@ def context_of(
             lost_nodes=lost_nodes,
             joins=feeds.joins,
             policy=feeds.policy.current,
+            look_at_change=feeds.look_at_change,
+            began=now(),
             refresh=assembly.refresh,
         ),
     )

@@ -3,7 +3,8 @@
 They are added before the feeds run, as the event handlers of an informer are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import datetime
 from typing import Protocol
 
 from health.model.node import Node
@@ -18,6 +19,9 @@ class NodeHandler(Protocol):
 
     def decoding_changed(self, name: TargetName, problem: str) -> None:
         """A Node does not decode, because of `problem`; with "" it decodes again, or is gone."""
+
+    def node_unmoved(self, name: TargetName, types: Collection[str], at: datetime) -> None:
+        """A loss of the connection that ended at `at` did not change these conditions at all."""
 
     def cluster_read(self, cluster: str) -> None:
         """The Nodes of a workload cluster were read completely."""
@@ -50,6 +54,10 @@ class FeedHandlers:
     def decoding_changed(self, name: TargetName, problem: str) -> None:
         for handler in self._of_nodes:
             handler.decoding_changed(name, problem)
+
+    def node_unmoved(self, name: TargetName, types: Collection[str], at: datetime) -> None:
+        for handler in self._of_nodes:
+            handler.node_unmoved(name, types, at)
 
     def cluster_read(self, cluster: str) -> None:
         for handler in self._of_nodes:

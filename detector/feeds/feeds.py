@@ -14,7 +14,7 @@ from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.kind_watch import Kind
 from detector.feeds.named_kinds import NamedKinds
-from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes
+from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes, look_at
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.source import NOT_YET, Source, all_tried, by_name
@@ -29,11 +29,12 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
 from health.model.kind_names import kind_name
 from health.model.references import CheckReference
+from health.model.sighting import Look
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.listing import Paging
-from kube.record import Change, Key, RecordT
+from kube.record import Change, Key, Record, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings
 from kube.resource import LEASES
@@ -110,6 +111,12 @@ class Feeds:
         if cluster == MANAGEMENT_CLUSTER:
             return self.own_nodes.watch.is_read
         return self.workloads is not None and self.workloads.is_read(cluster)
+
+    def look_at_change(self, cluster: str) -> Look | None:
+        """The look at the change of a Node that is notified now; None: the cluster is not watched."""
+        if cluster == MANAGEMENT_CLUSTER:
+            return self.own_nodes.watch.look_at_change()
+        return None if self.workloads is None else self.workloads.look_at_change(cluster)
 
     def is_updated(self, cluster: str) -> bool:
         """True once the targets of the Nodes of a workload cluster are up to date with them."""
@@ -224,7 +231,9 @@ class FeedBuilder:
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
         handlers, now = self.handlers, self.connection.server_clock.now
-        return NodeWatch(cluster, handlers.node_changed, handlers.decoding_changed, reflectors, now)
+        watch = NodeWatch(cluster, handlers.node_changed, handlers.decoding_changed, reflectors, now)
+        watch.notify_unmoved = handlers.node_unmoved
+        return watch
 
     def _in_small_pages(self) -> ReflectorSettings:
         return replace(self.policy.reflectors(), paging=SMALL_PAGES)
@@ -264,14 +273,19 @@ class FeedBuilder:
         }
 
     def _targets(self, kind: ServedKind, watched: WatchedTargets, join: TargetJoin) -> Source:
-        return Reflector(
+        def changed(change: Change[Record]) -> None:
+            now, limit = self.connection.server_clock.now(), self.policy.current().staleness_limit
+            join.target_changed(change.key, change.new, look_at(reflector.proven_before, now, limit))
+
+        reflector = Reflector(
             self.connection.transport,
             kind,
             watched.record,
-            notify=self._guarded(kind.plural, lambda change: join.target_changed(change.key, change.new)),
+            notify=self._guarded(kind.plural, changed),
             on_undecodable=partial(self._undecodable, kind_name(kind.group_kind)),
             settings=self.policy.reflectors,
         )
+        return reflector
 
     def _undecodable(self, kind: str, key: Key, problem: str) -> None:
         self.cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)

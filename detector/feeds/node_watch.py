@@ -1,9 +1,10 @@
 """NodeWatch: the Nodes of one cluster, and when the connection to it was last lost.
 
-Conditions of a time without connection were not judged when they were current. So when the connection to
-another cluster is back, the timers of its Nodes, and of no others, restart from there, as after an upgrade.
-The management cluster has this rule only with the outage guard, as kubelets could not reach it either;
-otherwise it needs none, since no check is read without it. `BLIND_TIMES` keeps what a new process must know.
+Conditions of a time without connection were not judged when they were current. So when the connection to a
+cluster is back after longer than the duration of a check, the timers of its Nodes, and of no others, restart
+from there (decision 58). A time in which no detector led counts in the same way for the management cluster.
+After a short loss a condition of a workload cluster that did not change at all, not even its heartbeat, was
+there meanwhile, and its timer goes on. `BLIND_TIMES` keeps what a new process must know.
 
 The connection to a cluster may change with its credentials. When all Nodes were read through the new one, the
 Nodes that vanished meanwhile are notified as gone. A cluster that changes its Nodes too often has a problem,
@@ -12,13 +13,15 @@ on when the cluster is calm.
 """
 
 import math
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.source import THEY_NOT_YET, Source
 from health.model.node import Node
+from health.model.sighting import Gap, Look, with_gap
 from health.model.target import TargetName, node_name
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.record import Change, Key
 from kube.reflector import Reflector
@@ -26,22 +29,39 @@ from kube.reflector_settings import CurrentSettings
 from kube.resource import NODES
 from kube.server_clock import monotonic_clock
 from kube.time_slice import TimeSlice
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import Frozen
 
 TOO_OLD = "without any activity for too long"
 JUST_BACK = "they can be read again, and their timers restart"
 
 
+DEFAULT_LIMIT = Policy.staleness_limit
+SHORT_LOSS = timedelta(minutes=10)
+"""A condition that did not change over a loss of at most this time was there meanwhile."""
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
 class BlindTime(Frozen):
-    """When the connection to one cluster was lost."""
+    """When one cluster, or one group of its Nodes, could not be judged; by the clock of the API server."""
 
     until: datetime | None = None
-    """The end of the last loss, by the clock of the management cluster's API server."""
+    """The end of the last suspected outage of a group."""
     is_lost: bool = False
-    """Whether it is lost now."""
+    """Whether the connection is lost, or an outage suspected, now."""
+    since: datetime | None = None
+    """When the present loss began; None: unknown, so that it is longer than any duration."""
+    gaps: tuple[Gap, ...] = ()
+    """The past losses of the connection that still count."""
 
 
 LOST = BlindTime(is_lost=True)
+Unmoved = Callable[[TargetName, Collection[str], datetime], None]
+"""Called with a Node, the types of conditions that a short loss did not change, and the end of the loss."""
+
+
+def _nothing(name: TargetName, types: Collection[str], at: datetime) -> None:
+    pass
 
 
 class NodeWatch:
@@ -56,6 +76,8 @@ class NodeWatch:
         now: Callable[[], datetime],
     ) -> None:
         """`now` is the time by which deadlines are judged."""
+        self.notify_unmoved: Unmoved = _nothing
+        """Called for each Node with conditions that a short loss did not change."""
         self.cluster = cluster
         self._now = now
         self._notify = notify
@@ -69,9 +91,14 @@ class NodeWatch:
         self._notified, self._notified_undecodable = set[str](), set[str]()
         self._coalesced = CoalescedNodes(self._number, self._notify_latest)
         self._proven: float | None = None
+        self._lost_since: datetime | None = None
+        """When a loss that an earlier process noted began."""
+        self._at_the_loss: Mapping[Key, Node] = {}
+        """The Nodes as they were when the connection was lost."""
         self._is_distrusted = False
+        self._limit = DEFAULT_LIMIT
         self.back: datetime | None = None
-        """When the connection was replaced; None for the first connection."""
+        """When the connection was last replaced, or back after a loss; None: neither has happened."""
         self.blind_time = BlindTime()
         """As of the last look."""
 
@@ -170,23 +197,64 @@ class NodeWatch:
     def resume(self, noted: BlindTime) -> None:
         """Continue from the note of an earlier process; call it before the first look."""
         self.blind_time = noted
+        self._lost_since = noted.since or LONG_AGO
+        if noted.gaps and self.cluster != MANAGEMENT_CLUSTER:
+            self.back = noted.gaps[-1].until
         self._proven = -math.inf if noted.is_lost else None
+
+    def add_gap(self, gap: Gap) -> None:
+        """Note a time in which this cluster was not judged, for another reason than its connection."""
+        gaps = with_gap(self.blind_time.gaps, gap)
+        self.blind_time = self.blind_time.model_copy(update={"gaps": gaps})
 
     def look(self, limit: timedelta, *, is_distrusted: bool = False) -> None:
         """Note whether the cache grew older than `limit`, and when it was fresh again; call it more often.
 
         A distrusted cluster counts as lost (rule 50).
         """
-        self._is_distrusted = is_distrusted
+        self._limit, self._is_distrusted = limit, is_distrusted
         if is_distrusted:
-            self.resume(BlindTime(until=self.blind_time.until, is_lost=True))
+            self.resume(BlindTime(gaps=self.blind_time.gaps, is_lost=True))
             return
         age = self.age()
         if age is None:
             return
-        until = self._now() - age if self._was_lost(age, limit) else self.blind_time.until
+        is_lost, now = age > limit, self._now()
+        if self._was_lost(age, limit):
+            gap = Gap(since=self._last_proof(now), until=now - age)
+            self.add_gap(gap)
+            self.back = gap.until
+            self._report_unmoved(gap)
         self._proven = self._proven_at(age)
-        self.blind_time = BlindTime(until=until, is_lost=age > limit)
+        since = self._last_proof(now) if is_lost else None
+        if is_lost and not self.blind_time.is_lost and self._read is not None:
+            self._at_the_loss = dict(self._read.store)
+        self.blind_time = BlindTime(is_lost=is_lost, since=since, gaps=self.blind_time.gaps)
+
+    def look_at_change(self) -> Look:
+        """The look at the change that is notified now."""
+        source, now = self._source, self._now()
+        proven = source.proven_before if source is not None else None
+        if proven is None and self._before is not None:
+            before = self._before.age()
+            proven = None if before is None else self._proven_at(before)
+        return look_at(proven, now, self._limit)
+
+    def _last_proof(self, now: datetime) -> datetime:
+        if self._proven is None or self._proven == -math.inf:
+            return self._lost_since or LONG_AGO
+        return now - timedelta(seconds=monotonic_clock() - self._proven)
+
+    def _report_unmoved(self, gap: Gap) -> None:
+        """Report the conditions that a short loss of a workload cluster did not change at all."""
+        earlier, self._at_the_loss = self._at_the_loss, {}
+        if self.cluster == MANAGEMENT_CLUSTER or gap.lasted > SHORT_LOSS or self._read is None:
+            return
+        for key, node in earlier.items():
+            now_there = self._read.store.get(key)
+            types = _unmoved(node, now_there) if now_there is not None else ()
+            if types:
+                self.notify_unmoved(node_name(key.name, self.cluster), types, gap.until)
 
     def _was_lost(self, age: timedelta, limit: timedelta) -> bool:
         return self._proven is not None and self._proven_at(age) - self._proven > limit.total_seconds()
@@ -233,6 +301,31 @@ class NodeWatch:
         else:
             self._notified_undecodable.discard(name)
         self._notify_undecodable(node_name(name, self.cluster), problem)
+
+
+def look_at(proven: float | None, now: datetime, limit: timedelta) -> Look:
+    """The look at a change that is notified at `now`, after the cache was proven true at `proven`.
+
+    `proven` is a time of the monotonic clock; None: never. A look is broken after more than `limit`.
+    """
+    if proven is None:
+        return Look(at=now)
+    age = timedelta(seconds=monotonic_clock() - proven)
+    return Look(at=now, since=now - age, is_unbroken=age <= limit)
+
+
+def _unmoved(before: Node, now: Node) -> tuple[str, ...]:
+    """The types of conditions with the same status, transition time and heartbeat."""
+    if before.metadata.uid != now.metadata.uid:
+        return ()
+    there = {condition.type: condition for condition in now.status.conditions}
+    return tuple(
+        was.type
+        for was in before.status.conditions
+        if was == there.get(was.type)
+        and was.last_heartbeat_time is not None
+        and was.last_heartbeat_time == there[was.type].last_heartbeat_time
+    )
 
 
 def _shows(source: Reflector[Node], name: str) -> bool:

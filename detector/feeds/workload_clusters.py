@@ -17,6 +17,7 @@ from typing import NamedTuple
 from detector.feeds.node_watch import BlindTime, NodeWatch
 from detector.feeds.workload_cluster import WorkloadCluster
 from health.model.node import Node
+from health.model.sighting import Gap, Look
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, NotFound, retry_after
 from kube.reflector import Reflector
@@ -177,12 +178,17 @@ class WorkloadClusters:
         return {cluster: watched.uid for cluster, watched in self._clusters.items() if watched.uid}
 
     def connected_anew(self) -> dict[str, datetime]:
-        """When the connection was last replaced, for each cluster with a replaced connection."""
+        """When the connection was last replaced, or back after a loss, for each cluster where it was."""
         replaced_at = {nodes.cluster: nodes.back for nodes in self.watches}
         return {cluster: back for cluster, back in replaced_at.items() if back is not None}
 
-    def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, datetime]:
-        """Look at each connection and report its problem; returns the end of the last loss by cluster.
+    def look_at_change(self, cluster: str) -> Look | None:
+        """The look at the change of a Node that is notified now; None: no check names the cluster."""
+        watched = self._clusters.get(cluster)
+        return None if watched is None else watched.nodes.look_at_change()
+
+    def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, tuple[Gap, ...]]:
+        """Look at each connection and report its problem; returns the losses of each by cluster.
 
         The Nodes of `distrusted` clusters count as lost.
         """
@@ -190,8 +196,7 @@ class WorkloadClusters:
         for cluster, watched in self._clusters.items():
             watched.look(limit, of_management, is_distrusted=cluster in distrusted)
             self._problems.report(watched.part, watched.problem(limit))
-        ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
-        return {cluster: end for cluster, end in ends.items() if end is not None}
+        return {nodes.cluster: nodes.blind_time.gaps for nodes in self.watches if nodes.blind_time.gaps}
 
     def ages(self) -> dict[str, timedelta | None]:
         """Age of the cache of each cluster; None if it was never complete."""

@@ -23,6 +23,7 @@ from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
+from health.model.sighting import Restart
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
@@ -50,7 +51,7 @@ class _Inputs(NamedTuple):
     holds: tuple[str, ...]
     """In words, without the time to ask again, which changes at each look."""
     of_kind: Any
-    blind_until: datetime | None
+    restarts: tuple[Restart, ...]
     is_shadow: bool
 
 
@@ -126,7 +127,7 @@ class TargetReporter:
             problem=holds.problem,
             holds=tuple(str(found.hold) for found in holds.found),
             of_kind=context.of_kinds.get(check.group_kind),
-            blind_until=context.blind_until(check_state.managed_cluster),
+            restarts=context.restarts(check_state.managed_cluster),
             is_shadow=check_state.is_shadow_in(context),
         )
 

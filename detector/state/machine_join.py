@@ -12,13 +12,15 @@ from typing import Any, Protocol
 
 from detector.state.cluster_state import ClusterState
 from health.model.node import Node
+from health.model.sighting import Look, Sighted
 from health.model.target import Target, TargetName, node_name
+from health.model.verdict import OF_MACHINE, CountedFact
 from kube.record import Key
 from kube.time_slice import TimeSlice
 from objects.clusters import MANAGEMENT_CLUSTER
 
 
-class MachineLike(Protocol):
+class MachineLike(Sighted, Protocol):
     """A Machine of any kind, by its link to a Node."""
 
     @property
@@ -84,8 +86,10 @@ class MachineJoin:
                 self._put(key)
             await time_slice.yield_if_over()
 
-    def target_changed(self, key: Key, machine: MachineLike | None) -> None:
+    def target_changed(self, key: Key, machine: MachineLike | None, look: Look | None = None) -> None:
         before = self._machines.pop(key, None)
+        if machine is not None and look is not None:
+            machine = machine.seen_after(before, look)
         if before is not None:
             self._unlink(_node_of(before), key)
         if machine is not None:
@@ -93,6 +97,17 @@ class MachineJoin:
             if machine.node_name:
                 self._linked[_node_of(machine)].add(key)
         self._put(key)
+
+    def count_on(self, name: TargetName, counted: CountedFact) -> None:
+        """Count a failure of a Machine as its incident counted it."""
+        key = Key(name.namespace, name.name)
+        machine = self._machines.get(key) if name.kind == self._kind_name else None
+        if machine is None:
+            return
+        found = counted.sightings_of(machine, counted.fact.condition.removeprefix(OF_MACHINE))
+        if found is not None:
+            self._machines[key] = machine.with_sightings(found)
+            self._put(key)
 
     def _unlink(self, node: TargetName, key: Key) -> None:
         keys = self._linked.get(node, set())

@@ -47,7 +47,13 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
     )
     return DispatchLayer(
         dispatch=dispatch,
-        answering=Answering(answers.observe, dispatch, cluster_state, state.leadership.is_leader),
+        answering=Answering(
+            answers.observe,
+            dispatch,
+            cluster_state,
+            state.leadership.is_leader,
+            watched.context.node_changes.count_on,
+        ),
         attempt_reading=AttemptReading(calls, answers.attempts, cluster_state, connections.problems),
         ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
         upgrades=_upgrades(state, watched),

@@ -158,7 +158,7 @@ class Check(ABC, Generic[Watched_contra]):
 
     def still_states(self, fact: Fact, target: Watched_contra, context: ClusterContext) -> bool:
         """True if `fact` holds for `target` now and the check still calls it unhealthy."""
-        return any(fact.same_as(match.fact) for match in self.matches(target, context))
+        return any(fact.is_stated_by(match.fact) for match in self.matches(target, context))
 
 
 HealthCheck: TypeAlias = Check[Any]

@@ -15,8 +15,10 @@ from health.cluster.global_stop import Stop
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
+from health.model.sighting import Gap, Restart, RestartCause
 from health.policy.outage_guard import NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
 
 
@@ -29,8 +31,8 @@ class ClusterContext:
     stop: Stop | None = None
     upgrade_pause: PauseProgress | None = None
     """The progress of pausing checks for upgrades; None: pausing is off."""
-    reconnected: Mapping[str, datetime] = field(default_factory=dict)
-    """By cluster, when its connection was last restored."""
+    lost: Mapping[str, tuple[Gap, ...]] = field(default_factory=dict)
+    """By cluster, the losses of its connection; of the management cluster also the times without a leader."""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """By cluster, why its Nodes cannot be read now."""
     clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
@@ -76,10 +78,20 @@ class ClusterContext:
         """When the last upgrade ended that affects the targets of a cluster."""
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
-    def blind_until(self, cluster: str, zone: str = "") -> datetime | None:
-        """The end of the last blind period for conditions of Nodes in a cluster and zone."""
+    def restarts(self, cluster: str, zone: str = "") -> tuple[Restart, ...]:
+        """The moments from which timers of conditions of Nodes in a cluster and zone count anew."""
         outage_ended = self.outages.ended(cluster, zone)
-        return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster), outage_ended)
+        outages = () if outage_ended is None else (Restart(outage_ended, RestartCause.OUTAGE),)
+        lost = self.lost.get(cluster, ()) if cluster != MANAGEMENT_CLUSTER else ()
+        reconnected = (Restart.after(gap, RestartCause.CONNECTION) for gap in lost)
+        return (*self.restarts_of_objects(cluster), *reconnected, *outages)
+
+    def restarts_of_objects(self, cluster: str) -> tuple[Restart, ...]:
+        """The same for conditions of objects of the management cluster that belong to a cluster."""
+        ended = self.upgrade_ended(cluster)
+        upgrades = () if ended is None else (Restart(ended, RestartCause.UPGRADE),)
+        unwatched = self.lost.get(MANAGEMENT_CLUSTER, ())
+        return (*upgrades, *(Restart.after(gap, RestartCause.UNWATCHED) for gap in unwatched))
 
     def gone_from(self, cluster: str) -> datetime | None:
         """Before this time no missing Node of a cluster counts as gone; None: each does at once.
@@ -87,7 +99,7 @@ class ClusterContext:
         A server may lag right after a connection was made or lost. While Nodes vanish one after the other,
         more may follow than are believed (rule 50).
         """
-        moments = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
+        moments = (self.back.get(cluster), self.outages.ended(cluster))
         latest, vanished = _latest(*moments), self.vanished.get(cluster)
         after_a_loss = None if vanished is None else vanished + SETTLED_AFTER
         return _latest(None if latest is None else latest + GONE_AFTER, after_a_loss)
@@ -102,7 +114,7 @@ class ClusterContext:
         return None if skew is None else workload_clock_hold(cluster, skew)
 
 
-_BY_CLUSTER = ("reconnected", "unreachable", "clock_skews", "distrusted", "back", "vanished")
+_BY_CLUSTER = ("lost", "unreachable", "clock_skews", "distrusted", "back", "vanished")
 """The fields of `ClusterContext` with an entry for each cluster."""
 
 

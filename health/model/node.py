@@ -1,11 +1,12 @@
 """Node: the slim copy of a Kubernetes Node that verdicts use.
 
-Heartbeat times and messages are left out and reasons are not compared, so a heartbeat changes nothing but
+Messages are left out, and heartbeat times and reasons are not compared, so a heartbeat changes nothing but
 the resourceVersion. Only the annotations that we honour are kept. The parts have slots, because a large
 cluster has a hundred thousand of them.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -15,11 +16,11 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
+from health.model.sighting import SightedObject
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import InvolvedObject
 from objects.fail_fast import FailFast
-from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 from objects.short_text import ShortText
 
@@ -38,11 +39,12 @@ def involved_node(name: str, uid: str) -> InvolvedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeCondition:
-    """One condition of a Node, without heartbeat and message."""
+    """One condition of a Node, without its message."""
 
     type: str
     status: str
     last_transition_time: Time | None = None
+    last_heartbeat_time: Time | None = dataclasses.field(default=None, compare=False)
     reason: str = dataclasses.field(default="", compare=False)
 
 
@@ -106,12 +108,16 @@ class NodeStatus(FailFast):
     boot_id: Annotated[ShortText, Field(validation_alias=AliasPath("nodeInfo", "bootID"))] = ""
 
 
-class Node(FrozenObject):
+class Node(SightedObject):
     """The fields of a Node that verdicts use."""
 
     metadata: NodeMetadata
     spec: NodeSpec = NO_SPEC
     status: NodeStatus = NodeStatus()
+
+    @property
+    def timed(self) -> Sequence[NodeCondition]:
+        return self.status.conditions
 
     @property
     def node_spec(self) -> NodeSpec:
@@ -146,7 +152,7 @@ class Node(FrozenObject):
         found = next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
         if found is None or found.status != "Unknown":
             return None
-        return found.last_transition_time or self.metadata.creation_timestamp
+        return self.since(found)
 
     @property
     def replaced_by(self) -> str:

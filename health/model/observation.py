@@ -167,6 +167,8 @@ class Observation(Frozen):
     fact: Annotated[Fact | None, WakeRule.IF_ANOTHER_FACT] = None
     deadline: Annotated[datetime | None, WakeRule.NEVER] = None
     """When the duration of the check is over, or was; None: the target is not unhealthy."""
+    counted_from: Annotated[datetime | None, WakeRule.NEVER] = None
+    """From when the duration counts; None: the target is not unhealthy."""
     hold: Annotated[Hold | None, WakeRule.IF_HELD_OTHERWISE] = None
     """Why nothing may be done now. None permits nothing: only `admission` does."""
     admission: Annotated[Admission | None, WakeRule.NEVER] = None

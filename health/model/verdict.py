@@ -3,20 +3,25 @@
 Rule (NHC 2.1/9): a condition of the same type and status as one of the check's rules matches. A match
 expires strictly after its lastTransitionTime plus the duration; the first expired match in the check's order
 counts. Without an expired match, the match with the earliest deadline runs a timer. A rule whose type the
-target lacks never matches. After a blind period (an upgrade), clocks restart from its end (rule 37).
+target lacks never matches. By sightings a failure may have begun at another time than its transition says
+(`sighting.py`). After a blind period (an upgrade), clocks restart from its end (rule 37).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from functools import cached_property
 
-from health.model.node import Node, NodeCondition
+from health.model.node import Node
+from health.model.sighting import Restart, Sighted, Sighting, TypedCondition
 from objects.durations import in_words
-from objects.frozen import Frozen
+from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 from objects.timestamps import stamp
+
+OF_MACHINE = "Machine/"
+"""Prefix of the type of a Machine's condition in a fact, to distinguish it from a Node's."""
 
 
 class Health(StrEnum):
@@ -27,6 +32,17 @@ class Health(StrEnum):
     EXPIRED = "Expired"
 
 
+class StatedBy(StrEnum):
+    """The clock that says since when a condition has its status."""
+
+    OBJECT = "Object"
+    """The transition time of the condition, or the time of its object."""
+    DETECTOR = "Detector"
+    """The first look of the detector, because the transition time contradicts the looks."""
+    DETECTOR_ALONE = "DetectorAlone"
+    """The first look of the detector, because the condition has no time."""
+
+
 class Fact(Frozen):
     """The condition behind a verdict, with its time. An act compares facts, never ages."""
 
@@ -35,6 +51,13 @@ class Fact(Frozen):
     since: datetime
     is_moving: bool = False
     """Whether `since` may grow while the condition stays: it is the time of something else."""
+    stated_by: OpenEnum[StatedBy] = StatedBy.OBJECT
+    written: datetime | None = None
+    """The time that the live object states, if that is not `since`."""
+    rewritten: int = 0
+    """How often that time was written anew while the status stayed."""
+    changes: int = 0
+    """How often the status changed, in a row of changes that are at most an hour apart."""
 
     @property
     def identity(self) -> str:
@@ -47,8 +70,61 @@ class Fact(Frozen):
             return False
         return self.since == other.since or self.is_moving or other.is_moving
 
+    def is_stated_by(self, live: "Fact") -> bool:
+        """True if an object that was just read states this fact; the object brings no sightings with it."""
+        if (self.condition, self.status) != (live.condition, live.status):
+            return False
+        may_be_other = self.is_moving or live.is_moving or self.rewritten > 0
+        return may_be_other or (self.written or self.since) == live.since
+
+    @property
+    def by_clock(self) -> str:
+        """Whose clock says since when; "" for the clock of the object."""
+        if self.rewritten:
+            return "its own time is written anew again and again"
+        if self.stated_by == StatedBy.DETECTOR_ALONE:
+            return "first seen then, as it has no time of its own"
+        if self.stated_by == StatedBy.DETECTOR and self.written is not None:
+            return f"first seen then, while its own time is {stamp(self.written)}"
+        return ""
+
     def __str__(self) -> str:
         return f"{self.condition} is {self.status} since {stamp(self.since)}"
+
+
+class CountedFact(Frozen):
+    """A failure as its incident counts it, which outlives the detector that saw its beginning."""
+
+    fact: Fact
+    counted_from: datetime
+    as_of: datetime
+    """When the detector saw that; restarts until then are in `counted_from`."""
+
+    def sightings_of(self, seen_on: Sighted, name: str) -> dict[str, Sighting] | None:
+        """The sightings of an object on which this failure still stands; None: it does not, or it is known.
+
+        `name` is the type of the condition on this object.
+        """
+        fact, known = self.fact, seen_on.sighting(name)
+        condition = next((found for found in seen_on.timed if found.type == name), None)
+        if condition is None or (known is not None and not known.is_first):
+            return None
+        live = Fact(
+            condition=fact.condition,
+            status=fact.status if fact.is_moving else condition.status,
+            since=condition.last_transition_time or seen_on.metadata.creation_timestamp,
+        )
+        if not fact.is_stated_by(live):
+            return None
+        sighting = Sighting(
+            since=fact.since,
+            seen=fact.since,
+            rewritten=fact.rewritten,
+            changes=fact.changes,
+            counted_from=self.counted_from,
+            as_of=self.as_of,
+        )
+        return {**(seen_on.sightings or {}), name: sighting}
 
 
 @dataclass(frozen=True)
@@ -60,16 +136,6 @@ class UnhealthyCondition:
     duration: timedelta
 
 
-class TypedCondition(Protocol):
-    """A condition of any object, with the fields that verdicts use."""
-
-    @property
-    def type(self) -> str: ...
-
-    @property
-    def last_transition_time(self) -> datetime | None: ...
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The verdict with its reason; unless the target is healthy, with `fact` and `deadline`."""
@@ -78,6 +144,8 @@ class Verdict:
     reason: str
     fact: Fact | None = None
     deadline: datetime | None = None
+    counted_from: datetime | None = None
+    """From when the timer of `fact` counts."""
 
     def failed(self, now: datetime) -> datetime:
         return self.fact.since if self.fact else now
@@ -86,17 +154,28 @@ class Verdict:
 HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
 
 
-def fact_of(condition: NodeCondition, node: Node) -> Fact:
-    """The fact that `condition` states; without a transition time, since the creation of the Node."""
-    since = condition.last_transition_time or node.metadata.creation_timestamp
-    return Fact(condition=condition.type, status=condition.status, since=since)
+def fact_of(condition: TypedCondition, seen_on: Sighted, prefix: str = "") -> Fact:
+    """The fact that a condition of an object states, as sighted; `prefix` precedes the type."""
+    own, sighting = condition.last_transition_time, seen_on.sighting(condition.type)
+    written, since = own or seen_on.metadata.creation_timestamp, seen_on.since(condition)
+    rewritten = 0 if sighting is None else sighting.rewritten
+    stated_by = StatedBy.OBJECT if since == written or rewritten else StatedBy.DETECTOR
+    return Fact(
+        condition=f"{prefix}{condition.type}",
+        status=condition.status,
+        since=since,
+        stated_by=StatedBy.DETECTOR_ALONE if own is None and sighting is not None else stated_by,
+        written=None if written == since else written,
+        rewritten=rewritten,
+        changes=0 if sighting is None else sighting.changes,
+    )
 
 
 def verdict(
-    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
+    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, restarts: Sequence[Restart] = ()
 ) -> Verdict:
-    """The verdict of `rules` on `node`; conditions older than `blind_until` count from then."""
-    return judged(matches(node, rules, blind_until), now)
+    """The verdict of `rules` on `node`; `restarts` are the moments from which timers count anew."""
+    return judged(matches(node, rules, restarts), now)
 
 
 @dataclass(frozen=True)
@@ -105,17 +184,35 @@ class Match:
 
     fact: Fact
     duration: timedelta
-    blind_until: datetime | None = None
+    restarts: Sequence[Restart] = ()
+    sighting: Sighting | None = None
+    not_before: datetime | None = None
+    """The fact is not believed before this time; None: at once."""
+
+    @cached_property
+    def restart(self) -> Restart | None:
+        """The latest restart of its timer since the failure; None: there was none."""
+        since = self.fact.since
+        found = (r for r in self.restarts if r.at > since and r.restarts(self.duration, self.sighting))
+        return max(found, key=lambda restart: restart.at, default=None)
 
     @property
     def began(self) -> datetime:
-        return max(self.fact.since, self.blind_until or self.fact.since)
+        """From when its timer counts."""
+        counted = None if self.sighting is None else self.sighting.counted_from
+        restarted = None if self.restart is None else self.restart.at
+        times = (self.fact.since, counted, restarted, self.not_before)
+        return max(time for time in times if time is not None)
 
     @property
     def words(self) -> str:
-        """The fact, and from when it counts if that is later."""
-        is_delayed = self.began != self.fact.since
-        return f"{self.fact}, counted since {stamp(self.began)}" if is_delayed else str(self.fact)
+        """The fact, whose clock states its time, and from when it counts if that is later."""
+        by_clock = f" ({self.fact.by_clock})" if self.fact.by_clock else ""
+        if self.began == self.fact.since:
+            return f"{self.fact}{by_clock}"
+        is_by_restart = self.restart is not None and self.restart.at == self.began
+        why = f", {self.restart.words}" if self.restart is not None and is_by_restart else ""
+        return f"{self.fact}{by_clock}, counted since {stamp(self.began)}{why}"
 
     @property
     def waiting(self) -> str:
@@ -137,26 +234,28 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
     for match in found:
         if now > match.deadline:
             reason = f"{match.words}, longer than {in_words(match.duration)}"
-            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
+            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline, match.began)
     match = min(found, key=lambda match: match.deadline)
-    return Verdict(Health.WAITING, match.waiting, match.fact, match.deadline)
+    return Verdict(Health.WAITING, match.waiting, match.fact, match.deadline, match.began)
 
 
-def last_transition(
-    conditions: Iterable[TypedCondition], rules: Iterable[UnhealthyCondition]
-) -> datetime | None:
-    """When one of the conditions used by `rules` changed last; None: unknown."""
+def last_transition(seen_on: Sighted | None, rules: Iterable[UnhealthyCondition]) -> datetime | None:
+    """When one of the conditions of an object that `rules` use changed last, as sighted; None: unknown."""
     types = {rule.type for rule in rules}
-    times = (condition.last_transition_time for condition in conditions if condition.type in types)
-    return max((time for time in times if time is not None), default=None)
+    found = () if seen_on is None else seen_on.timed
+    times = [
+        seen_on.since(condition)
+        for condition in found
+        if seen_on is not None and condition.type in types
+        if condition.last_transition_time is not None or seen_on.sighting(condition.type) is not None
+    ]
+    return max(times, default=None)
 
 
-def matches(
-    node: Node, rules: Sequence[UnhealthyCondition], blind_until: datetime | None = None
-) -> list[Match]:
+def matches(node: Node, rules: Sequence[UnhealthyCondition], restarts: Sequence[Restart] = ()) -> list[Match]:
     """The matches in the order of the rules; a Node has at most one condition of a type."""
     return [
-        Match(fact_of(condition, node), rule.duration, blind_until)
+        Match(fact_of(condition, node), rule.duration, restarts, node.sighting(condition.type))
         for rule in rules
         for condition in node.status.conditions
         if (condition.type, condition.status) == (rule.type, rule.status)

@@ -9,6 +9,7 @@ from datetime import datetime
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
 from health.model.request_record import recorded
+from health.model.verdict import CountedFact
 from health.runbook import by_order, shadow
 from health.runbook.approving import followed
 from health.runbook.escalation import Plan, lease_duration
@@ -38,9 +39,18 @@ def _timing(memory: Memory, observation: Observation, now: datetime) -> Memory:
         is_blocked=memory.is_blocked,
         is_before_the_first_step=memory.is_before_the_first_step,
     )
-    return memory.model_copy(
-        update={"recovery": memory.recovery.observed(observation, now), "delays": delays}
-    )
+    recovery, counted = memory.recovery.observed(observation, now), _counted(memory, observation)
+    return memory.model_copy(update={"recovery": recovery, "delays": delays, "counted": counted})
+
+
+def _counted(memory: Memory, observation: Observation) -> CountedFact | None:
+    """The failure that the next detector goes on counting; an unknown state says nothing about it."""
+    if observation.state is TargetState.UNKNOWN:
+        return memory.counted
+    fact, counted_from = observation.fact, observation.counted_from
+    if fact is None or counted_from is None or observation.seen_at is None:
+        return None
+    return CountedFact(fact=fact, counted_from=counted_from, as_of=observation.seen_at)
 
 
 def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) -> Memory:

@@ -19,6 +19,7 @@ from health.model.request_record import RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
+from health.model.verdict import CountedFact
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failures import FailingActs, after_failure, lasts
@@ -109,6 +110,8 @@ class Memory(OrdersMemory):
     evidence: EvidenceRecord | None = None
     """The result of saving evidence; None: not tried."""
     notifications: NotificationMemory = NotificationMemory()
+    counted: CountedFact | None = None
+    """The failure as the detector counted it last; None: the target is not known to be unhealthy."""
     delays: Delays = Delays()
     """The failure, and how long its remediation was held and queued."""
     is_shadow: bool = False

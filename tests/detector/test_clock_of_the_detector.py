@@ -92,7 +92,11 @@ async def test_no_admission_is_sent_by_a_temporal_whose_clock_is_off(*, is_off: 
     environment, told = ActivityEnvironment(), Told()
     environment.info = replace(environment.info, started_time=NOW + timedelta(minutes=7 if is_off else 0))
     answering = Answering(
-        lambda _: seen(seen_at=NOW), cast("Dispatch", told), SmallCluster().cluster_state, lambda: True
+        lambda _: seen(seen_at=NOW),
+        cast("Dispatch", told),
+        SmallCluster().cluster_state,
+        lambda: True,
+        lambda *_: None,
     )
     answer = await environment.run(answering.observe, ObserveInput(incident=incident_reference("c")))
     assert answer.is_admitted is not is_off
@@ -102,7 +106,9 @@ async def test_no_admission_is_sent_by_a_temporal_whose_clock_is_off(*, is_off: 
 async def test_incident_is_woken_by_no_change_that_is_none_to_it_while_temporals_clock_is_off() -> None:
     made, environment = test_ended_incidents.Detector(), ActivityEnvironment()
     environment.info = replace(environment.info, started_time=made.now() + timedelta(minutes=7))
-    answering = Answering(made.observe, made.dispatch, made.cluster.cluster_state, lambda: True)
+    answering = Answering(
+        made.observe, made.dispatch, made.cluster.cluster_state, lambda: True, lambda *_: None
+    )
     made.cluster.check(minHealthy=0)
     made.fail(NODE)
     leading = asyncio.create_task(made.dispatch.lead())
@@ -128,7 +134,7 @@ async def test_gauges_count_incidents_as_a_temporal_whose_clock_is_off_has_them_
     made, registry = test_ended_incidents.Detector(), CollectorRegistry()
     state, dispatch = made.cluster.cluster_state, made.dispatch
     registry.register(LiveMetrics(state, dict, lambda: dispatch.open_incidents, lambda: True, made.now))
-    answering = Answering(made.observe, dispatch, state, lambda: True)
+    answering = Answering(made.observe, dispatch, state, lambda: True, lambda *_: None)
     made.cluster.check(minHealthy=0)
     made.fail(NODE)
     held = {"check": str(CHECK), "reason": "ClockSkew", "trigger": "automated"}

@@ -27,7 +27,7 @@ async def test_worker_is_made_without_a_hash_of_all_modules(
 
     monkeypatch.setattr(_worker, "load_default_build_id", hashed)
     dispatch = cast("Dispatch", None)  # the worker only gets questions, and there is none
-    answering = Answering(unasked, dispatch, ClusterState("test"), lambda: True)
+    answering = Answering(unasked, dispatch, ClusterState("test"), lambda: True, lambda *_: None)
     client = await client_of(temporal_server)
     worker = answering.worker(client, "test")
     assert worker.task_queue == detector_queue("test")

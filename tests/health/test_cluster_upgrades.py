@@ -21,10 +21,11 @@ from health.gate.check_holds import CHECK_HOLDS, check_holds
 from health.kinds.clusterapi.cluster import cluster_of
 from health.kinds.clusterapi.kind import ROLLING_OUT
 from health.model.observation import HoldReason
+from health.model.sighting import Gap
 from tests.support.values import cluster_api as samples
 from tests.support.values import openshift
 from tests.support.values.builders import NOW, check, condition
-from tests.support.values.held import moment_of
+from tests.support.values.held import latest_restart, moment_of
 
 MINUTE = timedelta(minutes=1)
 OF_EDGE = {"cluster.x-k8s.io/cluster-name": "edge"}
@@ -178,12 +179,13 @@ def test_upgrade_of_everything_holds_checks_of_each_cluster() -> None:
 @pytest.mark.rule("rule 37/cluster")
 def test_clocks_restart_at_the_end_for_that_cluster_alone() -> None:
     ended, later = NOW + 30 * MINUTE, NOW + 40 * MINUTE
-    known = context(rolling_out(control_plane("False", since=ended)), reconnected={"fleet/core": later})
+    lost = {"fleet/core": (Gap(since=NOW, until=later),)}
+    known = context(rolling_out(control_plane("False", since=ended)), lost=lost)
 
-    assert known.blind_until("fleet/edge") == known.upgrade_ended("fleet/edge") == ended
-    assert known.blind_until("fleet/core") == later
+    assert latest_restart(known, "fleet/edge") == known.upgrade_ended("fleet/edge") == ended
+    assert latest_restart(known, "fleet/core") == later
     assert known.upgrade_ended("fleet/core") is None
-    assert known.blind_until("") is None
+    assert latest_restart(known, "") is None
 
 
 @pytest.mark.rule("rule 37/cluster")
@@ -192,8 +194,8 @@ def test_clocks_count_from_the_later_end_of_both() -> None:
 
     for of_all, of_edge in ((before, after), (after, before)):
         known = ClusterContext(upgrade=of_all, cluster_upgrades=ClusterUpgrades({"fleet/edge": of_edge}))
-        assert known.blind_until("fleet/edge") == NOW + MINUTE
-        assert known.blind_until("") == of_all.since
+        assert latest_restart(known, "fleet/edge") == NOW + MINUTE
+        assert latest_restart(known, "") == of_all.since
 
 
 @pytest.mark.rule("rule 37/cluster")

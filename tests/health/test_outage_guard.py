@@ -20,6 +20,7 @@ from health.policy.outage_guard import (
     suspicions,
 )
 from tests.support.values.builders import NOW
+from tests.support.values.held import latest_restart
 
 GUARD = OutageGuard()
 ALL, ZONE = NodeGroup(), NodeGroup(zone="a")
@@ -180,12 +181,12 @@ def test_zone_holds_its_own_targets_and_restarts_their_clocks_alone() -> None:
     )
     holds = [outages.hold(*group) for group in (ZONE, NodeGroup(zone="b"), ALL, NodeGroup("fleet/east", "a"))]
     assert [hold is not None for hold in holds] == [True, False, False, False]
-    context = ClusterContext(outages=outages, reconnected={"": NOW - HOUR * 2})
-    assert context.blind_until("", "a") == NOW - MINUTE
-    assert context.blind_until("", "b") == NOW - HOUR
-    assert context.blind_until("") == NOW - HOUR
-    assert context.blind_until("fleet/east", "a") == NOW
-    assert context.blind_until("fleet/west") is None
+    context = ClusterContext(outages=outages)
+    assert latest_restart(context, "", "a") == NOW - MINUTE
+    assert latest_restart(context, "", "b") == NOW - HOUR
+    assert latest_restart(context, "") == NOW - HOUR
+    assert latest_restart(context, "fleet/east", "a") == NOW
+    assert latest_restart(context, "fleet/west") is None
 
 
 @given(GUARDS, TIMES, TIMES, st.integers(0, 30), st.integers(0, 900), st.data())

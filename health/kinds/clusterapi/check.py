@@ -155,10 +155,9 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """The latest transition of a condition used by its rules, of the Machine or its Node."""
-        of_node = target.node.status.conditions if target.node is not None else ()
         times = (
-            last_transition(target.machine.status.conditions, self.rules.machine_conditions),
-            last_transition(of_node, self.rules.node_conditions),
+            last_transition(target.machine, self.rules.machine_conditions),
+            last_transition(target.node, self.rules.node_conditions),
         )
         return max((time for time in times if time is not None), default=None)
 

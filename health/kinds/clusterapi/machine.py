@@ -6,7 +6,7 @@ have no meaning here.
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -83,6 +83,10 @@ class Machine(LinkedMachine):
     @property
     def node_cluster(self) -> str:
         return workload_cluster(self.metadata.namespace, self.cluster_name)
+
+    @property
+    def timed(self) -> Sequence[Condition]:
+        return self.status.conditions
 
     @property
     def is_left_alone(self) -> bool:

@@ -28,12 +28,20 @@ from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
 from health.kinds.machines.machine import GONE, MISSING, NODE
 from health.model.remediation_order import RemediationOrder
-from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged
+from health.model.sighting import Restart
+from health.model.verdict import (
+    OF_MACHINE,
+    Fact,
+    Health,
+    Match,
+    UnhealthyCondition,
+    Verdict,
+    fact_of,
+    judged,
+)
 from objects.durations import as_go
 
 ANNOTATION = "remediate-machine"
-OF_MACHINE = "Machine/"
-"""Prefix of the type of a Machine's condition, to distinguish it from a Node's."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +60,20 @@ class MachineContext:
 
     target: MachineTarget
     cluster: Cluster | None
-    machine_blind_until: datetime | None = None
-    node_blind_until: datetime | None = None
+    machine_restarts: Sequence[Restart] = ()
+    node_restarts: Sequence[Restart] = ()
     gone_from: datetime | None = None
     """Before this time no missing Node counts as gone; None: each does at once."""
 
     @classmethod
     def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
         """The parts of `context` for this Machine."""
-        ended = context.upgrade_ended(target.node_cluster)
         in_cluster = target.node_cluster
-        blind_until = context.blind_until(in_cluster, target.node_zone)
         return cls(
             target=target,
             cluster=cluster,
-            machine_blind_until=ended,
-            node_blind_until=blind_until,
+            machine_restarts=context.restarts_of_objects(in_cluster),
+            node_restarts=context.restarts(in_cluster, target.node_zone),
             gone_from=context.gone_from(in_cluster),
         )
 
@@ -119,7 +125,7 @@ class _Finding:
 
     def is_expired(self, now: datetime) -> bool:
         if self.is_at_once:
-            return self.match.blind_until is None or now > self.match.blind_until
+            return self.match.not_before is None or now > self.match.not_before
         return now > self.match.deadline
 
 
@@ -191,9 +197,9 @@ def _of_machine(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
         found = situation.target.machine.condition(rule.type)
         if found is None or found.status != rule.status:
             continue
-        since = found.last_transition_time or situation.target.metadata.creation_timestamp
-        fact = Fact(condition=f"{OF_MACHINE}{rule.type}", status=rule.status, since=since)
-        match = Match(fact, rule.duration, situation.machine_blind_until)
+        machine = situation.target.machine
+        fact = fact_of(found, machine, OF_MACHINE)
+        match = Match(fact, rule.duration, situation.machine_restarts, machine.sighting(rule.type))
         yield _Finding(
             match=match, reason="UnhealthyMachine", message=_reporting(rule, "Machine", found.reason)
         )
@@ -209,7 +215,7 @@ def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
 
 
 def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
-    match = Match(target.fact(NODE, GONE), timedelta(), gone_from)
+    match = Match(target.fact(NODE, GONE), timedelta(), not_before=gone_from)
     message = f"Node {target.node_name} has been deleted"
     return _Finding(
         match=match, reason="NodeDeleted", message=message, deprecated_reason=_NODE_NOT_FOUND, is_at_once=True
@@ -218,7 +224,7 @@ def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
 
 def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
     fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
-    match = Match(fact, timeout, situation.node_blind_until)
+    match = Match(fact, timeout, situation.node_restarts)
     return _Finding(
         match=match, reason="NodeStartupTimeout", message=f"Node failed to report startup in {as_go(timeout)}"
     )
@@ -229,7 +235,8 @@ def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Fi
     for rule in rules.node_conditions:
         for found in node.status.conditions if node is not None else ():
             if node is not None and (found.type, found.status) == (rule.type, rule.status):
-                match = Match(fact_of(found, node), rule.duration, situation.node_blind_until)
+                sighting = node.sighting(found.type)
+                match = Match(fact_of(found, node), rule.duration, situation.node_restarts, sighting)
                 yield _Finding(
                     match=match, reason="UnhealthyNode", message=_reporting(rule, "Node", found.reason)
                 )
@@ -247,5 +254,5 @@ def _startup_base(situation: MachineContext) -> datetime:
     ready = machine.condition(INFRASTRUCTURE_READY)
     times = [machine.metadata.creation_timestamp, *(cluster.ready_times if cluster is not None else ())]
     if ready is not None and ready.is_true and ready.last_transition_time is not None:
-        times.append(ready.last_transition_time)
+        times.append(machine.since(ready))
     return max(times)

@@ -13,11 +13,11 @@ from pydantic.dataclasses import dataclass
 
 from health.model.node import NO_SPEC, Node, NodeSpec
 from health.model.order_annotations import OF_TEXTS, OrderAnnotation, TargetAnnotations
+from health.model.sighting import SightedObject
 from health.model.target import Target
 from health.model.verdict import Fact
 from objects.bounds import Time
 from objects.fail_fast import FailFast
-from objects.frozen import FrozenObject
 
 KIND = "Machine"
 NODE, MISSING, GONE = "Node", "missing", "gone"
@@ -67,7 +67,7 @@ class AnyMachineStatus(FailFast):
     last_updated: Time | None = None
 
 
-class LinkedMachine(FrozenObject):
+class LinkedMachine(SightedObject):
     """A Machine, linked to a Node or not yet."""
 
     metadata: AnyMachineMetadata

@@ -121,13 +121,13 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
-        blind_until = context.blind_until(target.node_cluster, target.node_zone)
-        found = matches(target, self.node_rules, blind_until)
+        restarts = context.restarts(target.node_cluster, target.node_zone)
+        found = matches(target, self.node_rules, restarts)
         return [] if found and is_left_to_others(target, _other_checks(context)) else found
 
     def last_transition(self, target: Node) -> datetime | None:
         """When the latest of the conditions used by its rules changed."""
-        return last_transition(target.status.conditions, self.node_rules)
+        return last_transition(target, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)

@@ -46,6 +46,7 @@ from health.kinds.machines.machine import GONE, MISSING, NODE
 from health.kinds.machines.threshold import ALL, Trigger
 from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
 from health.model.references import Action, Step
+from health.model.sighting import Restart
 from health.model.verdict import (
     Fact,
     Health,
@@ -116,31 +117,31 @@ def verdict(
     target: MachineTarget,
     rules: Rules,
     now: datetime,
-    blind_until: datetime | None = None,
+    restarts: Sequence[Restart] = (),
     gone_from: datetime | None = None,
 ) -> Verdict:
     """The verdict of `rules` on `target` at `now`.
 
-    Conditions older than `blind_until` count from then. Before `gone_from` no Node counts as gone.
+    `restarts` are the moments from which timers count anew. Before `gone_from` no Node counts as gone.
     """
     lost = _lost(target)
     if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
-        return judged([Match(lost, timedelta(), gone_from)], now)
+        return judged([Match(lost, timedelta(), not_before=gone_from)], now)
     if lost is not None:
         return Verdict(Health.EXPIRED, _in_words(lost, target), lost, lost.since)
-    return judged(matches(target, rules, blind_until), now)
+    return judged(matches(target, rules, restarts), now)
 
 
-def matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
+def matches(target: MachineTarget, rules: Rules, restarts: Sequence[Restart] = ()) -> list[Match]:
     """All rules that `target` matches now, expired or not."""
     lost = _lost(target)
     if lost is not None:
         return [Match(lost, timedelta())]
     if target.node is not None:
-        return matches_of_node(target.node, rules.conditions, blind_until)
+        return matches_of_node(target.node, rules.conditions, restarts)
     if not rules.node_startup or target.machine.is_going or target.is_node_unread:
         return []
-    return [Match(target.fact(NODE, MISSING), rules.node_startup, blind_until)]
+    return [Match(target.startup_fact, rules.node_startup, restarts, target.machine.sighting(NODE))]
 
 
 def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
@@ -156,7 +157,7 @@ def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
     found = facts(target, rules)
     if target.machine.is_going and not found and target.node is None:
         found = (target.fact(NODE, GONE if target.node_name else MISSING),)
-    return any(fact.same_as(current) for current in found)
+    return any(fact.is_stated_by(current) for current in found)
 
 
 def _lost(target: MachineTarget) -> Fact | None:
@@ -237,17 +238,16 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return ""
 
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
-        return matches(target, self.rules, context.blind_until(target.node_cluster, target.node_zone))
+        return matches(target, self.rules, context.restarts(target.node_cluster, target.node_zone))
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         cluster = target.node_cluster
-        blind_until = context.blind_until(cluster, target.node_zone)
-        return verdict(target, self.rules, now, blind_until, context.gone_from(cluster))
+        restarts = context.restarts(cluster, target.node_zone)
+        return verdict(target, self.rules, now, restarts, context.gone_from(cluster))
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """When the latest of the Node conditions used by its rules changed."""
-        of_node = target.node.status.conditions if target.node is not None else ()
-        return last_transition(of_node, self.rules.conditions)
+        return last_transition(target.node, self.rules.conditions)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """True if that fact still makes `target` unhealthy."""

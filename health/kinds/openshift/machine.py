@@ -5,15 +5,18 @@ wait for the control-plane lock (MHC A.1, MHC A.2.5).
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
-from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.kinds.machines.machine import KIND, MISSING, NODE, PART, LinkedMachine, LinkedMachineTarget
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
+from health.model.sighting import Look, TypedCondition
+from health.model.verdict import Fact
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -44,6 +47,14 @@ class MachineStatus(common.AnyMachineStatus):
     phase: str = ""
 
 
+class _LastChange(NamedTuple):
+    """The phase and its time as a condition: the controller may write the time anew in the same phase."""
+
+    status: str
+    last_transition_time: datetime
+    type: str = NODE
+
+
 class Machine(LinkedMachine):
     """A Machine with the fields that verdicts use."""
 
@@ -53,6 +64,15 @@ class Machine(LinkedMachine):
     @property
     def node_cluster(self) -> str:
         return MANAGEMENT_CLUSTER
+
+    @property
+    def timed(self) -> Sequence[TypedCondition]:
+        changed = self.status.last_updated
+        return () if changed is None else (_LastChange(self.status.phase, changed),)
+
+    def seen_after(self, before: Self | None, look: Look) -> Self:
+        """The same; a healthy controller writes the time, so no look contradicts it."""
+        return super().seen_after(before, Look(at=look.at))
 
     @property
     def has_failed(self) -> bool:
@@ -75,6 +95,14 @@ class MachineTarget(LinkedMachineTarget):
     def is_marked(self) -> bool:
         """True if it has the annotation for external remediation."""
         return self.machine.is_marked
+
+    @property
+    def startup_fact(self) -> Fact:
+        """The fact that it has no Node yet, since its last change of phase (rule 25)."""
+        fact, sighting = self.fact(NODE, MISSING), self.machine.sighting(NODE)
+        if sighting is None:
+            return fact
+        return fact.model_copy(update={"since": sighting.since, "rewritten": sighting.rewritten})
 
     @property
     def has_lost_its_node(self) -> bool:

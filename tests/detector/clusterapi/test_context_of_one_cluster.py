@@ -12,6 +12,7 @@ from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.references import CheckReference
+from health.model.sighting import Gap
 from health.model.target import node_name
 from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -35,7 +36,7 @@ OF_OTHERS = {
     (OF_NODES, "own-failed"),
 }
 ENTRIES: dict[str, Any] = {
-    "reconnected": NOW,
+    "lost": (Gap(since=NOW - timedelta(hours=1), until=NOW),),
     "unreachable": "the server answered 500 r1",
     "clock_skews": timedelta(minutes=6),
     "distrusted": workload_cluster_hold(EDGE, "it is another cluster"),
@@ -107,7 +108,7 @@ def test_outage_of_a_workload_cluster_notifies_its_own_checks_alone(outages: Out
     "changes",
     [
         {"stop": Stop("power work")},
-        {"reconnected": {MANAGEMENT_CLUSTER: NOW}},
+        {"lost": {MANAGEMENT_CLUSTER: (Gap(since=NOW, until=NOW + timedelta(hours=1)),)}},
         {"unreachable": {EDGE: "it does not answer"}, "stop": Stop("power work")},
     ],
 )

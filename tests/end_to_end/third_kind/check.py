@@ -17,6 +17,7 @@ from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, Step, TemplateReference, check_of
 from health.model.remediation_request import INCIDENT, RemediationRequest
+from health.model.sighting import SightedObject
 from health.model.target import Target
 from health.model.verdict import Fact, Match
 from objects.bounds import Time
@@ -35,7 +36,7 @@ class MachineStatus(FrozenObject):
     failed_since: Time | None = None
 
 
-class Machine(FrozenObject):
+class Machine(SightedObject):
     metadata: ObjectMetadata
     status: MachineStatus = MachineStatus()
     node_name: str = ""

@@ -11,6 +11,7 @@ from health.cluster.cluster_upgrades import ClusterUpgrades
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
+from health.model.sighting import Gap
 from health.model.verdict import HEALTHY, Fact, Health
 from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from tests.support.values.builders import NOW, condition
@@ -207,9 +208,7 @@ def test_all_failures_are_in_one_message_and_the_machine_wins() -> None:
     "known",
     [
         {"back": {"fleet/edge": NOW}},
-        {"reconnected": {"fleet/edge": NOW}},
         {"outages": Outages({NodeGroup("fleet/edge"): GroupOutage(ended=NOW)})},
-        {"back": {"fleet/edge": NOW - TEN}, "reconnected": {"fleet/edge": NOW}},
     ],
 )
 def test_node_counts_as_gone_a_minute_after_its_cluster_came_back(
@@ -236,13 +235,14 @@ def test_another_cluster_that_came_back_delays_nothing() -> None:
 
 @pytest.mark.rule("rule 33")
 def test_clocks_of_nodes_restart_when_they_are_seen_again_and_of_machines_run_on() -> None:
-    context = in_cluster(reconnected={"fleet/edge": NOW + TEN})
+    lost = (Gap(since=NOW - TEN, until=NOW + TEN),)
+    context = in_cluster(lost={"fleet/edge": lost})
     assert BOTH.verdict(target(NOT_READY), NOW + TEN, context).deadline == NOW + TEN + FIVE
     assert BOTH.verdict(without_node(), NOW + TEN, context).deadline == NOW + 2 * TEN
     assert (
         health(target(HEALTHY_NODE, of=machine(NOT_BOOTED)), at=NOW + TEN, context=context) is Health.EXPIRED
     )
-    elsewhere = in_cluster(reconnected={"fleet/other": NOW + TEN})
+    elsewhere = in_cluster(lost={"fleet/other": lost})
     assert health(target(NOT_READY), at=NOW + TEN, context=elsewhere) is Health.EXPIRED
 
 

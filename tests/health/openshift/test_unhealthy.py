@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.check import Rules, facts, still_states, verdict
 from health.kinds.openshift.machine import MachineTarget
+from health.model.sighting import Restart, RestartCause
 from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
 from health.model.verdict import verdict as verdict_on_node
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -177,14 +178,14 @@ def test_earliest_deadline_runs_where_none_is_over() -> None:
 def test_clocks_restart_at_the_end_of_an_upgrade() -> None:
     ended = NOW + TEN
     for one, timeout in ((without_node(updated=NOW), TEN), (target(condition("Ready", "False")), FIVE)):
-        judged = verdict(one, RULES, NOW + FIVE + TEN, ended)
+        judged = verdict(one, RULES, NOW + FIVE + TEN, (Restart(ended, RestartCause.UPGRADE),))
         assert (judged.health, judged.deadline) == (Health.WAITING, ended + timeout)
 
 
 @pytest.mark.rule("rule 37")
 def test_failure_without_a_timer_is_not_delayed_by_an_upgrade() -> None:
     for lost in (target(phase="Failed"), with_lost_node()):
-        assert verdict(lost, RULES, NOW, NOW + TEN).health is Health.EXPIRED
+        assert verdict(lost, RULES, NOW, (Restart(NOW + TEN, RestartCause.UPGRADE),)).health is Health.EXPIRED
 
 
 @pytest.mark.rule("rule 41")

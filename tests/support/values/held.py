@@ -66,3 +66,8 @@ def row_of(hold: Hold) -> CheckHoldRow:
 
 def _in_order(found: list[CheckHold]) -> tuple[CheckHold, ...]:
     return tuple(sorted(found, key=lambda one: CHECK_HOLDS.index(row_of(one.hold))))
+
+
+def latest_restart(context: ClusterContext, cluster: str, zone: str = "") -> datetime | None:
+    """The latest moment from which every timer of Nodes in a cluster and zone counts anew."""
+    return max((restart.at for restart in context.restarts(cluster, zone)), default=None)

@@ -1,0 +1,251 @@
+"""Sightings: since when a condition has its present status, by what the detector itself saw (decision 56).
+
+A transition time is written by the clock of a sick machine, or not at all, or again and again. So a failure
+began at its transition time, but not before the last proven look that showed another status, and not after
+the first look that showed this one. While the looks are unbroken, only another status restarts the timer: a
+new transition time on the same status does not (decision 57). A first look has no look before it, and an
+absent condition is no other status; then the written time counts.
+
+An object keeps a sighting only for a condition whose written time does not tell all, so a healthy object
+costs nothing.
+
+A time in which nothing was seen (`Gap`) restarts the timers of all durations that are shorter (decision 58).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
+
+from pydantic import GetPydanticSchema
+from pydantic_core import core_schema
+
+from objects.frozen import Frozen, FrozenObject
+
+RESOLUTION = timedelta(seconds=1)
+"""Times of Kubernetes are cut to whole seconds."""
+IN_A_ROW = timedelta(hours=1)
+"""Changes of a status are counted as one row while each follows the one before within this time."""
+MOST_GAPS = 8
+
+
+class TypedCondition(Protocol):
+    """A condition of any object, with the fields that verdicts use."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def last_transition_time(self) -> datetime | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The moment at which a change of an object was seen, by the clock of the API server."""
+
+    at: datetime
+    since: datetime | None = None
+    """The last proven look before it, which showed the object before the change; None: there was none."""
+    is_unbroken: bool = True
+    """Whether the time since then is short enough to count as one look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What the looks at one condition say beyond its own transition time."""
+
+    since: datetime
+    """When it got its present status."""
+    seen: datetime
+    """The first look that showed this status."""
+    is_first: bool = False
+    """Whether that was the first look at the object, so that nothing is known about the time before."""
+    rewritten: int = 0
+    """How often its transition time was written anew without another status."""
+    changes: int = 0
+    """How often its status changed, in a row (`IN_A_ROW`)."""
+    counted_from: datetime | None = None
+    """From when its incident counted, with all restarts until `as_of`; None: no incident reported it."""
+    as_of: datetime | None = None
+    unmoved_at: datetime | None = None
+    """The end of the last short loss of the connection over which the condition did not change at all."""
+
+
+def sightings(
+    before: Iterable[TypedCondition] | None,
+    known: Mapping[str, Sighting] | None,
+    after: Iterable[TypedCondition],
+    look: Look,
+) -> dict[str, Sighting]:
+    """The sightings of an object after a change, by the type of the condition.
+
+    `before` are its conditions at the last look, with the sightings `known` then; None: a first look.
+    """
+    earlier = {condition.type: condition for condition in before or ()}
+    found = {}
+    for condition in after:
+        was, last = earlier.get(condition.type), (known or {}).get(condition.type)
+        sighting = _first(condition, look) if was is None else _next(was, last, condition, look)
+        if sighting is not None:
+            found[condition.type] = sighting
+    return found
+
+
+def _first(condition: TypedCondition, look: Look) -> Sighting | None:
+    written = condition.last_transition_time
+    if written is not None and written <= look.at:
+        return None
+    return Sighting(since=look.at, seen=look.at, is_first=True)
+
+
+def _next(
+    was: TypedCondition, last: Sighting | None, condition: TypedCondition, look: Look
+) -> Sighting | None:
+    is_rewritten = condition.last_transition_time != was.last_transition_time
+    if condition.status == was.status and not is_rewritten:
+        return last
+    if condition.status == was.status and look.is_unbroken:
+        since = last.since if last is not None else was.last_transition_time or look.at
+        last = last or Sighting(since=since, seen=since)
+        return replace(last, rewritten=last.rewritten + 1)
+    # Another status, or a new time after a break, in which there may have been another status.
+    in_a_row = last.changes if last is not None and look.at - last.seen <= IN_A_ROW else 0
+    return Sighting(since=_began(condition, last, look), seen=look.at, changes=in_a_row + 1)
+
+
+def _began(condition: TypedCondition, last: Sighting | None, look: Look) -> datetime:
+    """The written time if it is between the look that showed another status and this one, else this one."""
+    written = condition.last_transition_time
+    looks = (look.since, None if last is None else last.seen)
+    other = max((moment for moment in looks if moment is not None), default=None)
+    is_after = written is not None and (other is None or written + RESOLUTION > other)
+    return written if written is not None and is_after and written <= look.at else look.at
+
+
+_OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
+"""No object brings sightings with it: the detector alone adds them."""
+
+
+class SightedMetadata(Protocol):
+    """The metadata that sightings need."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def creation_timestamp(self) -> datetime: ...
+
+
+class Sighted(Protocol):
+    """An object whose conditions the detector looks at."""
+
+    @property
+    def metadata(self) -> SightedMetadata: ...
+    @property
+    def sightings(self) -> Mapping[str, Sighting] | None: ...
+    @property
+    def timed(self) -> Sequence[TypedCondition]: ...
+    def seen_after(self, before: Any, look: Look) -> Self: ...  # noqa: ANN401  of its own type
+    def sighting(self, type_: str) -> Sighting | None: ...
+    def since(self, condition: TypedCondition) -> datetime: ...
+    def with_sightings(self, found: Mapping[str, Sighting]) -> Self: ...
+
+
+class SightedObject(FrozenObject):
+    """An object with conditions; the detector adds its sightings."""
+
+    sightings: Annotated[Mapping[str, Sighting] | None, _OURS] = None
+
+    if TYPE_CHECKING:  # a field of each kind of object
+
+        @property
+        def metadata(self) -> SightedMetadata: ...
+
+    @property
+    def timed(self) -> Sequence[TypedCondition]:
+        """Its conditions, or what else of it has a time by which verdicts count."""
+        return ()
+
+    def seen_after(self, before: Self | None, look: Look) -> Self:
+        """The same object with its sightings after the change from `before`, if that is the same object."""
+        if before is None or before.metadata.uid != self.metadata.uid:
+            return self.with_sightings(sightings(None, None, self.timed, look))
+        return self.with_sightings(sightings(before.timed, before.sightings, self.timed, look))
+
+    def since(self, condition: TypedCondition) -> datetime:
+        """Since when one of its conditions has its status; without any time, since the object exists."""
+        sighting = self.sighting(condition.type)
+        if sighting is not None:
+            return sighting.since
+        return condition.last_transition_time or self.metadata.creation_timestamp
+
+    def sighting(self, type_: str) -> Sighting | None:
+        """What the detector saw of the condition of this type; None: the written time tells all."""
+        return None if self.sightings is None else self.sightings.get(type_)
+
+    def with_sightings(self, found: Mapping[str, Sighting]) -> Self:
+        """The same object with these sightings."""
+        return self.model_copy(update={"sightings": found}) if found or self.sightings else self
+
+
+class Gap(Frozen):
+    """A time in which nothing was seen."""
+
+    since: datetime
+    until: datetime
+
+    @property
+    def lasted(self) -> timedelta:
+        return self.until - self.since
+
+
+def with_gap(gaps: Iterable[Gap], gap: Gap) -> tuple[Gap, ...]:
+    """The gaps that still count after another one: a gap before a longer one restarts no further timer."""
+    longer = [earlier for earlier in gaps if earlier.lasted > gap.lasted]
+    return (*longer[: MOST_GAPS - 1], gap)
+
+
+class RestartCause(StrEnum):
+    """Why a timer counts from a later time than the failure."""
+
+    UPGRADE = "Upgrade"
+    CONNECTION = "Connection"
+    OUTAGE = "Outage"
+    UNWATCHED = "Unwatched"
+
+
+_WORDS = {
+    RestartCause.UPGRADE: "when an upgrade had ended",
+    RestartCause.CONNECTION: "when the connection to its cluster was back",
+    RestartCause.OUTAGE: "when a suspected outage had ended",
+    RestartCause.UNWATCHED: "when a detector looked again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A moment from which timers count anew."""
+
+    at: datetime
+    cause: RestartCause
+    lasted: timedelta | None = None
+    """It restarts the timers of shorter durations only; None: every timer."""
+
+    @classmethod
+    def after(cls, gap: Gap, cause: RestartCause) -> Self:
+        return cls(gap.until, cause, gap.lasted)
+
+    def restarts(self, duration: timedelta, sighting: Sighting | None) -> bool:
+        """True if a timer of this duration counts anew."""
+        if sighting is not None and sighting.as_of is not None and self.at <= sighting.as_of:
+            return False
+        if self.lasted is None:
+            return True
+        if self.cause is RestartCause.CONNECTION and sighting is not None and sighting.unmoved_at is not None:
+            return self.lasted > duration and sighting.unmoved_at < self.at
+        return self.lasted > duration
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self.cause]
