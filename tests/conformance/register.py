@@ -12,6 +12,7 @@ from tests.conformance import (
     contract_of_the_status,
     machines_behaviour,
     machines_contract,
+    rules_from_the_field,
     rules_on_cluster_api,
     rules_on_machines,
     rules_on_nodes,
@@ -38,6 +39,7 @@ SECTIONS = (
     *rules_on_machines.SECTIONS,
     *rules_on_cluster_api.SECTIONS,
     *rules_on_trust.SECTIONS,
+    *rules_from_the_field.SECTIONS,
 )
 RULES = tuple(rule for section in SECTIONS for rule in section.rules())
 BY_ID = {rule.id: rule for rule in RULES}
