@@ -153,6 +153,8 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     if summary.closed is not None:
         yield "Ended", ago(summary.closed, now)
     if state is not None:
+        if state.memory.counted is not None:
+            yield "Failure", state.memory.counted.words
         yield from _timers(summary, state, now)
         yield "Goes on", _goes_on(summary, now)
         yield from _retries(state, now)

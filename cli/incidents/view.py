@@ -12,6 +12,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.shadow_record import ShadowRecord
+from health.model.verdict import CountedFact
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
@@ -201,6 +202,8 @@ class PageView(IncidentView):
     lease_renewed_at: datetime | None = None
     """If it is in the future: the time of the next renewal."""
     observation: Observation | None = None
+    failure: CountedFact | None = None
+    """The failure as the detector counts it; None: the target is not known to be unhealthy."""
     history: tuple[EpisodeView, ...] = ()
     ui_url: str = ""
     kubectl: tuple[str, ...] = ()
@@ -216,6 +219,7 @@ class PageView(IncidentView):
             **IncidentView.of(page.summary, page.now).model_dump(),
             lease_renewed_at=state.memory.lease.renew_at if state else None,
             observation=_named(state.observation) if state else None,
+            failure=state.memory.counted if state else None,
             history=tuple(map(EpisodeView.of, page.story)),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),

@@ -227,8 +227,9 @@ def _condition(condition: ConditionView, now: datetime) -> str:
     if condition.status is None:
         return f"{rule}: the Node has no such condition"
     since = f" since {ago(condition.since, now)}" if condition.since else ""
-    result = "matches" if condition.deadline else "no match"
-    return f"{rule}: {result}, {condition.type} is {condition.status}{since}"
+    if condition.deadline is not None:
+        return f"{rule}: matches, {condition.words}"
+    return f"{rule}: no match, {condition.type} is {condition.status}{since}"
 
 
 def _holder(holder: HolderView, now: datetime) -> str:

@@ -45,18 +45,21 @@ class ConditionView(Frozen):
     since: datetime | None
     deadline: datetime | None
     """When the rule makes the target due; None while it does not match."""
+    words: str
+    """If it matches: since when, by whose clock, and what restarted its timer how often."""
 
     @classmethod
     def of(cls, reading: ConditionReading) -> Self:
-        found, rule = reading.found, reading.rule
-        since = found.last_transition_time if found else None
+        found, rule, match = reading.found, reading.rule, reading.match
+        course = match.fact.course if match else ""
         return cls(
             type=rule.type,
             unhealthy_status=rule.status,
             duration_seconds=rule.duration.total_seconds(),
             status=found.status if found else None,
-            since=since,
-            deadline=since + rule.duration if since and reading.is_match else None,
+            since=reading.since,
+            deadline=match.deadline if match else None,
+            words="; ".join(part for part in (match.words, course) if part) if match else "",
         )
 
 

@@ -188,9 +188,10 @@ class NodeChanges:
             are_silent = self.outages.node_changed(name, node, guard, is_lost=is_lost)
             if have_vanished or are_silent:
                 self.refresh()  # before handlers hear that the target failed
-            self._put(name, node)
+            self.put(name, node)
 
-    def _put(self, name: TargetName, node: Node | None) -> None:
+    def put(self, name: TargetName, node: Node | None) -> None:
+        """Put a Node into the state as it is, with the sightings that it has."""
         self.cluster_state.target_changed(name, node)
         for join in self.joins:
             join.node_changed(name, node)
@@ -217,7 +218,7 @@ class NodeChanges:
                 since = node.since(condition)
                 known = found.get(condition.type) or Sighting(since=since, seen=since)
                 found[condition.type] = replace(known, unmoved_at=at)
-            self._put(name, node.with_sightings(found))
+            self.put(name, node.with_sightings(found))
 
     def count_on(self, incident: IncidentReference, counted: CountedFact) -> None:
         """Count a failure as its incident counted it, where this process has not seen its beginning."""
@@ -230,7 +231,7 @@ class NodeChanges:
             node = self._node(name)
             found = node and counted.sightings_of(node, counted.fact.condition)
             if node is not None and found:
-                self._put(name, node.with_sightings(found))
+                self.put(name, node.with_sightings(found))
             for join in self.joins:
                 join.count_on(TargetName.of(incident.target), counted)
 

@@ -14,7 +14,7 @@ from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.kind_watch import Kind
 from detector.feeds.named_kinds import NamedKinds
-from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes, look_at
+from detector.feeds.node_watch import BlindTime, NodeCallbacks, NodeWatch, OwnNodes, look_at
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.source import NOT_YET, Source, all_tried, by_name
@@ -231,9 +231,8 @@ class FeedBuilder:
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
         handlers, now = self.handlers, self.connection.server_clock.now
-        watch = NodeWatch(cluster, handlers.node_changed, handlers.decoding_changed, reflectors, now)
-        watch.notify_unmoved = handlers.node_unmoved
-        return watch
+        callbacks = NodeCallbacks(handlers.node_changed, handlers.decoding_changed, handlers.node_unmoved)
+        return NodeWatch(cluster, callbacks, reflectors, now)
 
     def _in_small_pages(self) -> ReflectorSettings:
         return replace(self.policy.reflectors(), paging=SMALL_PAGES)

@@ -2,7 +2,7 @@
 
 Conditions of a time without connection were not judged when they were current. So when the connection to a
 cluster is back after longer than the duration of a check, the timers of its Nodes, and of no others, restart
-from there (decision 58). A time in which no detector led counts in the same way for the management cluster.
+from there (rule 58). A time in which no detector led counts in the same way for the management cluster.
 After a short loss a condition of a workload cluster that did not change at all, not even its heartbeat, was
 there meanwhile, and its timer goes on. `BLIND_TIMES` keeps what a new process must know.
 
@@ -15,6 +15,7 @@ on when the cluster is calm.
 import math
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.source import THEY_NOT_YET, Source
@@ -48,7 +49,7 @@ class BlindTime(Frozen):
     until: datetime | None = None
     """The end of the last suspected outage of a group."""
     is_lost: bool = False
-    """Whether the connection is lost, or an outage suspected, now."""
+    """True while the connection is lost, or an outage suspected."""
     since: datetime | None = None
     """When the present loss began; None: unknown, so that it is longer than any duration."""
     gaps: tuple[Gap, ...] = ()
@@ -56,12 +57,68 @@ class BlindTime(Frozen):
 
 
 LOST = BlindTime(is_lost=True)
-Unmoved = Callable[[TargetName, Collection[str], datetime], None]
-"""Called with a Node, the types of conditions that a short loss did not change, and the end of the loss."""
+
+
+class Losses:
+    """The losses of one connection, as the age of its cache shows them."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._proven: float | None = None
+        """When the cache was last proven, by the monotonic clock; -inf: before this process."""
+        self._lost_since = LONG_AGO
+        """When a loss that an earlier process noted began."""
+        self.blind_time = BlindTime()
+        """As of the last look."""
+
+    def resume(self, noted: BlindTime) -> None:
+        """Continue from the note of an earlier process."""
+        self.blind_time = noted
+        self._lost_since = noted.since or LONG_AGO
+        self._proven = -math.inf if noted.is_lost else None
+
+    def add(self, gap: Gap) -> None:
+        """Note a time in which the cluster was not judged."""
+        gaps = with_gap(self.blind_time.gaps, gap)
+        self.blind_time = self.blind_time.model_copy(update={"gaps": gaps})
+
+    def look(self, age: timedelta, limit: timedelta) -> Gap | None:
+        """Note that the cache has this age; returns the loss that is over since the last look."""
+        now, gap = self._now(), None
+        if self.was_lost(age, limit):
+            gap = Gap(since=self._last_proof(now), until=now - age)
+            self.add(gap)
+        self._proven = _proven_at(age)
+        is_lost = age > limit
+        since = self._last_proof(now) if is_lost else None
+        self.blind_time = BlindTime(is_lost=is_lost, since=since, gaps=self.blind_time.gaps)
+        return gap
+
+    def was_lost(self, age: timedelta, limit: timedelta) -> bool:
+        """True if a cache of this age was older than `limit` since the last look."""
+        return self._proven is not None and _proven_at(age) - self._proven > limit.total_seconds()
+
+    def _last_proof(self, now: datetime) -> datetime:
+        if self._proven is None or self._proven == -math.inf:
+            return self._lost_since
+        return now - timedelta(seconds=monotonic_clock() - self._proven)
+
+
+def _proven_at(age: timedelta) -> float:
+    return monotonic_clock() - age.total_seconds()
 
 
 def _nothing(name: TargetName, types: Collection[str], at: datetime) -> None:
     pass
+
+
+class NodeCallbacks(NamedTuple):
+    """The functions that a watch of Nodes calls."""
+
+    changed: Callable[[TargetName, Node | None], None]
+    undecodable: Callable[[TargetName, str], None]
+    unmoved: Callable[[TargetName, Collection[str], datetime], None] = _nothing
+    """Called with the types of conditions that a short loss did not change, and the end of the loss."""
 
 
 class NodeWatch:
@@ -70,18 +127,14 @@ class NodeWatch:
     def __init__(
         self,
         cluster: str,
-        notify: Callable[[TargetName, Node | None], None],
-        notify_undecodable: Callable[[TargetName, str], None],
+        callbacks: NodeCallbacks,
         reflectors: CurrentSettings,
         now: Callable[[], datetime],
     ) -> None:
         """`now` is the time by which deadlines are judged."""
-        self.notify_unmoved: Unmoved = _nothing
-        """Called for each Node with conditions that a short loss did not change."""
         self.cluster = cluster
         self._now = now
-        self._notify = notify
-        self._notify_undecodable = notify_undecodable
+        self._callbacks = callbacks
         self._reflectors = reflectors
         self._connection: ClusterConnection | None = None
         self._source: Reflector[Node] | None = None  # of `_connection`
@@ -90,17 +143,18 @@ class NodeWatch:
         # Names of Nodes that exist, and of Nodes that do not decode, as last notified.
         self._notified, self._notified_undecodable = set[str](), set[str]()
         self._coalesced = CoalescedNodes(self._number, self._notify_latest)
-        self._proven: float | None = None
-        self._lost_since: datetime | None = None
-        """When a loss that an earlier process noted began."""
+        self._losses = Losses(now)
         self._at_the_loss: Mapping[Key, Node] = {}
         """The Nodes as they were when the connection was lost."""
         self._is_distrusted = False
         self._limit = DEFAULT_LIMIT
         self.back: datetime | None = None
         """When the connection was last replaced, or back after a loss; None: neither has happened."""
-        self.blind_time = BlindTime()
-        """As of the last look."""
+
+    @property
+    def blind_time(self) -> BlindTime:
+        """The losses of the connection, as of the last look."""
+        return self._losses.blind_time
 
     def connect(self, connection: ClusterConnection) -> Reflector[Node]:
         """Read through `connection` from now on; returns the reflector, which the caller runs."""
@@ -192,20 +246,17 @@ class NodeWatch:
         if self._coalesced.problem:
             return self._coalesced.problem
         # No verdict before the timers have restarted, which takes up to a second.
-        return JUST_BACK if self._was_lost(age, limit) and not self._is_distrusted else ""
+        return JUST_BACK if self._losses.was_lost(age, limit) and not self._is_distrusted else ""
 
     def resume(self, noted: BlindTime) -> None:
         """Continue from the note of an earlier process; call it before the first look."""
-        self.blind_time = noted
-        self._lost_since = noted.since or LONG_AGO
+        self._losses.resume(noted)
         if noted.gaps and self.cluster != MANAGEMENT_CLUSTER:
             self.back = noted.gaps[-1].until
-        self._proven = -math.inf if noted.is_lost else None
 
     def add_gap(self, gap: Gap) -> None:
         """Note a time in which this cluster was not judged, for another reason than its connection."""
-        gaps = with_gap(self.blind_time.gaps, gap)
-        self.blind_time = self.blind_time.model_copy(update={"gaps": gaps})
+        self._losses.add(gap)
 
     def look(self, limit: timedelta, *, is_distrusted: bool = False) -> None:
         """Note whether the cache grew older than `limit`, and when it was fresh again; call it more often.
@@ -216,20 +267,15 @@ class NodeWatch:
         if is_distrusted:
             self.resume(BlindTime(gaps=self.blind_time.gaps, is_lost=True))
             return
-        age = self.age()
-        if age is None:
+        age, was_lost = self.age(), self.blind_time.is_lost
+        if age is None or self._read is None:
             return
-        is_lost, now = age > limit, self._now()
-        if self._was_lost(age, limit):
-            gap = Gap(since=self._last_proof(now), until=now - age)
-            self.add_gap(gap)
+        gap = self._losses.look(age, limit)
+        if gap is not None:
             self.back = gap.until
-            self._report_unmoved(gap)
-        self._proven = self._proven_at(age)
-        since = self._last_proof(now) if is_lost else None
-        if is_lost and not self.blind_time.is_lost and self._read is not None:
+            self._report_unmoved(gap, self._read.store)
+        if self.blind_time.is_lost and not was_lost:
             self._at_the_loss = dict(self._read.store)
-        self.blind_time = BlindTime(is_lost=is_lost, since=since, gaps=self.blind_time.gaps)
 
     def look_at_change(self) -> Look:
         """The look at the change that is notified now."""
@@ -237,30 +283,18 @@ class NodeWatch:
         proven = source.proven_before if source is not None else None
         if proven is None and self._before is not None:
             before = self._before.age()
-            proven = None if before is None else self._proven_at(before)
+            proven = None if before is None else _proven_at(before)
         return look_at(proven, now, self._limit)
 
-    def _last_proof(self, now: datetime) -> datetime:
-        if self._proven is None or self._proven == -math.inf:
-            return self._lost_since or LONG_AGO
-        return now - timedelta(seconds=monotonic_clock() - self._proven)
-
-    def _report_unmoved(self, gap: Gap) -> None:
+    def _report_unmoved(self, gap: Gap, now_there: Mapping[Key, Node]) -> None:
         """Report the conditions that a short loss of a workload cluster did not change at all."""
         earlier, self._at_the_loss = self._at_the_loss, {}
-        if self.cluster == MANAGEMENT_CLUSTER or gap.lasted > SHORT_LOSS or self._read is None:
+        if self.cluster == MANAGEMENT_CLUSTER or gap.lasted > SHORT_LOSS:
             return
         for key, node in earlier.items():
-            now_there = self._read.store.get(key)
-            types = _unmoved(node, now_there) if now_there is not None else ()
+            types = _unmoved(node, now_there[key]) if key in now_there else ()
             if types:
-                self.notify_unmoved(node_name(key.name, self.cluster), types, gap.until)
-
-    def _was_lost(self, age: timedelta, limit: timedelta) -> bool:
-        return self._proven is not None and self._proven_at(age) - self._proven > limit.total_seconds()
-
-    def _proven_at(self, age: timedelta) -> float:
-        return monotonic_clock() - age.total_seconds()
+                self._callbacks.unmoved(node_name(key.name, self.cluster), types, gap.until)
 
     def _number(self) -> int:
         return 0 if self._source is None else len(self._source.store)
@@ -289,7 +323,7 @@ class NodeWatch:
             self._notified.discard(name)
         else:
             self._notified.add(name)
-        self._notify(node_name(name, self.cluster), node)
+        self._callbacks.changed(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         if not self._coalesced.take(key.name):
@@ -300,7 +334,7 @@ class NodeWatch:
             self._notified_undecodable.add(name)
         else:
             self._notified_undecodable.discard(name)
-        self._notify_undecodable(node_name(name, self.cluster), problem)
+        self._callbacks.undecodable(node_name(name, self.cluster), problem)
 
 
 def look_at(proven: float | None, now: datetime, limit: timedelta) -> Look:

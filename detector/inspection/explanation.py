@@ -20,7 +20,7 @@ from health.model.node import Node, NodeCondition
 from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference, Step
 from health.model.target import Target, TargetName, node_name
-from health.model.verdict import UnhealthyCondition, Verdict
+from health.model.verdict import Match, UnhealthyCondition, Verdict
 from health.policy.maintenance_windows import closed
 from kube.lease import LeaseRecord, expiry, holder_is_valid
 from objects.durations import JUST_AFTER
@@ -37,9 +37,10 @@ class ConditionReading:
     found: NodeCondition | None
     """None: the Node lacks the condition, or there is no Node."""
 
-    @property
-    def is_match(self) -> bool:
-        return self.found is not None and self.found.status == self.rule.status
+    since: datetime | None
+    """Since when the condition has its status, as sighted; None without the condition."""
+    match: Match | None
+    """The rule with its timer, if it matches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,8 @@ def explain(
     inspection: Inspection, check: HealthCheck, target: Target, memories: IncidentMemories
 ) -> Explanation:
     """Why this check, which selects this target, does or does not act on it now."""
+    inspection.count_on(memories)
+    target = inspection.cluster_state.targets.get(check.reference, target.metadata.name) or target
     state, now, reference = inspection.cluster_state, inspection.state.now(), check.reference
     incident, observer = inspection.incident(reference, target), inspection.answers.observer
     verdict = check.verdict(target, now, state.cluster_context)
@@ -115,7 +118,7 @@ def explain(
         decision=decision(inspection, incident, memories),
         holds=observer.holds(incident),
         verdict=verdict,
-        conditions=_readings(check, inspection.node_of(target)),
+        conditions=_readings(check, target, inspection),
         allowance=state.allowance(reference),
         limits=tuple(_limits(inspection, reference)),
         windows="" if windows is None else windows.message,
@@ -128,9 +131,19 @@ def explain(
     )
 
 
-def _readings(check: HealthCheck, node: Node | None) -> tuple[ConditionReading, ...]:
+def _readings(check: HealthCheck, target: Target, inspection: Inspection) -> tuple[ConditionReading, ...]:
+    node, context = inspection.node_of(target), inspection.cluster_state.cluster_context
     found = {} if node is None else {condition.type: condition for condition in node.status.conditions}
-    return tuple(ConditionReading(rule=rule, found=found.get(rule.type)) for rule in check.node_rules)
+    matches = {match.rule_key: match for match in check.matches(target, context)}
+    return tuple(
+        ConditionReading(
+            rule=rule,
+            found=found.get(rule.type),
+            since=node.since(found[rule.type]) if node is not None and rule.type in found else None,
+            match=matches.get((rule.type, rule.status, rule.duration)),
+        )
+        for rule in check.node_rules
+    )
 
 
 def _limits(inspection: Inspection, check: CheckReference) -> Iterator[LimitsNow]:

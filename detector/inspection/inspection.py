@@ -15,6 +15,7 @@ from datetime import timedelta
 from detector.attempts.attempts import AttemptReading
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.feeds.policy_feed import PolicyFeed
+from detector.inspection.memories import IncidentMemories
 from detector.limits.ended_remediations import EndedRemediations
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
@@ -64,6 +65,12 @@ class Inspection:
         found = self.cluster_state.targets.at(name.place).get(name.name)
         return found if isinstance(found, Node) else None
 
+    def count_on(self, memories: IncidentMemories) -> None:
+        """Count failures as their incidents do: this process has not seen their beginnings."""
+        for incident, memory in memories.found.items():
+            if memory.counted is not None:
+                self.watched.context.node_changes.count_on(incident, memory.counted)
+
     @property
     def unknown_policy(self) -> str:
         """Why the policy that the detector uses is unknown; "": it is known, or holds every check."""
@@ -83,11 +90,11 @@ class Inspection:
         """
         changes = self.watched.context.node_changes
         found = self.cluster_state.targets.at(name.place).get(name.name)
-        changes.node_changed(name, node)
+        changes.put(name, node)
         try:
             yield
         finally:
-            changes.node_changed(name, found if isinstance(found, Node) else None)
+            changes.put(name, found if isinstance(found, Node) else None)
 
     async def suppose(self, kind: CheckKind, check: CheckReference, record: CheckRecord) -> CheckState:
         """Judge with `record` in place of the stored check, once the kinds that it names were tried.

@@ -55,4 +55,4 @@ def trigger_of(*, is_ordered: bool) -> Trigger:
 
 
 def verdict_of(order: RemediationOrder) -> Verdict:
-    return Verdict(Health.EXPIRED, order.words, fact_of(order), order.given)
+    return Verdict(health=Health.EXPIRED, reason=order.words, fact=fact_of(order), deadline=order.given)

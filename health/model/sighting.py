@@ -1,15 +1,15 @@
-"""Sightings: since when a condition has its present status, by what the detector itself saw (decision 56).
+"""Sightings: since when a condition has its present status, by what the detector itself saw (rule 56).
 
 A transition time is written by the clock of a sick machine, or not at all, or again and again. So a failure
 began at its transition time, but not before the last proven look that showed another status, and not after
 the first look that showed this one. While the looks are unbroken, only another status restarts the timer: a
-new transition time on the same status does not (decision 57). A first look has no look before it, and an
+new transition time on the same status does not (rule 57). A first look has no look before it, and an
 absent condition is no other status; then the written time counts.
 
 An object keeps a sighting only for a condition whose written time does not tell all, so a healthy object
 costs nothing.
 
-A time in which nothing was seen (`Gap`) restarts the timers of all durations that are shorter (decision 58).
+A time in which nothing was seen (`Gap`) restarts the timers of all durations that are shorter (rule 58).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,19 +49,19 @@ class Look:
     since: datetime | None = None
     """The last proven look before it, which showed the object before the change; None: there was none."""
     is_unbroken: bool = True
-    """Whether the time since then is short enough to count as one look."""
+    """True if the time since then is so short that no change was missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What the looks at one condition say beyond its own transition time."""
+    """The looks at one condition, where its own transition time does not tell all."""
 
     since: datetime
     """When it got its present status."""
     seen: datetime
     """The first look that showed this status."""
     is_first: bool = False
-    """Whether that was the first look at the object, so that nothing is known about the time before."""
+    """True if that was the first look at the object: the time before it is unknown."""
     rewritten: int = 0
     """How often its transition time was written anew without another status."""
     changes: int = 0
@@ -129,7 +129,7 @@ _OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
 
 
 class SightedMetadata(Protocol):
-    """The metadata that sightings need."""
+    """The metadata by which sightings tell objects of one name apart."""
 
     @property
     def uid(self) -> str: ...
@@ -181,11 +181,10 @@ class SightedObject(FrozenObject):
         return condition.last_transition_time or self.metadata.creation_timestamp
 
     def sighting(self, type_: str) -> Sighting | None:
-        """What the detector saw of the condition of this type; None: the written time tells all."""
+        """The sighting of the condition of this type; None: the written time tells all."""
         return None if self.sightings is None else self.sightings.get(type_)
 
     def with_sightings(self, found: Mapping[str, Sighting]) -> Self:
-        """The same object with these sightings."""
         return self.model_copy(update={"sightings": found}) if found or self.sightings else self
 
 

@@ -50,7 +50,7 @@ class Fact(Frozen):
     status: ShortText
     since: datetime
     is_moving: bool = False
-    """Whether `since` may grow while the condition stays: it is the time of something else."""
+    """True if `since` may grow while the condition stays: it is the time of something else."""
     stated_by: OpenEnum[StatedBy] = StatedBy.OBJECT
     written: datetime | None = None
     """The time that the live object states, if that is not `since`."""
@@ -88,6 +88,18 @@ class Fact(Frozen):
             return f"first seen then, while its own time is {stamp(self.written)}"
         return ""
 
+    @property
+    def words(self) -> str:
+        """The fact, and whose clock states its time if that is not its own."""
+        return f"{self} ({self.by_clock})" if self.by_clock else str(self)
+
+    @property
+    def course(self) -> str:
+        """How often its status changed, or its time was written anew; "" if neither happened."""
+        changed = f"its status changed {self.changes} times in a row" if self.changes > 1 else ""
+        rewritten = f"its time was written anew {self.rewritten} times" if self.rewritten else ""
+        return "; ".join(part for part in (changed, rewritten) if part)
+
     def __str__(self) -> str:
         return f"{self.condition} is {self.status} since {stamp(self.since)}"
 
@@ -99,6 +111,13 @@ class CountedFact(Frozen):
     counted_from: datetime
     as_of: datetime
     """When the detector saw that; restarts until then are in `counted_from`."""
+
+    @property
+    def words(self) -> str:
+        """Since when, by whose clock, and what restarted its timer how often."""
+        is_restarted = self.counted_from != self.fact.since
+        counted = f"counted since {stamp(self.counted_from)}" if is_restarted else ""
+        return "; ".join(part for part in (self.fact.words, counted, self.fact.course) if part)
 
     def sightings_of(self, seen_on: Sighted, name: str) -> dict[str, Sighting] | None:
         """The sightings of an object on which this failure still stands; None: it does not, or it is known.
@@ -136,7 +155,7 @@ class UnhealthyCondition:
     duration: timedelta
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The verdict with its reason; unless the target is healthy, with `fact` and `deadline`."""
 
@@ -151,7 +170,7 @@ class Verdict:
         return self.fact.since if self.fact else now
 
 
-HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
+HEALTHY = Verdict(health=Health.HEALTHY, reason="no unhealthy condition")
 
 
 def fact_of(condition: TypedCondition, seen_on: Sighted, prefix: str = "") -> Fact:
@@ -178,16 +197,26 @@ def verdict(
     return judged(matches(node, rules, restarts), now)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Match:
     """A fact that a rule calls unhealthy, with the duration that the rule allows."""
 
     fact: Fact
-    duration: timedelta
+    duration: timedelta = timedelta()
     restarts: Sequence[Restart] = ()
     sighting: Sighting | None = None
     not_before: datetime | None = None
     """The fact is not believed before this time; None: at once."""
+
+    def verdict(self, health: Health, reason: str) -> Verdict:
+        return Verdict(
+            health=health, reason=reason, fact=self.fact, deadline=self.deadline, counted_from=self.began
+        )
+
+    @property
+    def rule_key(self) -> tuple[str, str, timedelta]:
+        """Distinguishes the rule from others of its check, of the Node or of the Machine."""
+        return self.fact.condition, self.fact.status, self.duration
 
     @cached_property
     def restart(self) -> Restart | None:
@@ -198,7 +227,7 @@ class Match:
 
     @property
     def began(self) -> datetime:
-        """From when its timer counts."""
+        """The begin of its timer: the failure, or the latest restart after it."""
         counted = None if self.sighting is None else self.sighting.counted_from
         restarted = None if self.restart is None else self.restart.at
         times = (self.fact.since, counted, restarted, self.not_before)
@@ -207,12 +236,11 @@ class Match:
     @property
     def words(self) -> str:
         """The fact, whose clock states its time, and from when it counts if that is later."""
-        by_clock = f" ({self.fact.by_clock})" if self.fact.by_clock else ""
         if self.began == self.fact.since:
-            return f"{self.fact}{by_clock}"
+            return self.fact.words
         is_by_restart = self.restart is not None and self.restart.at == self.began
         why = f", {self.restart.words}" if self.restart is not None and is_by_restart else ""
-        return f"{self.fact}{by_clock}, counted since {stamp(self.began)}{why}"
+        return f"{self.fact.words}, counted since {stamp(self.began)}{why}"
 
     @property
     def waiting(self) -> str:
@@ -227,6 +255,20 @@ class Match:
         return self.began + self.duration
 
 
+def match_of(
+    condition: TypedCondition,
+    seen_on: Sighted,
+    duration: timedelta,
+    restarts: Sequence[Restart] = (),
+    prefix: str = "",
+) -> Match:
+    """The match of a rule with a condition of an object."""
+    sighting = seen_on.sighting(condition.type)
+    return Match(
+        fact=fact_of(condition, seen_on, prefix), duration=duration, restarts=restarts, sighting=sighting
+    )
+
+
 def judged(found: Sequence[Match], now: datetime) -> Verdict:
     """The verdict at `now` for all matches of a target, in the order of the rules."""
     if not found:
@@ -234,9 +276,9 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
     for match in found:
         if now > match.deadline:
             reason = f"{match.words}, longer than {in_words(match.duration)}"
-            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline, match.began)
+            return match.verdict(Health.EXPIRED, reason)
     match = min(found, key=lambda match: match.deadline)
-    return Verdict(Health.WAITING, match.waiting, match.fact, match.deadline, match.began)
+    return match.verdict(Health.WAITING, match.waiting)
 
 
 def last_transition(seen_on: Sighted | None, rules: Iterable[UnhealthyCondition]) -> datetime | None:
@@ -255,7 +297,7 @@ def last_transition(seen_on: Sighted | None, rules: Iterable[UnhealthyCondition]
 def matches(node: Node, rules: Sequence[UnhealthyCondition], restarts: Sequence[Restart] = ()) -> list[Match]:
     """The matches in the order of the rules; a Node has at most one condition of a type."""
     return [
-        Match(fact_of(condition, node), rule.duration, restarts, node.sighting(condition.type))
+        match_of(condition, node, rule.duration, restarts)
         for rule in rules
         for condition in node.status.conditions
         if (condition.type, condition.status) == (rule.type, rule.status)

@@ -11,7 +11,7 @@ import pytest
 
 from detector.feeds import change_budget
 from detector.feeds.change_budget import budget_for
-from detector.feeds.node_watch import NodeWatch
+from detector.feeds.node_watch import NodeCallbacks, NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
@@ -44,7 +44,7 @@ class Cluster:
         self.times_undecodable = 0
         self.problems: list[str] = []
         """Why nothing may be judged, with each Node that was told of."""
-        self.nodes = NodeWatch("fleet/east", self._notify, self._note, patient, lambda: NOW)
+        self.nodes = NodeWatch("fleet/east", NodeCallbacks(self._notify, self._note), patient, lambda: NOW)
         self._reflector = self.nodes.connect(ClusterConnection.over(transport, cluster="fleet/east"))
 
     def _notify(self, name: TargetName, node: Node | None) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from detector.feeds import workload_clusters
-from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
+from detector.feeds.node_watch import LOST, BlindTime, NodeCallbacks, NodeWatch
 from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.model.node import Node
 from health.model.target import TargetName
@@ -50,10 +50,10 @@ class Clusters:
 
     def lose(self, blind_time: BlindTime) -> None:
         [nodes] = self.known.watches
-        nodes.blind_time = blind_time
+        nodes.resume(blind_time)
 
     def _watch(self, cluster: str) -> NodeWatch:
-        return NodeWatch(cluster, self.note, lambda *_: None, patient, wall_clock)
+        return NodeWatch(cluster, NodeCallbacks(self.note, lambda *_: None), patient, wall_clock)
 
     async def _update_targets(self, _: str) -> None:
         """Do nothing, as these clusters have no Machines to update."""
@@ -132,7 +132,7 @@ async def test_nodes_of_a_cluster_that_is_asked_for_again_are_not_reported_as_go
     monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
     clusters.name(EAST)
     [nodes] = clusters.known.watches
-    earlier = NodeWatch(EAST, clusters.note, lambda *_: None, patient, wall_clock)
+    earlier = NodeWatch(EAST, NodeCallbacks(clusters.note, lambda *_: None), patient, wall_clock)
     for number in range(20):
         earlier._notify_name(f"node-{number}", Node.model_validate(node_object()))  # noqa: SLF001  as its reflector does
     nodes.take_over(earlier)

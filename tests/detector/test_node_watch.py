@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detector.feeds.node_watch import NodeWatch
+from detector.feeds.node_watch import NodeCallbacks, NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice
@@ -61,7 +61,7 @@ async def test_node_that_another_connection_can_read_or_shows_as_gone_is_no_long
     def undecodable(name: TargetName, problem: str) -> None:
         problems[name.name] = problem
 
-    watch = NodeWatch("fleet/east", lambda *_: None, undecodable, patient, lambda: NOW)
+    watch = NodeWatch("fleet/east", NodeCallbacks(lambda *_: None, undecodable), patient, lambda: NOW)
     broken = [node_object(UNDECODABLE, name=name) for name in ("mended", "gone", "still-broken")]
     async with (
         serving(directories[0], *broken) as one,
@@ -94,7 +94,9 @@ class Told:
         (self.nodes.add if problem else self.nodes.discard)(name.name)
 
     def watch(self) -> NodeWatch:
-        return NodeWatch("fleet/east", self.notify, self.notify_undecodable, patient, lambda: NOW)
+        return NodeWatch(
+            "fleet/east", NodeCallbacks(self.notify, self.notify_undecodable), patient, lambda: NOW
+        )
 
     async def look_for_ever(self) -> None:
         while True:

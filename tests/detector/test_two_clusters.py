@@ -15,7 +15,7 @@ from detector.answers.observation_builder import ObservationBuilder
 from detector.context import cluster_notes
 from detector.context.cluster_notes import BLIND_TIMES, LeaseNotes, NoteLease
 from detector.feeds import workload_clusters
-from detector.feeds.node_watch import LOST
+from detector.feeds.node_watch import LOST, BlindTime
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
@@ -342,6 +342,28 @@ async def test_short_loss_of_a_connection_holds_the_checks_that_rest_on_it_and_c
         await eventually(lambda: clusters.of_machine.state is not TargetState.UNKNOWN, 10)
         assert clusters.of_machine.state is TargetState.EXPIRED
         await eventually(lambda: '{"east":{"gaps":[{"since":' in leader_lease.noted)
+
+
+@pytest.mark.rule("rule 58")
+@pytest.mark.parametrize("heartbeat", ["2026-03-01T11:00:00Z", None])
+async def test_condition_that_a_short_loss_did_not_change_was_there_meanwhile(
+    servers: tuple[ApiServer, ApiServer], connect: Connect, heartbeat: str | None
+) -> None:
+    clusters = connect()
+    management, east = servers
+    stated = FAILED | {"lastHeartbeatTime": heartbeat}
+    serve(management, NODES.path(), node("uid-here", stated))
+    serve(east, NODES.path(), node("uid-there", stated))
+    async with clusters.open():
+        blind_times = clusters.sources.notes.blind_times
+        await east.stop()
+        await eventually(lambda: blind_times().get(EAST, BlindTime()).is_lost, 10)
+        await east.start()
+        await eventually(lambda: bool(blind_times().get(EAST, BlindTime()).gaps), 10)
+        found, [gap] = clusters.node(EAST), blind_times()[EAST].gaps
+        assert isinstance(found, Node)
+        sighting = found.sighting("Ready")
+        assert (sighting.unmoved_at if sighting else None) == (gap.until if heartbeat else None)
 
 
 @pytest.mark.rule("rule 33", "rule 33/clocks", "rule 1")

@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
 
 def after(*seen: Seen) -> Node:
-    """The Node after these looks."""
+    """The Node with its sightings after these looks."""
     found: Node | None = None
     for look in seen:
         written = None if look.written is None else NOW + timedelta(seconds=look.written)

@@ -36,8 +36,8 @@ from health.model.verdict import (
     Match,
     UnhealthyCondition,
     Verdict,
-    fact_of,
     judged,
+    match_of,
 )
 from objects.durations import as_go
 
@@ -135,7 +135,7 @@ def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
     at_once = next((finding for finding in found if finding.is_at_once and finding.is_expired(now)), None)
     if at_once is not None:
         fact = at_once.match.fact
-        return Verdict(Health.EXPIRED, at_once.message, fact, fact.since)
+        return Verdict(health=Health.EXPIRED, reason=at_once.message, fact=fact, deadline=fact.since)
     return judged([finding.match for finding in found], now)
 
 
@@ -184,7 +184,7 @@ def by_order(order: RemediationOrder) -> Failure:
 def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:
     target = situation.target
     if target.machine.is_to_be_remediated:
-        match = Match(target.fact(ANNOTATION, "set"), timedelta())
+        match = Match(fact=target.fact(ANNOTATION, "set"))
         words = "its remediation is asked for by an annotation"
         return (_Finding(match=match, reason=_TO_BE_REMEDIATED.reason, message=words, is_at_once=True),)
     if not situation.is_judged:
@@ -198,8 +198,7 @@ def _of_machine(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
         if found is None or found.status != rule.status:
             continue
         machine = situation.target.machine
-        fact = fact_of(found, machine, OF_MACHINE)
-        match = Match(fact, rule.duration, situation.machine_restarts, machine.sighting(rule.type))
+        match = match_of(found, machine, rule.duration, situation.machine_restarts, OF_MACHINE)
         yield _Finding(
             match=match, reason="UnhealthyMachine", message=_reporting(rule, "Machine", found.reason)
         )
@@ -215,7 +214,7 @@ def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
 
 
 def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
-    match = Match(target.fact(NODE, GONE), timedelta(), not_before=gone_from)
+    match = Match(fact=target.fact(NODE, GONE), not_before=gone_from)
     message = f"Node {target.node_name} has been deleted"
     return _Finding(
         match=match, reason="NodeDeleted", message=message, deprecated_reason=_NODE_NOT_FOUND, is_at_once=True
@@ -224,7 +223,7 @@ def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
 
 def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
     fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
-    match = Match(fact, timeout, situation.node_restarts)
+    match = Match(fact=fact, duration=timeout, restarts=situation.node_restarts)
     return _Finding(
         match=match, reason="NodeStartupTimeout", message=f"Node failed to report startup in {as_go(timeout)}"
     )
@@ -235,8 +234,7 @@ def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Fi
     for rule in rules.node_conditions:
         for found in node.status.conditions if node is not None else ():
             if node is not None and (found.type, found.status) == (rule.type, rule.status):
-                sighting = node.sighting(found.type)
-                match = Match(fact_of(found, node), rule.duration, situation.node_restarts, sighting)
+                match = match_of(found, node, rule.duration, situation.node_restarts)
                 yield _Finding(
                     match=match, reason="UnhealthyNode", message=_reporting(rule, "Node", found.reason)
                 )

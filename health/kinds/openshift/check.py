@@ -126,9 +126,9 @@ def verdict(
     """
     lost = _lost(target)
     if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
-        return judged([Match(lost, timedelta(), not_before=gone_from)], now)
+        return judged([Match(fact=lost, not_before=gone_from)], now)
     if lost is not None:
-        return Verdict(Health.EXPIRED, _in_words(lost, target), lost, lost.since)
+        return Verdict(health=Health.EXPIRED, reason=_in_words(lost, target), fact=lost, deadline=lost.since)
     return judged(matches(target, rules, restarts), now)
 
 
@@ -136,12 +136,19 @@ def matches(target: MachineTarget, rules: Rules, restarts: Sequence[Restart] = (
     """All rules that `target` matches now, expired or not."""
     lost = _lost(target)
     if lost is not None:
-        return [Match(lost, timedelta())]
+        return [Match(fact=lost)]
     if target.node is not None:
         return matches_of_node(target.node, rules.conditions, restarts)
     if not rules.node_startup or target.machine.is_going or target.is_node_unread:
         return []
-    return [Match(target.startup_fact, rules.node_startup, restarts, target.machine.sighting(NODE))]
+    return [
+        Match(
+            fact=target.startup_fact,
+            duration=rules.node_startup,
+            restarts=restarts,
+            sighting=target.machine.sighting(NODE),
+        )
+    ]
 
 
 def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:

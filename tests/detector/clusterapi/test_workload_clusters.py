@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from detector.feeds import workload_cluster, workload_clusters
-from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
+from detector.feeds.node_watch import LOST, BlindTime, NodeCallbacks, NodeWatch
 from detector.feeds.source import THEY_NOT_YET
 from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.kinds.clusterapi.cluster import kubeconfig_secret
@@ -75,7 +75,7 @@ class Watched:
         def notify(_: object, node: object) -> None:
             (self.nodes.discard if node is None else self.nodes.add)(cluster)
 
-        return NodeWatch(cluster, notify, lambda *_: None, patient, lambda: NOW)
+        return NodeWatch(cluster, NodeCallbacks(notify, lambda *_: None), patient, lambda: NOW)
 
     def name(self, *names: str) -> None:
         """Name the clusters that the checks refer to at this moment."""

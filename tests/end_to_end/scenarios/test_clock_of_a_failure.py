@@ -1,4 +1,4 @@
-"""Since when a node is unhealthy, whatever its own clock writes, and whoever looked meanwhile."""
+"""A node with a wrong clock, and a cluster that no detector looked at for some time."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -77,7 +77,7 @@ class MachineHealthCheck(Check[MachineTarget]):
         since = target.machine.status.failed_since
         if since is None:
             return ()
-        return (Match(Fact(condition="Failed", status="True", since=since), self.patience),)
+        return (Match(fact=Fact(condition="Failed", status="True", since=since), duration=self.patience),)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         return Allowance.of_required(0, total=total, healthy=healthy)

@@ -188,7 +188,7 @@ def test_threshold_that_breaks_again_is_reported_again(reporter: Reporter, anoth
     later = expired("node-3", since=NOW + timedelta(hours=1))
     assert later.verdict.fact is not None
     fact = later.verdict.fact.model_copy(update={"condition": another})
-    breaks = replace(later, verdict=type(later.verdict)(later.verdict.health, "", fact), requests=())
+    breaks = replace(later, verdict=replace(later.verdict, reason="", fact=fact, deadline=None), requests=())
 
     assert reporter.sees(snapshot(stays, breaks, allowance=BLOCKED)) == [
         (WARNING, "RemediationSkipped", SKIPPED)

@@ -187,7 +187,7 @@ def test_machine_that_fails_for_another_reason_is_reported_again(reporter: Repor
     other = waiting()
     assert other.verdict.fact is not None
     missing = Fact(condition="Node", status="missing", since=NOW)
-    verdict = type(other.verdict)(other.verdict.health, "", missing, other.verdict.deadline)
+    verdict = replace(other.verdict, reason="", fact=missing)
 
     assert reporter.sees(snapshot(replace(other, verdict=verdict, node_name="node-1"))) == [DETECTED]
 

@@ -194,12 +194,19 @@ def classic(*requests: RequestSnapshot, **fields: Any) -> Observation:
 
 
 def expired(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
-    verdict = Verdict(Health.EXPIRED, "too long", fact(since), since + timedelta(minutes=5))
+    verdict = Verdict(
+        health=Health.EXPIRED, reason="too long", fact=fact(since), deadline=since + timedelta(minutes=5)
+    )
     return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, requests=requests)
 
 
 def waiting(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
-    verdict = Verdict(Health.WAITING, "not long enough", fact(since), since + timedelta(minutes=5))
+    verdict = Verdict(
+        health=Health.WAITING,
+        reason="not long enough",
+        fact=fact(since),
+        deadline=since + timedelta(minutes=5),
+    )
     return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, requests=requests)
 
 

@@ -25,7 +25,7 @@ def recovered(name: str = "machine-1", **fields: Any) -> TargetSnapshot:
 
 def _not_ready(health: Health, name: str, since: datetime, **fields: Any) -> TargetSnapshot:
     fact = Fact(condition="Ready", status="False", since=since)
-    verdict = Verdict(health, "not ready", fact, since + timedelta(minutes=5))
+    verdict = Verdict(health=health, reason="not ready", fact=fact, deadline=since + timedelta(minutes=5))
     return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1", **fields)
 
 

@@ -125,14 +125,16 @@ def node_of(one: MachineTarget) -> Node:
 def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
     """The snapshot of a Machine that expires at once."""
     fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
-    verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
+    verdict = Verdict(health=Health.EXPIRED, reason="its phase is Failed", fact=fact, deadline=since)
     return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1", **fields)
 
 
 def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSnapshot:
     """The snapshot of a Machine that waits for its Node; its status was last written at `since`."""
     fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
-    verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
+    verdict = Verdict(
+        health=Health.WAITING, reason="no Node yet", fact=fact, deadline=since + timedelta(minutes=10)
+    )
     return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1")
 
 
