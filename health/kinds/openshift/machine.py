@@ -71,8 +71,15 @@ class Machine(LinkedMachine):
         return () if changed is None else (_LastChange(self.status.phase, changed),)
 
     def seen_after(self, before: Self | None, look: Look) -> Self:
-        """The same; a healthy controller writes the time, so no look contradicts it."""
-        return super().seen_after(before, Look(at=look.at))
+        """The same; a healthy controller writes the time, so no look contradicts it.
+
+        The first time that moves in a phase counts, as for the reference; one that moves on and on does not.
+        """
+        seen = super().seen_after(before, Look(at=look.at))
+        moved, updated = seen.sighting(NODE), self.status.last_updated
+        if moved is None or updated is None or moved.rewritten != 1:
+            return seen
+        return seen.with_sightings({NODE: dataclasses.replace(moved, since=updated)})
 
     @property
     def has_failed(self) -> bool:

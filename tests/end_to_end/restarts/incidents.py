@@ -106,7 +106,7 @@ class Incidents:
     async def _fail(self, role: str, deadline_in: timedelta) -> None:
         since = (datetime.now(UTC) + deadline_in - DURATION).replace(microsecond=0)
         self._failed_at[role] = since
-        await self._world.set_ready(self._nodes[role], "Unknown", since)
+        await self._world.replace_by_failed(self._nodes[role], since)
 
     async def _exclude(self, role: str, *, value: str | None) -> None:
         patch = {"metadata": {"labels": {EXCLUDE_LABEL: value}}}

@@ -32,10 +32,12 @@ class Nodes:
         self.nodes += names.values()
         return names
 
-    async def _add_node(self, name: str, ready: str) -> None:
-        labels = {"test": self.name}
-        await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
-        await self.set_ready(name, ready)
+    async def _add_node(
+        self, name: str, ready: str, since: datetime | None = None, labels: dict[str, str] | None = None
+    ) -> None:
+        conditions = [_condition("Ready", ready, since or datetime.now(UTC))]
+        metadata = {"name": name, "labels": {"test": self.name} | (labels or {})}
+        await self.client.create(NODES, {"metadata": metadata, "status": {"conditions": conditions}})
 
     async def set_ready(self, node: str, status: str, since: datetime | None = None) -> None:
         """Set the Ready condition of a node, as of `since` or now."""
@@ -89,6 +91,15 @@ class Nodes:
     async def recreate_node(self, node: str, *, ready: str) -> None:
         """Replace a node by another of the same name."""
         await self._add_node(node, ready)
+
+    async def replace_by_failed(self, node: str, since: datetime) -> None:
+        """Replace a node by one that is unhealthy since then, with the same labels.
+
+        A detector believes an early time only of a node that it has not seen healthy.
+        """
+        labels = (await self.client.get(NODES, node))["metadata"]["labels"]
+        await self.delete_node(node)
+        await self._add_node(node, "Unknown", since, labels)
 
 
 def _condition(type_: str, status: str, since: datetime) -> Object:
