@@ -23,6 +23,7 @@ from health.model.remediation_request import (
     InvalidTemplateError,
     RemediationRequest,
 )
+from health.model.target import facts_of_node
 from health.policy.check_choices import TemplateChoices
 from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
@@ -81,8 +82,9 @@ class RequestStep:
             body = await kind.new_request(self._live, TemplateUse(act, confirmed, template))
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
-        if confirmed.target.boot_id:
-            body["metadata"]["annotations"][BOOT_ID] = confirmed.target.boot_id
+        boot_id = facts_of_node(confirmed.target).boot_id
+        if boot_id:
+            body["metadata"]["annotations"][BOOT_ID] = boot_id
         return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:

@@ -16,7 +16,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from kube.errors import KubernetesError, NotFound
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
@@ -62,7 +62,7 @@ async def order_remediation(choice: ClusterChoice, remediation: GivenRemediation
     async with reading_cluster(choice, user_agent=USER_AGENT) as inspection:
         check, target = _named(inspection, remediation)
         incident = inspection.incident(check.reference, target)
-        order = remediation.at(inspection.state.now(), check.reference, target.boot_id)
+        order = remediation.at(inspection.state.now(), check.reference, facts_of_node(target).boot_id)
         moment = _moment(inspection, check, target, order)
         if why := refusal(moment):
             raise CommandError(f"{check.reference}: {incident.target} is not remediated: {why}")

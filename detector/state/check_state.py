@@ -17,7 +17,7 @@ from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from health.policy.shadow import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
@@ -125,7 +125,7 @@ class CheckState:
                 self.fulfilled.add(name)
             return
         self.unhealthy.add(name)
-        if target.configuration_to_come:
+        if facts_of_node(target).configuration_to_come:
             self.reconfigured.add(name)
 
     @property

@@ -22,7 +22,7 @@ from health.model.approval import RequiredApproval
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from health.model.verdict import Health
 from health.runbook.escalation import Plan
 from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, holder_is_valid
@@ -73,7 +73,7 @@ def _approval(
 
 def _outage_of_its_zone(cluster_state: StateView, target: Target) -> Hold | None:
     outages, cluster = cluster_state.cluster_context.outages, target.node_cluster
-    zone = target.node_zone or outages.zone_of(cluster, target.node_name)
+    zone = facts_of_node(target).node_zone or outages.zone_of(cluster, target.node_name)
     return outages.hold(cluster, zone) if zone else None
 
 
@@ -81,7 +81,7 @@ def _maintenance(cluster_state: StateView, check: CheckReference, target: Target
     """The sign of maintenance on its Node; "" during a remediation: remediators cordon and taint it."""
     if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
         return ""
-    return cluster_state.cluster_context.policy.policy.held_nodes.why(target.node_spec)
+    return cluster_state.cluster_context.policy.policy.held_nodes.why(facts_of_node(target).spec)
 
 
 def acquired_at(cluster_state: StateView, check: CheckReference, target: Target) -> datetime | None:

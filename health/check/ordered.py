@@ -10,7 +10,7 @@ from enum import StrEnum
 from health.cluster.cluster_context import ClusterContext
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from health.model.verdict import Fact, Health, Verdict
 
 SET = "set"
@@ -36,7 +36,7 @@ def order_in_force(check: CheckReference, target: Target, context: ClusterContex
     without orders by annotation refuses this one too.
     """
     order = order_on(check, target) if context.policy.policy.orders_by_annotation else None
-    if order is None or order.is_fulfilled_by(target.boot_id) or target.is_confirmed_healthy:
+    if order is None or order.is_fulfilled_by(facts_of_node(target).boot_id) or target.is_confirmed_healthy:
         return None
     return order
 

@@ -11,7 +11,7 @@ from typing import Any
 from health.check.health_check import HealthCheck
 from health.check.ordered import fact_of, is_by_order, order_in_force
 from health.cluster.cluster_context import ClusterContext
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from health.model.verdict import Fact
 
 SAME_BOOT = "status.nodeInfo.bootID"
@@ -25,7 +25,7 @@ def what_tells_a_boot(check: HealthCheck, target: Target) -> dict[str, Any]:
         return {}
     return {
         "proven_recovery_seconds": seconds,
-        "boot_id": target.boot_id,
+        "boot_id": facts_of_node(target).boot_id,
         "last_transition": check.last_transition(target),
     }
 
@@ -41,10 +41,10 @@ def proof_seconds(check: HealthCheck, target: Target) -> float:
 
 def same_boot(check: HealthCheck, target: Target) -> Fact | None:
     """The fact; None for a target without a boot ID."""
-    if not target.boot_id:
+    if not facts_of_node(target).boot_id:
         return None
     since: datetime = check.last_transition(target) or target.metadata.creation_timestamp
-    return Fact(condition=SAME_BOOT, status=target.boot_id, since=since)
+    return Fact(condition=SAME_BOOT, status=facts_of_node(target).boot_id, since=since)
 
 
 def still_states(check: HealthCheck, fact: Fact, target: Target, context: ClusterContext) -> bool:
@@ -55,4 +55,4 @@ def still_states(check: HealthCheck, fact: Fact, target: Target, context: Cluste
     if fact.condition != SAME_BOOT:
         return check.still_states(fact, target, context)
     is_asked = proof_seconds(check, target) > 0 and not target.is_confirmed_healthy
-    return is_asked and target.boot_id == fact.status
+    return is_asked and facts_of_node(target).boot_id == fact.status

@@ -16,6 +16,7 @@ from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from health.model.sighting import Gap, Restart, RestartCause
+from health.model.target import Target, facts_of_node
 from health.policy.outage_guard import NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -92,6 +93,10 @@ class ClusterContext:
         upgrades = () if ended is None else (Restart(ended, RestartCause.UPGRADE),)
         unwatched = self.lost.get(MANAGEMENT_CLUSTER, ())
         return (*upgrades, *(Restart.after(gap, RestartCause.UNWATCHED) for gap in unwatched))
+
+    def restarts_of(self, target: Target) -> tuple[Restart, ...]:
+        """The moments from which timers of conditions of the Node of `target` count anew."""
+        return self.restarts(target.node_cluster, facts_of_node(target).node_zone)
 
     def gone_from(self, cluster: str) -> datetime | None:
         """Before this time no missing Node of a cluster counts as gone; None: each does at once.

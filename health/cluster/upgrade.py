@@ -24,7 +24,7 @@ from pydantic import Field
 from health.cluster.pause_progress import MOST_CHECKS, PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
@@ -224,6 +224,6 @@ def _reconfiguration_hold(targets: Sequence[Target]) -> Hold | None:
         return None
     first = min(targets, key=lambda target: target.metadata.name)
     others = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
-    wanted = first.configuration_to_come
+    wanted = facts_of_node(first).configuration_to_come
     message = f"the configuration of {first.metadata.name}{others} is being changed to {wanted}"
     return Hold(reason=HoldReason.UPGRADING, message=message)

@@ -7,8 +7,8 @@ cluster has a hundred thousand of them.
 
 import dataclasses
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasPath, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
 from pydantic.alias_generators import to_camel
@@ -120,8 +120,8 @@ class Node(SightedObject):
         return self.status.conditions
 
     @property
-    def node_spec(self) -> NodeSpec:
-        return self.spec
+    def node(self) -> Self:
+        return self
 
     @property
     def node_name(self) -> str:
@@ -201,3 +201,7 @@ class Node(SightedObject):
         """The configuration that the machine config operator is applying, "" if none (NHC 2.1/10)."""
         annotations = self.metadata.annotations
         return "" if annotations.desired_config == annotations.current_config else annotations.desired_config
+
+
+NO_NODE = Node(metadata=NodeMetadata(name="", uid="", creation_timestamp=datetime.min.replace(tzinfo=UTC)))
+"""Takes the place of a Node that does not exist or was not read."""

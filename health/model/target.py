@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.kind_names import kind_named
-from health.model.node import NO_SPEC, NodeSpec
+from health.model.node import NO_NODE, Node
 from health.model.order_annotations import OrderAnnotation
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -99,24 +99,14 @@ class Target(Protocol):
         """The Node that it is or is linked to, existing or not; "" without one."""
 
     @property
-    def node_spec(self) -> NodeSpec:
-        """The parts of the Node's spec that show maintenance; empty if the Node does not exist."""
-        return NO_SPEC
+    def node(self) -> Node | None:
+        """Its Node: a Node itself, else the linked one; None if it does not exist or was not read."""
+        return None
 
     @property
     def node_cluster(self) -> str:
         """The cluster of that Node."""
         return MANAGEMENT_CLUSTER
-
-    @property
-    def node_zone(self) -> str:
-        """The zone label of the Node; "" without label or Node."""
-        return ""
-
-    @property
-    def boot_id(self) -> str:
-        """Identifies the current boot of the Node; "" if unknown."""
-        return ""
 
     @property
     def replaced_by(self) -> str:
@@ -167,7 +157,7 @@ class Target(Protocol):
         """True if it carries a mark that asks another controller to remediate it."""
         return False
 
-    @property
-    def configuration_to_come(self) -> str:
-        """The configuration being applied, which makes it unhealthy for a while; "": none."""
-        return ""
+
+def facts_of_node(target: Target) -> Node:
+    """The facts of the Node of a target of any kind; of `NO_NODE`, which has none, without a Node."""
+    return target.node or NO_NODE

@@ -72,8 +72,8 @@ async def test_machines_that_are_being_deleted_may_lose_all_their_nodes(
     serve(server, MACHINES.path(), *(machine(name, **going) for name in NAMES))
     async with watched(server, transport) as state:
         await eventually(lambda: len(state.targets.of(CHECK)) == 3, 10)
-        await eventually(lambda: all(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        await eventually(lambda: all(target.node for target in state.targets.of(CHECK).values()), 10)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
-        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)
         assert not state.cluster_context.distrusted

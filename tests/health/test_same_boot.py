@@ -9,7 +9,7 @@ from health.check.same_boot import SAME_BOOT, proof_seconds, same_boot, still_st
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
 from health.model.node import CONFIRMED_HEALTHY, Node
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from health.model.verdict import Fact
 from tests.support.values import cluster_api as clusterapi
 from tests.support.values import openshift
@@ -77,8 +77,8 @@ def test_proof_is_asked_of_what_comes_back_and_of_nothing_that_is_replaced(
 
 def test_boot_of_a_machine_is_that_of_its_node() -> None:
     assert node().boot_id == "boot-1"
-    assert openshift.target(READY).boot_id == ""
-    assert openshift.without_node().boot_id == ""
+    assert facts_of_node(openshift.target(READY)).boot_id == ""
+    assert facts_of_node(openshift.without_node()).boot_id == ""
 
 
 def test_fact_is_as_old_as_the_latest_transition_of_what_the_check_judges_by() -> None:

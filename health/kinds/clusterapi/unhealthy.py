@@ -73,7 +73,7 @@ class MachineContext:
             target=target,
             cluster=cluster,
             machine_restarts=context.restarts_of_objects(in_cluster),
-            node_restarts=context.restarts(in_cluster, target.node_zone),
+            node_restarts=context.restarts_of(target),
             gone_from=context.gone_from(in_cluster),
         )
 

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-from health.model.node import NO_SPEC, Node, NodeSpec
+from health.model.node import Node
 from health.model.order_annotations import OF_TEXTS, OrderAnnotation, TargetAnnotations
 from health.model.sighting import SightedObject
 from health.model.target import Target
@@ -125,18 +125,6 @@ class LinkedMachineTarget(Target):
     def node_name(self) -> str:
         """The Node that it is linked to, existing or not; "" without one."""
         return self.machine.node_name
-
-    @property
-    def node_zone(self) -> str:
-        return self.node.node_zone if self.node is not None else ""
-
-    @property
-    def boot_id(self) -> str:
-        return "" if self.node is None else self.node.boot_id
-
-    @property
-    def node_spec(self) -> NodeSpec:
-        return NO_SPEC if self.node is None else self.node.spec
 
     def node_label(self, name: str) -> str | None:
         """The label of its Node, or else its own: clouds write the zone on both."""

@@ -121,8 +121,7 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
-        restarts = context.restarts(target.node_cluster, target.node_zone)
-        found = matches(target, self.node_rules, restarts)
+        found = matches(target, self.node_rules, context.restarts_of(target))
         return [] if found and is_left_to_others(target, _other_checks(context)) else found
 
     def last_transition(self, target: Node) -> datetime | None:

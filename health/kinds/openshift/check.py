@@ -245,12 +245,11 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return ""
 
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
-        return matches(target, self.rules, context.restarts(target.node_cluster, target.node_zone))
+        return matches(target, self.rules, context.restarts_of(target))
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
-        cluster = target.node_cluster
-        restarts = context.restarts(cluster, target.node_zone)
-        return verdict(target, self.rules, now, restarts, context.gone_from(cluster))
+        gone_from = context.gone_from(target.node_cluster)
+        return verdict(target, self.rules, now, context.restarts_of(target), gone_from)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """When the latest of the Node conditions used by its rules changed."""
