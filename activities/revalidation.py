@@ -94,6 +94,7 @@ def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | N
     live = Admission(
         policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
         check_limits=str(check.choices.limits),
+        passed_signs=admitted.passed_signs,
     )
     if live != admitted:
         raise not_true(
@@ -163,7 +164,16 @@ class Revalidation:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
         if is_by_order(judged.fact):
             self._refuse_order_that_is_over(check, target)
+        if policy is not None and not is_shadow:
+            self._refuse_while_an_owner_works(judged, target, policy)
         return Confirmed(target, check, owner, context)
+
+    def _refuse_while_an_owner_works(self, judged: JudgedStep, target: Target, policy: Policy) -> None:
+        now = self.live.management.server_clock.now()
+        for work in policy.held_nodes.work_on(target, now):
+            if work.sign not in judged.admission.passed_signs:
+                message = f"{target.metadata.name}: {work.words}"
+                raise StepHeld.because(HoldReason.OWNER_AT_WORK, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     def _refuse_order_that_is_over(self, check: HealthCheck, target: Target) -> None:
         order = order_on(check.reference, target)

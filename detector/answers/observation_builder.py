@@ -14,7 +14,7 @@ from detector.answers.storms import Storms
 from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import acquired_at, check_holds, required_approval_of, target_facts
+from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_in_force, order_on
 from health.check.same_boot import same_boot, what_tells_a_boot
@@ -171,6 +171,7 @@ class ObservationBuilder:
             replaced_by=self._replaced_by(check),
             templates=self._templates(check, target),
             evidence=check.choices.evidence,
+            passed_signs=self._passed_signs(target),
             order=order_on(check.reference, target),
             # For an order that the incident ends: the target then counts as healthy.
             healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
@@ -197,6 +198,7 @@ class ObservationBuilder:
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
             "templates": self._templates(check, target),
             "approval": required_approval_of(self.cluster_state, check, target),
+            "passed_signs": self._passed_signs(target),
         }
         return observation.model_copy(update=boot | unproven)
 
@@ -213,6 +215,10 @@ class ObservationBuilder:
         )
         limit = self.limits(limit_question)
         return hold if limit is None else admission(replace(question, limit=limit))
+
+    def _passed_signs(self, target: Target) -> tuple[str, ...]:
+        passed = owners_of(self.cluster_state, self.incident.check, target, self.now).passed
+        return tuple(work.sign for work in passed)
 
     def _templates(self, check: HealthCheck, target: Target) -> str:
         templates = [step.template for step in check.steps_for(target)]
@@ -231,6 +237,7 @@ class ObservationBuilder:
                 self.cluster_state,
                 reference,
                 self.now,
+                target=target,
                 unseen=Unseen(None, *unread),
                 allowance=self.cluster_state.allowance(reference),
                 storm=self.storm,

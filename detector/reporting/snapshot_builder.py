@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_holds, target_facts
+from detector.state.facts import check_holds, owners_of, target_facts
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
@@ -75,7 +75,17 @@ class SnapshotDraft:
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
         snapshot = _judged(self.state, check, name, now)
         target = self.state.targets.get(check.reference, name)
-        if target is None or snapshot.verdict.health is not Health.EXPIRED:
+        if target is None or snapshot.verdict.health is Health.HEALTHY:
+            return snapshot
+        owners = owners_of(self.state, check.reference, target, now)
+        holding = owners.longest
+        snapshot = replace(
+            snapshot,
+            owner_sign="" if holding is None else holding.sign,
+            owner_until=None if holding is None else holding.until,
+            overdue=tuple(work.overdue for work in owners.passed if work.until <= now),
+        )
+        if snapshot.verdict.health is not Health.EXPIRED:
             return snapshot
         return self._expired(check, target, snapshot, now)
 

@@ -246,7 +246,8 @@ def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
     targets = snapshot.targets.values()
     waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
     steps = [target.step_ends for target in targets]
-    return min((deadline for deadline in (*waiting, *steps) if deadline is not None), default=None)
+    owners = [target.owner_until for target in targets]
+    return min((deadline for deadline in (*waiting, *steps, *owners) if deadline is not None), default=None)
 
 
 class StatusReporters:

@@ -17,13 +17,13 @@ from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.shadow import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
-_NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "fulfilled", "reconfigured")
+_NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "fulfilled", "uncounted")
 """The sets of names of targets in a CheckState."""
 
 
@@ -69,8 +69,8 @@ class CheckState:
         """Healthy targets that a person marked as healthy."""
         self.fulfilled: set[str] = set()
         """Healthy targets with a person's order that a boot fulfilled."""
-        self.reconfigured: set[str] = set()
-        """Unhealthy targets under work by the machine config operator: once expired, they hold the check."""
+        self.uncounted: set[str] = set()
+        """Selected targets that no threshold counts, neither as healthy nor as unhealthy."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
 
     @property
@@ -109,8 +109,9 @@ class CheckState:
         self.not_healthy.add(name)
         return before != self._place_of(name)
 
-    def _place_of(self, name: str) -> tuple[bool, bool, bool]:
-        return (name in self.selected, name in self.unhealthy, name in self.not_healthy)
+    def _place_of(self, name: str) -> tuple[bool, ...]:
+        counted = (self.selected, self.unhealthy, self.not_healthy, self.uncounted)
+        return tuple(name in names for names in counted)
 
     def _place(self, check: HealthCheck, name: str, target: Target, context: ClusterContext) -> None:
         if not check.selects(target):
@@ -118,6 +119,8 @@ class CheckState:
         self.selected.add(name)
         if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
+        if not check.counts(target):
+            self.uncounted.add(name)
         if not check.is_unhealthy(target, context):
             if target.is_confirmed_healthy:
                 self.confirmed.add(name)
@@ -125,8 +128,6 @@ class CheckState:
                 self.fulfilled.add(name)
             return
         self.unhealthy.add(name)
-        if facts_of_node(target).configuration_to_come:
-            self.reconfigured.add(name)
 
     @property
     def managed_cluster(self) -> str:
@@ -162,8 +163,10 @@ class CheckState:
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """The remediations that the threshold allows; `check` is this check, parsed."""
-        total = len(self.selected)
-        # Called for each of a thousand incidents, so walk over the targets with requests, which are few.
+        # Called for each of a thousand incidents, so walk over targets that are few: those with requests, and
+        # those that are not counted.
         requested = with_requests & self.selected if check.counts_requests else frozenset()
         not_healthy = len(self.not_healthy) + len(requested - self.not_healthy)
+        not_healthy -= sum(name in self.not_healthy or name in requested for name in self.uncounted)
+        total = len(self.selected) - len(self.uncounted)
         return check.allowance(total=total, healthy=total - not_healthy)

@@ -103,15 +103,13 @@ class ClusterState(StateView):
             self._see(reference, self.checks[reference], changed.name, target)
 
     def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:
-        was_target, was_reconfigured = name in check.selected, name in check.reconfigured
+        was_target = name in check.selected
         numbers_changed = self._take_in(reference, check, name, target)
         if not was_target and name in check.selected:
             self._adopt(self.requests.for_target(name))
         if was_target or name in check.selected:
             self.event_handlers.notify_change(reference, name)
-        if was_reconfigured != (name in check.reconfigured):
-            self.notify_check(reference)
-        elif numbers_changed:
+        if numbers_changed:
             self.event_handlers.notify_change(reference, None)
 
     def take_context(self, context: ClusterContext) -> None:

@@ -3,6 +3,7 @@
 They include other holders of the target, the holder of the control-plane lock, and the holds of the check.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from detector.state.check_state import CheckState
@@ -14,16 +15,19 @@ from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
+from health.cluster.upgrade import UpgradePhase
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.approval_hold import approval_hold, required_approval
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import RequiredApproval
 from health.model.invalid_check import InvalidCheckError
+from health.model.node_signs import HOLDS_NEXT_STEPS
 from health.model.observation import Hold
+from health.model.owner_signs import OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
-from health.model.verdict import Health
+from health.policy.held_nodes import OwnerWork
 from health.runbook.escalation import Plan
 from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, holder_is_valid
 
@@ -37,6 +41,7 @@ def target_facts(
     return TargetFacts(
         is_excluded=target.is_excluded,
         maintenance=_maintenance(cluster_state, check, target),
+        owner=owners_of(cluster_state, check, target, now).hold(now),
         has_no_step=not _has_step(cluster_state, check, target),
         earlier_request=_earlier_request(cluster_state, check, target),
         lease_holder=_lease_of_another(cluster_state, check, target, now),
@@ -82,6 +87,43 @@ def _maintenance(cluster_state: StateView, check: CheckReference, target: Target
     if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
         return ""
     return cluster_state.cluster_context.policy.policy.held_nodes.why(facts_of_node(target).spec)
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The owners that work on a target by their signs."""
+
+    holding: tuple[OwnerWork, ...]
+    passed: tuple[OwnerWork, ...]
+    """The work that does not hold the target."""
+
+    @property
+    def longest(self) -> OwnerWork | None:
+        """The work that holds the target for longest."""
+        return max(self.holding, key=lambda work: work.until, default=None)
+
+    def hold(self, now: datetime) -> Hold | None:
+        return None if self.longest is None else self.longest.hold(now)
+
+
+def owners_of(cluster_state: StateView, check: CheckReference, target: Target, now: datetime) -> Owners:
+    """The owners at work on `target`, for an incident of `check`.
+
+    During a remediation its remediator may cause some signs, so these do not hold the next step. An
+    administrator who unpauses a check in an upgrade wants the targets remediated that hang in it (rule 46).
+    """
+    context, entry = cluster_state.cluster_context, cluster_state.checks.get(check)
+    is_remediated = target.is_marked or bool(cluster_state.requests.of(check, target.metadata.name))
+    is_upgraded = context.upgrade.phase is UpgradePhase.UNDER_WAY
+    is_unpaused = is_upgraded and entry is not None and _pause_stage(entry, context) is PauseStage.HANDLED
+
+    def holds(work: OwnerWork) -> bool:
+        if is_unpaused and work.sign == OwnerSign.MACHINE_CONFIG:
+            return False
+        return now < work.until and (not is_remediated or work.sign in HOLDS_NEXT_STEPS)
+
+    found = tuple(context.policy.policy.held_nodes.work_on(target, now))
+    return Owners(tuple(filter(holds, found)), tuple(work for work in found if not holds(work)))
 
 
 def acquired_at(cluster_state: StateView, check: CheckReference, target: Target) -> datetime | None:
@@ -168,25 +210,25 @@ def check_holds(  # noqa: PLR0913  a moment has these values
     reference: CheckReference,
     now: datetime,
     *,
+    target: Target | None = None,
     unseen: Unseen = ALL_SEEN,
     allowance: Allowance | None = None,
     storm: Hold | None = None,
 ) -> CheckHolds:
-    """The holds of a check as a whole; none if it is gone or invalid."""
+    """The holds of a check as a whole; none if it is gone or invalid.
+
+    With `target`, those of them that hold this target.
+    """
     entry = cluster_state.checks.get(reference)
     if entry is None or isinstance(entry.check, InvalidCheckError):
         return NO_HOLDS
     check, context = entry.check, cluster_state.cluster_context
-    targets = cluster_state.targets.of(reference)
-    reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
     moment = CheckMoment(
         check=check,
         context=context,
         now=now,
         kinds=cluster_state.template_kinds,
-        reconfigured=[
-            target for target in reconfigured if check.verdict(target, now, context).health is Health.EXPIRED
-        ],
+        target=target,
         stage=_pause_stage(entry, context),
         unseen=unseen,
         allowance=allowance,

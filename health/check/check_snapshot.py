@@ -30,6 +30,12 @@ class TargetSnapshot:
     requests: tuple[RequestSnapshot, ...] = ()
     hold: Hold | None = None
     """Why nothing new may be done for this target, regardless of its check."""
+    owner_sign: str = ""
+    """The sign of the owner whose work holds it; "": no owner's work does."""
+    owner_until: datetime | None = None
+    """When that hold ends, although the sign lasts."""
+    overdue: tuple[str, ...] = ()
+    """The work of owners that no longer holds it, because it takes too long, in words."""
     is_exhausted: bool = False
     """Whether every step of its escalation was tried."""
     step_ends: datetime | None = None
@@ -46,6 +52,11 @@ class TargetSnapshot:
     """What stopped its latest act, if only the act could see it; None: nothing, or no act."""
     is_heard: bool = True
     """Whether its incident reported that to the current leader."""
+
+    def newly_overdue(self, before: "TargetSnapshot | None") -> tuple[str, ...]:
+        """The work of owners that held it `before` and takes too long now."""
+        known = before.overdue if before is not None else ()
+        return tuple(work for work in self.overdue if work not in known)
 
     @property
     def request_error(self) -> str:

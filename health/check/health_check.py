@@ -17,6 +17,7 @@ from health.check.ordered import order_in_force, verdict_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.cluster.upgrade import Signaller
 from health.model.invalid_check import InvalidCheckError, check_problem
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
@@ -123,6 +124,10 @@ class Check(ABC, Generic[Watched_contra]):
         """The steps of a remediation of `target`, in order."""
         return self.steps
 
+    def is_awaited(self, target: Watched_contra, signaller: Signaller) -> bool:  # noqa: ARG002
+        """True if the upgrade that `signaller` signals waits for the remediation of `target`."""
+        return False
+
     def replaces(self, target: Watched_contra) -> bool:  # noqa: ARG002
         """True if a remediation of `target` ends with a replacement."""
         return False
@@ -130,6 +135,10 @@ class Check(ABC, Generic[Watched_contra]):
     def under_way(self, target: Watched_contra) -> str:  # noqa: ARG002
         """The action on `target` that has begun and only needs to finish; "" without one."""
         return ""
+
+    def counts(self, target: Watched_contra) -> bool:  # noqa: ARG002
+        """True if the threshold counts `target` at all."""
+        return True
 
     def counts_as_healthy(self, target: Watched_contra, context: ClusterContext) -> bool:
         """True if `target` counts as healthy for the threshold, at any time and regardless of requests."""

@@ -4,7 +4,7 @@ Status, Events and admission use this one value. It holds new requests and next 
 counted, and existing requests are still cleaned up and marked (rules 7 and 17).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_upgrades import ClusterUpgrades
 from health.cluster.global_stop import Stop
 from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, gravest
+from health.cluster.upgrade import NEVER_UPGRADED, Signaller, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from health.model.sighting import Gap, Restart, RestartCause
 from health.model.target import Target, facts_of_node
@@ -71,9 +71,12 @@ class ClusterContext:
         is_other_kind = bool(self.of_kinds.get(kind) != before.of_kinds.get(kind))
         return is_other_kind or policy.orders_by_annotation != policy_before.orders_by_annotation
 
-    def upgrade_of(self, cluster: str) -> Upgrade:
-        """The most severe known upgrade of a managed cluster or of this one."""
-        return gravest((self.upgrade, self.cluster_upgrades.of(cluster)))
+    def upgrade_of(self, cluster: str, is_awaited: Callable[[Signaller], bool] | None = None) -> Upgrade:
+        """The most severe known upgrade of a managed cluster or of this one.
+
+        With `is_awaited` without that of the managed cluster if it waits for a target (rule 60).
+        """
+        return gravest((self.upgrade, self.cluster_upgrades.of(cluster, is_awaited)))
 
     def upgrade_ended(self, cluster: str) -> datetime | None:
         """When the last upgrade ended that affects the targets of a cluster."""
@@ -96,7 +99,13 @@ class ClusterContext:
 
     def restarts_of(self, target: Target) -> tuple[Restart, ...]:
         """The moments from which timers of conditions of the Node of `target` count anew."""
-        return self.restarts(target.node_cluster, facts_of_node(target).node_zone)
+        of_cluster = self.restarts(target.node_cluster, facts_of_node(target).node_zone)
+        return (*of_cluster, *self.restarts_by_owners(target))
+
+    def restarts_by_owners(self, target: Target) -> tuple[Restart, ...]:
+        """The moments at which owners stopped working on `target`, or will have taken too long (rule 59)."""
+        ends = self.policy.policy.held_nodes.ends_on(target)
+        return tuple(Restart(end, RestartCause.OWNER) for end in ends)
 
     def gone_from(self, cluster: str) -> datetime | None:
         """Before this time no missing Node of a cluster counts as gone; None: each does at once.

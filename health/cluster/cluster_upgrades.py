@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from health.cluster.upgrade import (
     NEVER_UPGRADED,
+    Signaller,
     SignallingObject,
     Upgrade,
     UpgradePhase,
@@ -35,11 +36,18 @@ class ClusterUpgrades:
     of_each: Upgrade = NEVER_UPGRADED
     """An unknown upgrade that may be of any of them."""
 
-    def of(self, cluster: str) -> Upgrade:
-        """The upgrade of one managed cluster; never one of the management cluster."""
+    def of(self, cluster: str, is_awaited: Callable[[Signaller], bool] | None = None) -> Upgrade:
+        """The upgrade of one managed cluster; never one of the management cluster.
+
+        `is_awaited`: whether the upgrade that an object signals waits for a target. An upgrade that waits for
+        it by all its signals does not count: the target would wait for an upgrade that waits for it.
+        """
         if cluster == MANAGEMENT_CLUSTER:
             return NEVER_UPGRADED
-        return gravest((self.of_each, self.by_cluster.get(cluster, NEVER_UPGRADED)))
+        own = self.by_cluster.get(cluster, NEVER_UPGRADED)
+        if is_awaited is not None and own.signallers and all(map(is_awaited, own.signallers)):
+            own = NEVER_UPGRADED
+        return gravest((self.of_each, own))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,9 @@
 Rule (NHC 2.1/10, rules 36 to 38): an object whose condition has the status of a signal holds new
 remediations; so does a condition that is Unknown, an unreadable object, and a missing object of a signal
 that always has one. A kind that is not served signals nothing. Several upgrades at once count as one, which
-begins with the first and ends with the last. At the end, the clocks of unhealthy targets restart. Apart from
-that, a check is held while the machine config operator changes the configuration of one of its expired
-targets. A check that was paused for the upgrade is held by the pause alone (rule 46).
+begins with the first and ends with the last. At the end, the clocks of unhealthy targets restart. A check
+that was paused for the upgrade is held by the pause alone (rule 46). A change of the configuration of one
+Node holds that Node alone (`health/model/node_signs.py`).
 
 A signal is written `apiVersion/kind/condition=status`, for example
 `config.openshift.io/v1/ClusterVersion/Progressing=True`.
@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import Field
 
 from health.cluster.pause_progress import MOST_CHECKS, PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
-from health.model.target import Target, facts_of_node
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
@@ -97,6 +96,13 @@ class SignallingObject(FrozenObject):
         return next((condition for condition in found if condition.type == type_), None)
 
 
+class Signaller(NamedTuple):
+    """An object whose condition signals an upgrade of its cluster."""
+
+    kind: str
+    name: str
+
+
 class UpgradePhase(StrEnum):
     """The state of an upgrade of the cluster."""
 
@@ -119,6 +125,8 @@ class Upgrade:
     why_unknown: str = ""
     sign: str = ""
     """The condition that signals the upgrade."""
+    signallers: frozenset[Signaller] = frozenset()
+    """The objects that signal it while it is under way."""
 
     @property
     def transitions(self) -> frozenset[datetime]:
@@ -147,7 +155,8 @@ def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
 def _as_one(under_way: Sequence[Upgrade]) -> Upgrade:
     first = min(under_way, key=lambda upgrade: (upgrade.since or _NOT_YET, upgrade.sign))
     transitions = frozenset[datetime]().union(*(upgrade.transitions for upgrade in under_way))
-    return replace(first, also_since=tuple(sorted(transitions - {first.since})))
+    signallers = frozenset[Signaller]().union(*(upgrade.signallers for upgrade in under_way))
+    return replace(first, also_since=tuple(sorted(transitions - {first.since})), signallers=signallers)
 
 
 def _rank(upgrade: Upgrade) -> tuple[int, datetime, str]:
@@ -171,7 +180,12 @@ def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:
         return NEVER_UPGRADED
     if condition is not None and condition.status == signal.status:
         sign = f"{name}: {signal.condition}={signal.status}"
-        return Upgrade(phase=UpgradePhase.UNDER_WAY, since=condition.last_transition_time, sign=sign)
+        return Upgrade(
+            phase=UpgradePhase.UNDER_WAY,
+            since=condition.last_transition_time,
+            sign=sign,
+            signallers=frozenset({Signaller(signal.kind, found.metadata.name)}),
+        )
     if condition is None or condition.status not in ("True", "False"):
         return _unknown(f"{name} does not say whether {signal.condition} is {signal.status}")
     return Upgrade(phase=UpgradePhase.OVER, since=condition.last_transition_time)
@@ -181,16 +195,10 @@ def _unknown(why: str) -> Upgrade:
     return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=why)
 
 
-def upgrade_hold(
-    upgrade: Upgrade, reconfigured: Sequence[Target], stage: PauseStage = PauseStage.NONE
-) -> Hold | None:
-    """The hold of a check for upgrades; `reconfigured` are its expired targets being reconfigured.
-
-    An administrator who unpauses a check during an upgrade wants exactly the targets that hang in it
-    remediated, so their configuration does not hold either.
-    """
+def upgrade_hold(upgrade: Upgrade, stage: PauseStage = PauseStage.NONE) -> Hold | None:
+    """The hold of a check for upgrades, whose pause has this stage."""
     match upgrade.phase:
-        case UpgradePhase.NEVER:
+        case UpgradePhase.NEVER | UpgradePhase.OVER:
             return None
         case UpgradePhase.UNKNOWN:
             message = f"it is unknown whether the cluster is being upgraded: {upgrade.why_unknown}"
@@ -201,8 +209,6 @@ def upgrade_hold(
             )
         case UpgradePhase.UNDER_WAY:
             return None if stage is PauseStage.HANDLED else _upgrading_hold(upgrade, stage)
-        case UpgradePhase.OVER:
-            return _reconfiguration_hold(reconfigured)
 
 
 _UNTIL: Mapping[PauseStage, str] = MappingProxyType(
@@ -216,14 +222,4 @@ _UNTIL: Mapping[PauseStage, str] = MappingProxyType(
 def _upgrading_hold(upgrade: Upgrade, stage: PauseStage) -> Hold:
     since = f" since {stamp(upgrade.since)}" if upgrade.since else ""
     message = f"the cluster is being upgraded{since}, says {upgrade.sign}{_UNTIL.get(stage, '')}"
-    return Hold(reason=HoldReason.UPGRADING, message=message)
-
-
-def _reconfiguration_hold(targets: Sequence[Target]) -> Hold | None:
-    if not targets:
-        return None
-    first = min(targets, key=lambda target: target.metadata.name)
-    others = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
-    wanted = facts_of_node(first).configuration_to_come
-    message = f"the configuration of {first.metadata.name}{others} is being changed to {wanted}"
     return Hold(reason=HoldReason.UPGRADING, message=message)

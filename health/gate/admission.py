@@ -34,6 +34,8 @@ class TargetFacts:
     is_excluded: bool = False
     maintenance: str = ""
     """The sign that the Node of the target is under maintenance, before its remediation begins."""
+    owner: Hold | None = None
+    """The hold of an owner that works on the target."""
     has_no_step: bool = False
     """Whether its check has no step for it, because no owner would replace it."""
     earlier_request: str = ""
@@ -78,6 +80,10 @@ def _maintenance(facts: TargetFacts) -> Hold | None:
         return None
     message = f"its Node is under maintenance: {facts.maintenance}"
     return Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
+
+
+def _owner_at_work(facts: TargetFacts) -> Hold | None:
+    return facts.owner
 
 
 def _no_step(facts: TargetFacts) -> Hold | None:
@@ -130,6 +136,7 @@ def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) ->
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
     _maintenance,
+    _owner_at_work,
     _outage_of_its_zone,
     _no_step,
     _earlier_request,

@@ -4,10 +4,10 @@ A row has the reasons of its holds, decides by the values of one moment, and say
 that is added here holds requests, and appears in the status, the Events and the metrics of every kind.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 
 from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
 from health.check.health_check import HealthCheck
@@ -50,8 +50,8 @@ class CheckMoment:
     context: ClusterContext
     now: datetime
     kinds: TemplateKinds
-    reconfigured: Sequence[Target] = ()
-    """Its expired targets with a new configuration coming."""
+    target: Target | None = None
+    """The target that is asked about; None: the check as a whole."""
     stage: PauseStage = PauseStage.NONE
     """The progress of its pause for an upgrade."""
     unseen: Unseen = ALL_SEEN
@@ -134,8 +134,9 @@ def _unread_templates(moment: CheckMoment) -> Hold | None:
 
 
 def _upgrade(moment: CheckMoment) -> Hold | None:
-    upgrade = moment.context.upgrade_of(moment.check.managed_cluster)
-    return upgrade_hold(upgrade, moment.reconfigured, moment.stage)
+    check, target = moment.check, moment.target
+    is_awaited = None if target is None else partial(check.is_awaited, target)
+    return upgrade_hold(moment.context.upgrade_of(check.managed_cluster, is_awaited), moment.stage)
 
 
 def _paused(moment: CheckMoment) -> Hold | None:

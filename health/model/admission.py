@@ -14,6 +14,8 @@ class Admission(Frozen):
     """The limits of the policy that the slot was reserved under; "": the policy has none."""
     check_limits: str = ""
     """The limits in the annotations of the check that the slot was reserved under; "": it has none."""
+    passed_signs: tuple[str, ...] = ()
+    """The signs of owners at work that the step passes, for example because their time is over."""
 
     def __str__(self) -> str:
         chosen = {"the policy": self.policy_limits, "the check": self.check_limits}

@@ -15,7 +15,9 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
+from health.model.node_signs import Taint, node_signs
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
+from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import SightedObject
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -58,6 +60,12 @@ class NodeAnnotations(TargetAnnotations):
     )
     current_config: str = Field(default="", alias="machineconfiguration.openshift.io/currentConfig")
     desired_config: str = Field(default="", alias="machineconfiguration.openshift.io/desiredConfig")
+    current_image: str = Field(default="", alias="machineconfiguration.openshift.io/currentImage")
+    desired_image: str = Field(default="", alias="machineconfiguration.openshift.io/desiredImage")
+    config_state: str = Field(default="", alias="machineconfiguration.openshift.io/state")
+    kured: str = Field(default="", alias="kured.dev/kured-reboot-in-progress")
+    kured_before: str = Field(default="", alias="weave.works/kured-reboot-in-progress")
+    """The same, as kured writes it up to 1.x."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -74,19 +82,9 @@ class NodeMetadata(FailFast):
     annotations: Annotated[NodeAnnotations, OF_TEXTS] = NodeAnnotations()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class _Taint:
-    key: str = ""
-
-
-def _keys(taints: tuple[_Taint | str, ...] | None) -> tuple[str, ...]:
-    """Keep the keys of taints; values and effects are not used."""
-    return tuple(taint.key if isinstance(taint, _Taint) else taint for taint in taints or ())
-
-
 def _of_taints(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
     # A validator before the model would receive unknown fields as Python values, as many as the answer has.
-    return handler(Annotated[tuple[_Taint | str, ...] | None, AfterValidator(_keys)])
+    return handler(Annotated[tuple[Taint, ...] | None, AfterValidator(lambda taints: taints or ())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -94,7 +92,7 @@ class NodeSpec(FailFast):
     """Signs in the spec of a Node that it is under maintenance."""
 
     unschedulable: bool = False
-    taints: Annotated[tuple[str, ...], GetPydanticSchema(_of_taints)] = ()
+    taints: Annotated[tuple[Taint, ...], GetPydanticSchema(_of_taints)] = ()
 
 
 NO_SPEC = NodeSpec()
@@ -124,6 +122,26 @@ class Node(SightedObject):
         return self
 
     @property
+    def signs(self) -> Sequence[Sign]:
+        annotations = self.metadata.annotations
+        return node_signs(
+            deleted=self.metadata.deletion_timestamp,
+            taints=self.spec.taints,
+            reboot=annotations.kured or annotations.kured_before,
+            configuration=self.configuration_to_come,
+            config_state=annotations.config_state,
+        )
+
+    @property
+    def own_signs(self) -> tuple[Sign, ...]:
+        """None, because all its signs are those of a Node."""
+        return ()
+
+    @property
+    def own_sightings(self) -> tuple[SignSighting, ...]:
+        return ()
+
+    @property
     def node_name(self) -> str:
         return self.metadata.name
 
@@ -145,6 +163,12 @@ class Node(SightedObject):
     def boot_id(self) -> str:
         """Identifies the current boot of the machine; "" if the kubelet does not report it."""
         return self.status.boot_id
+
+    @property
+    def is_well(self) -> bool:
+        return any(
+            condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
+        )
 
     @property
     def silent_since(self) -> datetime | None:
@@ -198,9 +222,11 @@ class Node(SightedObject):
 
     @property
     def configuration_to_come(self) -> str:
-        """The configuration that the machine config operator is applying, "" if none (NHC 2.1/10)."""
+        """The configuration or image that the machine config operator applies, "" if none (NHC 2.1/10)."""
         annotations = self.metadata.annotations
-        return "" if annotations.desired_config == annotations.current_config else annotations.desired_config
+        if annotations.desired_config != annotations.current_config:
+            return annotations.desired_config
+        return "" if annotations.desired_image == annotations.current_image else annotations.desired_image
 
 
 NO_NODE = Node(metadata=NodeMetadata(name="", uid="", creation_timestamp=datetime.min.replace(tzinfo=UTC)))

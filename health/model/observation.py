@@ -88,6 +88,8 @@ class HoldReason(StrEnum):
     EXCLUDED = "Excluded"
     NODE_MAINTENANCE = "NodeMaintenance"
     """The Node is under maintenance, by the rules of the policy."""
+    OWNER_AT_WORK = "OwnerAtWork"
+    """An owner works on the target, by a sign on it; for a limited time."""
     THRESHOLD = "Threshold"
     LIMIT = "Limit"
     """The number of remediations in progress, or begun within the last hour, reached its limit."""
@@ -221,6 +223,8 @@ class Observation(Frozen):
     """Which of the steps need the approval of a person; None: no step does."""
     evidence: Annotated[OpenEnum[EvidenceStore] | None, WakeRule.NEVER] = None
     """Where the check wants evidence saved before the first step; None: nowhere."""
+    passed_signs: Annotated[tuple[ShortText, ...], WakeRule.NEVER] = ()
+    """The signs of owners at work on the target that do not hold it; an act passes them too."""
     order: Annotated[RemediationOrder | None, WakeRule.ON_CHANGE] = None
     """The order of a person on the target to remediate it by this check, whether or not it is in force."""
     notifies: Annotated[tuple[WantedEvents, ...], WakeRule.ON_CHANGE] = ()
@@ -263,7 +267,8 @@ class Observation(Frozen):
 
     def admitted(self, admission: Admission) -> Self:
         """The same answer, with permission for a step."""
-        return self.model_copy(update={"hold": None, "admission": admission})
+        passing = admission.model_copy(update={"passed_signs": self.passed_signs})
+        return self.model_copy(update={"hold": None, "admission": passing})
 
     def held_by(self, hold: Hold) -> Self:
         """The same answer, with a hold in place of any permission."""

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 from pydantic import GetPydanticSchema
 from pydantic_core import core_schema
 
+from health.model.owner_signs import Sign, SignSighting
+from health.model.owner_signs import sighted as signs_sighted
 from objects.frozen import Frozen, FrozenObject
 
 RESOLUTION = timedelta(seconds=1)
@@ -156,6 +158,8 @@ class SightedObject(FrozenObject):
     """An object with conditions; the detector adds its sightings."""
 
     sightings: Annotated[Mapping[str, Sighting] | None, _OURS] = None
+    signs_seen: Annotated[tuple[SignSighting, ...] | None, _OURS] = None
+    """The sightings of its signs that an owner works on it; None: there never was one."""
 
     if TYPE_CHECKING:  # a field of each kind of object
 
@@ -167,11 +171,27 @@ class SightedObject(FrozenObject):
         """Its conditions, or what else of it has a time by which verdicts count."""
         return ()
 
+    @property
+    def signs(self) -> Sequence[Sign]:
+        """The signs on it that an owner works on it."""
+        return ()
+
+    @property
+    def is_well(self) -> bool:
+        """True if it is healthy by its own word."""
+        return True
+
     def seen_after(self, before: Self | None, look: Look) -> Self:
         """The same object with its sightings after the change from `before`, if that is the same object."""
         if before is None or before.metadata.uid != self.metadata.uid:
-            return self.with_sightings(sightings(None, None, self.timed, look))
-        return self.with_sightings(sightings(before.timed, before.sightings, self.timed, look))
+            before = None
+        signs_seen = signs_sighted(
+            None if before is None else before.signs_seen or (), self.signs, look.at, is_well=self.is_well
+        )
+        after = self.model_copy(update={"signs_seen": signs_seen}) if signs_seen else self
+        if before is None:
+            return after.with_sightings(sightings(None, None, self.timed, look))
+        return after.with_sightings(sightings(before.timed, before.sightings, self.timed, look))
 
     def since(self, condition: TypedCondition) -> datetime:
         """Since when one of its conditions has its status; without any time, since the object exists."""
@@ -212,6 +232,7 @@ class RestartCause(StrEnum):
     CONNECTION = "Connection"
     OUTAGE = "Outage"
     UNWATCHED = "Unwatched"
+    OWNER = "Owner"
 
 
 _WORDS = {
@@ -219,6 +240,7 @@ _WORDS = {
     RestartCause.CONNECTION: "when the connection to its cluster was back",
     RestartCause.OUTAGE: "when a suspected outage had ended",
     RestartCause.UNWATCHED: "when a detector looked again",
+    RestartCause.OWNER: "when its owner had stopped working on it, or had taken too long",
 }
 
 

@@ -3,12 +3,14 @@
 Only the rules of a kind of check distinguish the two.
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.kind_names import kind_named
 from health.model.node import NO_NODE, Node
 from health.model.order_annotations import OrderAnnotation
+from health.model.owner_signs import Sign, SignSighting
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -109,6 +111,16 @@ class Target(Protocol):
         return MANAGEMENT_CLUSTER
 
     @property
+    def own_signs(self) -> Iterable[Sign]:
+        """The signs on the object itself, besides those on its Node, that its owner works on it."""
+        return ()
+
+    @property
+    def own_sightings(self) -> Iterable[SignSighting]:
+        """The sightings of these signs by the detector, if it looked."""
+        return ()
+
+    @property
     def replaced_by(self) -> str:
         """Kind and name of the owner in its namespace that replaces it after its deletion; "": none."""
         return ""
@@ -156,6 +168,18 @@ class Target(Protocol):
     def is_marked(self) -> bool:
         """True if it carries a mark that asks another controller to remediate it."""
         return False
+
+
+def signs_on(target: Target) -> Iterator[Sign]:
+    """All signs on a target of any kind that an owner works on it, by its Node and by itself."""
+    yield from facts_of_node(target).signs
+    yield from target.own_signs
+
+
+def signs_seen_on(target: Target) -> Iterator[SignSighting]:
+    """The sightings of all signs on a target, by its Node and by itself."""
+    yield from facts_of_node(target).signs_seen or ()
+    yield from target.own_sightings
 
 
 def facts_of_node(target: Target) -> Node:

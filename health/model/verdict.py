@@ -8,13 +8,14 @@ target lacks never matches. By sightings a failure may have begun at another tim
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 from health.model.node import Node
-from health.model.sighting import Restart, Sighted, Sighting, TypedCondition
+from health.model.sighting import Restart, RestartCause, Sighted, Sighting, TypedCondition
 from objects.durations import in_words
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
@@ -213,6 +214,11 @@ class Match:
             health=health, reason=reason, fact=self.fact, deadline=self.deadline, counted_from=self.began
         )
 
+    def at(self, now: datetime) -> Self:
+        """The same without the work of owners that may end later."""
+        come = [r for r in self.restarts if r.at <= now or r.cause is not RestartCause.OWNER]
+        return self if len(come) == len(self.restarts) else replace(self, restarts=come)
+
     @property
     def rule_key(self) -> tuple[str, str, timedelta]:
         """Distinguishes the rule from others of its check, of the Node or of the Machine."""
@@ -273,6 +279,7 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
     """The verdict at `now` for all matches of a target, in the order of the rules."""
     if not found:
         return HEALTHY
+    found = [match.at(now) for match in found]
     for match in found:
         if now > match.deadline:
             reason = f"{match.words}, longer than {in_words(match.duration)}"

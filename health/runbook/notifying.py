@@ -41,6 +41,7 @@ WANTED_BY_PEOPLE = frozenset(
         HoldReason.EXCLUDED,
         HoldReason.MAINTENANCE_WINDOW,
         HoldReason.NODE_MAINTENANCE,
+        HoldReason.OWNER_AT_WORK,
         HoldReason.PAUSED,
         HoldReason.STOPPED,
         HoldReason.UPGRADING,

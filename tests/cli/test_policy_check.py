@@ -21,7 +21,7 @@ stalenessLimit: 30s (default)
 backOffLimit: 10m
 outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": "1h"}
 shadow: false (default)
-heldNodes: {"cordoned": false, "tainted": []} (default)
+heldNodes: {"cordoned": false, "tainted": [], "atMost": "1h", "signs": [], "without": []} (default)
 limits: {"maxInFlightByLabel": {}} (default)
 ordersByAnnotation: true (default)
 maintenanceWindows:

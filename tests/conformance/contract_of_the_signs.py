@@ -41,7 +41,7 @@ NAMES = Section(
             "The Machine that a Node names becomes an owner of the request where there is a Machine API."
         ),
         "machineconfiguration": (
-            "A desiredConfig that differs from currentConfig on an unhealthy Node is an upgrade."
+            "A desiredConfig that differs from currentConfig on an unhealthy Node is an upgrade of this Node."
         ),
         "node-role": "A master or control-plane label of whatever value makes a control-plane node.",
         "multiple-templates-support": (

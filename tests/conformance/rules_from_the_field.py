@@ -15,6 +15,15 @@ FIELD = Section(
             "Time in which no detector led, or in which the connection to a workload cluster was lost, "
             "restarts the timers of shorter durations; a shorter time changes no deadline."
         ),
+        "59": (
+            "While an owner works on a target, by a sign on it or on its Node, no step is taken: at most for "
+            "the time that the policy sets, and not if the sign says that the work failed. The end restarts "
+            "timers. A Node that is being deleted counts in no threshold."
+        ),
+        "60": (
+            "A rollout holds neither Machines that its control plane owns nor Machines that never joined: it "
+            "waits for their remediation."
+        ),
     },
 )
 

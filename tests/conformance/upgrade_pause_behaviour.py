@@ -38,8 +38,8 @@ PAUSE = Section(
         ),
         "begun before us": "An upgrade that was under way when Paramedic began is paused from then on.",
         "paused pools": (
-            "MachineConfigPools that reboot their nodes after the upgrade hold checks whose expired nodes "
-            "are being changed."
+            "A MachineConfigPool that reboots its nodes after the upgrade holds each node whose "
+            "configuration is being changed."
         ),
         "clocks": "Targets that are unhealthy at the end of the upgrade have their full time from there.",
         "deleting": "A check that is being deleted is not patched.",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from health.model.owner_signs import OwnerSign
 from health.policy.held_nodes import HeldNodes
 from health.policy.limits import Limits
 from health.policy.maintenance_windows import MaintenanceWindow
@@ -302,6 +303,7 @@ POLICIES: list[dict[str, Any]] = [
     {"backOffLimit": 0, "outageGuard": {}},
     {"outageGuard": {"minimumNodes": 5, "percentage": 80, "window": "2m", "holdLimit": "0"}},
     {"heldNodes": {"cordoned": True, "tainted": ["a.b/c"]}},
+    {"heldNodes": {"atMost": "30m", "signs": ["a.b/c"], "without": [str(sign) for sign in OwnerSign]}},
     {
         "limits": {
             "maxInFlight": 100000,
@@ -357,6 +359,7 @@ async def test_without_a_policy_among_the_values_none_is_installed_or_required(c
         {"outageGuard": {"percentage": 101}},
         {"outageGuard": {"percent": 1}},
         {"heldNodes": {"tainted": "a"}},
+        {"heldNodes": {"without": ["Nobody"]}},
         {"limits": {"maxInFlight": 0}},
         {"limits": {"maxInFlightByLabel": {"zone": "1"}}},
         {"maintenanceWindows": [{"name": "a"}]},

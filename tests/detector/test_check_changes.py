@@ -150,7 +150,7 @@ def test_hold_of_a_check_above_the_bound_says_so_until_there_is_room() -> None:
     one.look(check("PM", name="a"), check(name="b"))
     upgrade = Upgrade(phase=UpgradePhase.UNDER_WAY, since=BEGAN, sign="the version")
     stage = one.changes.progress.stage_of("uid-b", frozenset({BEGAN}))
-    hold = upgrade_hold(upgrade, (), stage)
+    hold = upgrade_hold(upgrade, stage)
 
     assert one.changes.progress.stage_of("uid-a", frozenset({BEGAN})) is PauseStage.HANDLED
     assert hold is not None

@@ -1,6 +1,6 @@
 """Which incidents a change of the cluster context notifies, and their observations after it."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,16 +18,13 @@ from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.node import Node
-from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from health.model.verdict import Health
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
-OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 LATER = NOW + timedelta(hours=1)
-OVER = ClusterContext(upgrade=Upgrade(phase=UpgradePhase.OVER, since=NOW - timedelta(days=1)))
 STOPPED = ClusterContext(stop=Stop("power work"))
 TERMINATING_ONLY = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
 
@@ -50,16 +47,9 @@ class World:
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         return self.template_kinds(api_version, kind)
 
-    def see(self, name: str, *conditions: dict[str, Any], **annotations: str) -> None:
-        keys = {f"machineconfiguration.openshift.io/{key}": value for key, value in annotations.items()}
-        self.cluster_state.target_changed(
-            TargetName("Node", "", name), _node(name, *conditions, annotations=keys)
-        )
+    def see(self, name: str, *conditions: dict[str, Any]) -> None:
+        self.cluster_state.target_changed(TargetName("Node", "", name), _node(name, *conditions))
         self.told.clear()
-
-    def hold(self, now: datetime = LATER) -> str | None:
-        found = check_holds(self.cluster_state, WORKERS, now).found
-        return next((finding.hold.reason for finding in found if finding.hold.reason in OF_UPGRADES), None)
 
 
 def _node(name: str, *conditions: dict[str, Any], **metadata: Any) -> Node:
@@ -135,62 +125,6 @@ def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None
     assert seen.holds.problem == CONFLICT
     assert seen.allowance is not None
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 1)
-
-
-@pytest.mark.rule("NHC 2.1/10", "NHC 1.7/machineconfiguration")
-def test_expired_target_with_another_configuration_to_come_holds_the_whole_check(world: World) -> None:
-    world.cluster_state.take_context(OVER)
-    assert world.hold() is None
-
-    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
-    assert world.hold() is HoldReason.UPGRADING
-
-
-@pytest.mark.rule("NHC 2.1/10")
-@pytest.mark.parametrize(
-    ("conditions", "now"),
-    [
-        pytest.param([condition("Ready", "True")], LATER, id="healthy"),
-        pytest.param([FAILED], NOW + timedelta(minutes=1), id="its timer runs"),
-    ],
-)
-def test_configuration_of_a_target_that_is_not_expired_holds_no_target(
-    world: World, conditions: list[dict[str, Any]], now: datetime
-) -> None:
-    world.cluster_state.take_context(OVER)
-    world.see("another", *conditions, currentConfig="a", desiredConfig="b")
-
-    assert world.hold(now) is None
-
-
-@pytest.mark.rule("rule 36")
-def test_configuration_holds_no_target_without_cluster_versions(world: World) -> None:
-    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
-
-    assert world.hold() is None
-
-
-@pytest.mark.rule("NHC 2.1/10", "rule 6")
-def test_all_that_wait_are_woken_when_the_configuration_of_one_is_changed(world: World) -> None:
-    world.cluster_state.take_context(OVER)
-    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
-    annotations = {"machineconfiguration.openshift.io/currentConfig": "b"}
-    world.cluster_state.target_changed(
-        TargetName("Node", "", "failed-1"), _node("failed-1", FAILED, annotations=annotations)
-    )
-
-    assert {"failed-1", "failed-2", None} <= set(world.told)
-    assert world.hold() is None
-
-
-@pytest.mark.rule("NHC 2.1/10")
-def test_target_that_is_deleted_while_its_configuration_changes_holds_no_other(world: World) -> None:
-    world.cluster_state.take_context(OVER)
-    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
-    world.cluster_state.target_changed(TargetName("Node", "", "failed-1"), None)
-
-    assert {"failed-2", None} <= set(world.told)
-    assert world.hold() is None
 
 
 @pytest.mark.rule("rule 37")

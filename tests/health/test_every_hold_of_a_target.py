@@ -13,7 +13,9 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold, HoldReason
-from objects.event import Event
+from health.model.owner_signs import OwnerSign
+from health.model.verdict import Health
+from objects.event import Event, Severity
 from tests.support.values import cluster_api, machines, openshift
 from tests.support.values.builders import NOW, expired, snapshot
 from tests.support.values.reporter import Reporter
@@ -22,6 +24,7 @@ LEASE = CurrentHolder("maintenance-operator")
 EVERY = TargetFacts(
     is_excluded=True,
     maintenance="it is cordoned",
+    owner=Hold(reason=HoldReason.OWNER_AT_WORK, message="kured reboots the Node, since noon"),
     has_no_step=True,
     earlier_request="Reboot/ns/node-1",
     lease_holder=LEASE,
@@ -81,3 +84,31 @@ def test_target_that_is_held_alone_has_one_event_that_names_the_holder(kind: Any
 def test_hold_that_is_reported_otherwise_has_no_event_for_each_target(kind: Any, reason: HoldReason) -> None:
     events = Reporter(kind).tells(seen(kind, HOLDS[reason]))
     assert on_target(events, TARGETS[kind][2]) == []
+
+
+@KINDS
+def test_owner_that_takes_too_long_has_one_event_on_the_target_or_its_check(kind: Any) -> None:
+    target, of, _ = TARGETS[kind]
+    work = "kured reboots the Node since noon, longer than 1h"
+    held = replace(target, hold=HOLDS[HoldReason.OWNER_AT_WORK], owner_sign=OwnerSign.KURED)
+    overdue = replace(target, verdict=replace(target.verdict, health=Health.WAITING), overdue=(work,))
+
+    reporter = Reporter(kind)
+    reporter.tells(of(held))
+    (event,) = [one for one in reporter.tells(of(overdue)) if one.reason == "OwnerOverdue"]
+    assert event.message.endswith(f"is no longer left to its owner: {work}")
+    assert [one.reason for one in reporter.tells(of(overdue))] == []
+    reporter.restarts()
+    assert "OwnerOverdue" not in [one.reason for one in reporter.tells(of(overdue))]
+
+
+@pytest.mark.rule("NHC 2.1/10", "NHC 1.5/RemediationSkipped/upgrade", "rule 6")
+def test_nodes_with_a_new_machine_config_have_the_one_event_of_the_operator() -> None:
+    hold = HOLDS[HoldReason.OWNER_AT_WORK]
+    first, second = (
+        replace(expired(name), hold=hold, owner_sign=OwnerSign.MACHINE_CONFIG) for name in ("a", "b")
+    )
+    reporter, words = Reporter(), "Postponing potential remediations because of ongoing cluster upgrade"
+    told = [event for event in reporter.sees(snapshot(first)) if event[1] == "RemediationSkipped"]
+    assert told == [(Severity.NORMAL, "RemediationSkipped", f"[remediation] {words}")]
+    assert not [event for event in reporter.sees(snapshot(first, second)) if event[1] == "RemediationSkipped"]

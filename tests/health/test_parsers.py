@@ -254,7 +254,7 @@ def test_template_upgrade_signal_namespace_and_other_checks(body: dict[str, Any]
     if template is not None:
         assert template.supports_multiple in (True, False)
     if signalling is not None:
-        upgrade_hold(upgrade(CLUSTER_VERSION, [signalling, signalling]), [A_NODE])
+        upgrade_hold(upgrade(CLUSTER_VERSION, [signalling, signalling]))
     if namespace is not None:
         Stop.of(namespace.metadata.annotations)
     assert machine_health_checks([check] if check else [], unreadable=0 if check else 1)

@@ -7,21 +7,17 @@ import pytest
 from health.cluster.pause_progress import PauseProgress, PauseStage
 from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.model.observation import HoldReason
-from tests.support.values.builders import NOW, node
+from tests.support.values.builders import NOW
 
 UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True")
 HANDLED = PauseProgress(frozenset({NOW}), frozenset({"ours"}))
 LATER = NOW + timedelta(hours=1)
-MACHINE_CONFIG = "machineconfiguration.openshift.io"
-RECONFIGURED = node(
-    annotations={f"{MACHINE_CONFIG}/currentConfig": "a", f"{MACHINE_CONFIG}/desiredConfig": "b"}
-)
 
 
 @pytest.mark.rule("rule 46")
 def test_check_is_held_by_the_upgrade_until_the_pause_has_come_to_it() -> None:
     stage = PauseProgress().stage_of("ours", UNDER_WAY.transitions)
-    hold = upgrade_hold(UNDER_WAY, (), stage)
+    hold = upgrade_hold(UNDER_WAY, stage)
 
     assert stage is PauseStage.AWAITED
     assert hold is not None
@@ -34,9 +30,7 @@ def test_check_that_the_pause_has_come_to_is_held_by_its_annotation_alone() -> N
     stage = HANDLED.stage_of("ours", UNDER_WAY.transitions)
 
     assert stage is PauseStage.HANDLED
-    assert upgrade_hold(UNDER_WAY, (), stage) is None
-    # Who unpauses it wants just those Nodes remediated that hang in the upgrade.
-    assert upgrade_hold(UNDER_WAY, (RECONFIGURED,), stage) is None
+    assert upgrade_hold(UNDER_WAY, stage) is None
 
 
 @pytest.mark.rule("rule 46", "rule 35")
@@ -60,14 +54,7 @@ def test_handled_check_stays_handled_while_a_signal_joins_or_another_ends() -> N
 @pytest.mark.rule("rule 36")
 @pytest.mark.parametrize("stage", PauseStage)
 def test_unknown_upgrade_state_holds_every_check(stage: PauseStage) -> None:
-    hold = upgrade_hold(Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), (), stage)
+    hold = upgrade_hold(Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), stage)
 
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADE_UNKNOWN
-
-
-@pytest.mark.rule("NHC 2.1/10", "MHC C.2/paused pools")
-@pytest.mark.parametrize("stage", PauseStage)
-def test_node_that_is_still_reconfigured_after_the_upgrade_holds_its_check(stage: PauseStage) -> None:
-    assert upgrade_hold(Upgrade(phase=UpgradePhase.OVER, since=NOW), (RECONFIGURED,), stage) is not None
-    assert upgrade_hold(Upgrade(phase=UpgradePhase.OVER, since=NOW), (), stage) is None

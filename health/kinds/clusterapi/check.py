@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 from health.check.pause import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster, workload_cluster
-from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
+from health.cluster.upgrade import Signaller
+from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, node_cluster, workload_cluster
+from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
 from health.kinds.clusterapi.unhealthy import (
@@ -122,6 +123,18 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:  # noqa: ARG002
         """The request, or the mark for its owner; a Machine without an owner is marked too (CAPI B.2.2)."""
         return self.steps or (_MARK,)
+
+    def is_awaited(self, target: MachineTarget, signaller: Signaller) -> bool:
+        """True for a Machine that never joined, and for a rollout of the control plane that owns it.
+
+        The Cluster repeats the signal of its control plane (rule 60).
+        """
+        owner = target.machine.controller
+        if not target.node_name:
+            return True
+        if owner is None or not owner.api_version.startswith(f"{CONTROL_PLANE_GROUP}/"):
+            return False
+        return signaller in {(owner.kind, owner.name), (CLUSTERS.kind, target.machine.cluster_name)}
 
     def replaces(self, target: MachineTarget) -> bool:  # noqa: ARG002
         """True without a template: the owner deletes a marked Machine."""

@@ -18,6 +18,7 @@ from health.kinds.clusterapi.object_conditions import Condition, served_conditio
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
+from health.model.owner_signs import OwnerSign, Sign
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
@@ -102,6 +103,15 @@ class Machine(LinkedMachine):
     @property
     def is_of_control_plane(self) -> bool:
         return CONTROL_PLANE in self.metadata.labels
+
+    @property
+    def signs(self) -> tuple[Sign, ...]:
+        updating = self.condition("Updating")
+        if updating is None or not updating.is_true:
+            return ()
+        has_failed = updating.reason == "InPlaceUpdateFailed"
+        words = "Cluster API updates the Machine in place"
+        return (Sign(OwnerSign.MACHINE_UPDATE, words, updating.last_transition_time, has_failed),)
 
     def condition(self, type_: str) -> Condition | None:
         return next((condition for condition in self.status.conditions if condition.type == type_), None)

@@ -72,7 +72,10 @@ class MachineContext:
         return cls(
             target=target,
             cluster=cluster,
-            machine_restarts=context.restarts_of_objects(in_cluster),
+            machine_restarts=(
+                *context.restarts_of_objects(in_cluster),
+                *context.restarts_by_owners(target),
+            ),
             node_restarts=context.restarts_of(target),
             gone_from=context.gone_from(in_cluster),
         )
@@ -126,7 +129,7 @@ class _Finding:
     def is_expired(self, now: datetime) -> bool:
         if self.is_at_once:
             return self.match.not_before is None or now > self.match.not_before
-        return now > self.match.deadline
+        return now > self.match.at(now).deadline
 
 
 def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
@@ -163,7 +166,7 @@ def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure |
 def next_deadline(situation: MachineContext, rules: Rules, now: datetime) -> datetime | None:
     """When another finding expires by the passing of time alone."""
     waiting = [finding for finding in _findings(situation, rules) if not finding.is_expired(now)]
-    return min((finding.match.deadline for finding in waiting), default=None)
+    return min((finding.match.at(now).deadline for finding in waiting), default=None)
 
 
 _NODE_NOT_FOUND = "NodeNotFound"

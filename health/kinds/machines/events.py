@@ -38,6 +38,7 @@ from objects.event import Event, InvolvedObject, Severity
 
 RESTRICTED, _UNREADABLE = "RemediationRestricted", "InvalidSpec"
 """Two reasons; a check that cannot be read has the same reason in its condition."""
+OVERDUE = "OwnerOverdue"
 REMEDIATE = "Remediate"
 """The action in Events about a remediation."""
 _REPORTED_OTHERWISE = frozenset(
@@ -157,6 +158,8 @@ class MachineEvents:
     ) -> Iterator[MachineNote]:
         yield from self.notes(check, before, after)
         path = self.path(check, after.name, after.node_name)
+        for work in after.newly_overdue(before):
+            yield MachineNote(OVERDUE, f"Machine {path} is no longer left to its owner: {work}", seed=work)
         for hold, seed in _target_restrictions(before, after):
             yield MachineNote(RESTRICTED, restricted(path, hold), seed=seed)
 

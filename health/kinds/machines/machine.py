@@ -5,6 +5,7 @@ kind honours further ones.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
@@ -13,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from health.model.node import Node
 from health.model.order_annotations import OF_TEXTS, OrderAnnotation, TargetAnnotations
+from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import SightedObject
 from health.model.target import Target
 from health.model.verdict import Fact
@@ -120,6 +122,14 @@ class LinkedMachineTarget(Target):
         """Its controller: a MachineSet, a control plane, or another owner of Machines."""
         controller = self.machine.controller
         return f"{controller.kind}/{controller.name}" if controller else ""
+
+    @property
+    def own_signs(self) -> Sequence[Sign]:
+        return self.machine.signs
+
+    @property
+    def own_sightings(self) -> tuple[SignSighting, ...]:
+        return self.machine.signs_seen or ()
 
     @property
     def node_name(self) -> str:

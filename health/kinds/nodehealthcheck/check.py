@@ -105,6 +105,10 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
     def selects(self, target: Node) -> bool:
         return self.spec.selector.selects(target.metadata.labels)
 
+    def counts(self, target: Node) -> bool:
+        """False for a Node that is being deleted: its deleter takes it out of the cluster."""
+        return target.metadata.deletion_timestamp is None
+
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
         """The problem of conflicting MachineHealthChecks, or of the first unusable template."""
         return conflict(_other_checks(context)) or template_problem(self._templates_as_listed, kinds)

@@ -19,11 +19,19 @@ from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
-from health.kinds.nodehealthcheck.target_events import SKIPPED, request_notes, target_notes
+from health.kinds.nodehealthcheck.target_events import (
+    SKIPPED,
+    TargetNote,
+    overdue_notes,
+    request_notes,
+    target_notes,
+)
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import involved_node
 from health.model.observation import HoldReason
+from health.model.owner_signs import OwnerSign
 from health.model.stored_status import stored_condition, string
+from health.model.verdict import Health
 from objects.event import Event, Severity
 
 PREFIX = "[remediation] "
@@ -50,6 +58,7 @@ def events(
     return [
         *switched,
         *_held(before, after, stored),
+        *_reconfigured(before, of_targets),
         *_blocked(before, after, now),
         *_storm(before, after, stored, now),
         *_detected(before, of_targets, now),
@@ -85,6 +94,20 @@ def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[st
         message = f"Postponing potential remediations{f' {words}' if words else f': {hold.message}'}"
         type_ = Severity.NORMAL if words else severity
         yield _note(after, type_, "RemediationSkipped", message, seed=(hold.message, found.version))
+
+
+def _reconfigured(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    """The Event of the operator when the first Node is held for a change of its machine config."""
+    changing = [] if after.suppresses_target_events else _changing(after)
+    if changing and not (before is not None and _changing(before)):
+        words = _WORDS_OF_THE_OPERATOR[HoldReason.UPGRADING]
+        message = f"Postponing potential remediations {words}"
+        seed = ("machine config", changing[0].uid, str(changing[0].verdict.fact))
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, seed=seed)
+
+
+def _changing(snapshot: CheckSnapshot) -> list[TargetSnapshot]:
+    return [target for target in snapshot.expired if target.owner_sign == OwnerSign.MACHINE_CONFIG]
 
 
 def _stored_pause(stored: Mapping[str, Any]) -> Collection[str]:
@@ -160,13 +183,21 @@ def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[
     if after.suppresses_target_events or isinstance(after.check, InvalidCheckError):
         return
     reported = {} if before is None or before.suppresses_target_events else before.targets
-    for target in after.expired:
-        for note in target_notes(after.check, reported.get(target.name), target):
+    for name, target in sorted(after.targets.items()):
+        for note in _notes_on(after.check, reported.get(name), target):
             event = _note(after, note.severity, note.reason, note.message, seed=note.seed)
             yield event
             if note.reason == SKIPPED:
                 words = "" if note.why in event.message else f": {note.why}"
                 yield _on_node(event, f"{event.message}{words} ({after.check.reference})", target)
+
+
+def _notes_on(
+    check: HealthCheck, before: TargetSnapshot | None, after: TargetSnapshot
+) -> Iterator[TargetNote]:
+    yield from overdue_notes(before, after)
+    if after.verdict.health is Health.EXPIRED:
+        yield from target_notes(check, before, after)
 
 
 def _on_node(event: Event, message: str, target: TargetSnapshot) -> Event:

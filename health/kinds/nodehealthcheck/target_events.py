@@ -17,11 +17,13 @@ from datetime import datetime, timedelta
 from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.model.observation import HoldReason
+from health.model.owner_signs import OwnerSign
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import is_classic
 from objects.event import Severity
 
 SKIPPED = "RemediationSkipped"
+OVERDUE = "OwnerOverdue"
 _SKIPPED: Mapping[str, str] = {
     HoldReason.EXCLUDED: "Remediation skipped on node {name}: node has Exclude from Remediation label",
     HoldReason.CONTROL_PLANE: (
@@ -69,11 +71,20 @@ def target_notes(
         yield from _failed(before, after)
 
 
+def overdue_notes(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
+    """The Events about owners that work on a Node for too long, which the operator does not have."""
+    for work in after.newly_overdue(before):
+        message = f"Node {after.name} is no longer left to its owner: {work}"
+        yield _note(after, OVERDUE, message, work)
+
+
 def _skipped(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     hold = after.own_hold(besides=_REPORTED_OTHERWISE)
     earlier = before.own_hold(besides=_REPORTED_OTHERWISE) if before is not None else None
     if hold is None or (earlier is not None and earlier.reason == hold.reason):
         return
+    if hold.reason is HoldReason.OWNER_AT_WORK and after.owner_sign == OwnerSign.MACHINE_CONFIG:
+        return  # the operator has one Event for all Nodes (NHC 2.1/10)
     message = _SKIPPED.get(hold.reason, _OTHERS).format(name=after.name, why=hold.message)
     yield replace(_note(after, SKIPPED, message, hold.reason), why=hold.message)
 

@@ -33,7 +33,7 @@ class SmallMachines(SmallState):
         super().__init__(**settings)
         self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.attempts.complete()
-        self._join = machine_join(self.cluster_state)
+        self.join = machine_join(self.cluster_state)
         self.is_read = True
         for observer in (Deletions, MarkedTargets):
             made = observer(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
@@ -59,11 +59,11 @@ class SmallMachines(SmallState):
         body = node_object(says, name=name, uid=f"node-uid-{name}", annotations=annotations or {})
         node = Node.model_validate(body)
         self.cluster_state.target_changed(TargetName("Node", "", name), node)
-        self._join.node_changed(node_name(name), node)
+        self.join.node_changed(node_name(name), node)
 
     def delete_node(self, name: str) -> None:
         self.cluster_state.target_changed(TargetName("Node", "", name), None)
-        self._join.node_changed(node_name(name), None)
+        self.join.node_changed(node_name(name), None)
 
     def machine(  # noqa: PLR0913  each is a mark of the Machine
         self,
@@ -95,12 +95,12 @@ class SmallMachines(SmallState):
         if node:
             status["nodeRef"] = {"name": node}
         machine = Machine.model_validate({"metadata": metadata, "status": status})
-        self._join.target_changed(Key(namespace, name), machine)
+        self.join.target_changed(Key(namespace, name), machine)
 
     def break_node(self, name: str, problem: str) -> None:
         """Report the Node as an object that cannot be decoded; the watch then also reports it as gone."""
         self.cluster_state.targets.put_undecodable(node_name(name), problem)
-        self._join.node_decoding_changed(node_name(name))
+        self.join.node_decoding_changed(node_name(name))
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
@@ -109,7 +109,7 @@ class SmallMachines(SmallState):
         self.delete_machine(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
-        self._join.target_changed(Key(namespace, name), None)
+        self.join.target_changed(Key(namespace, name), None)
 
     def unsigned_request(self, machine: str) -> None:
         """A request as the machine-api-operator creates it: only its owner reference names the Machine."""
