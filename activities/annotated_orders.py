@@ -207,7 +207,7 @@ class AnswerOrder:
         tried = await Attempt(ANSWER_ORDER).tried(request.key.annotation, removing)
         if not isinstance(tried, AttemptFailure):
             return AnswerOrderResult(outcome=tried)
-        if tried.is_forbidden:
+        if tried.is_refused:
             await self._emit(request.key, kept_event(request.key, request.seed, tried.why))
         return AnswerOrderResult(outcome=RemovalOutcome.KEPT, why=tried.why)
 

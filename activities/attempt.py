@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from kube.errors import Forbidden, KubernetesError, retry_after
+from kube.errors import KubernetesError, RequestRefused, retry_after
 from objects.durations import in_words
 from objects.field_problem import unforeseen
 from workflows.kit.calls import Contract
@@ -36,9 +36,9 @@ class AttemptFailure:
     """The API server's error; None: another reason."""
 
     @property
-    def is_forbidden(self) -> bool:
-        """True if a right may be missing."""
-        return isinstance(self.error, Forbidden)
+    def is_refused(self) -> bool:
+        """True if the cluster refuses it, which people have to end."""
+        return isinstance(self.error, RequestRefused)
 
     @property
     def wait_seconds(self) -> float:

@@ -69,7 +69,7 @@ class TaskAttempt:
                 subject=subject,
                 what=action,
                 why=tried.why,
-                is_forbidden=tried.is_forbidden,
+                is_refused=tried.is_refused,
                 wait_seconds=tried.wait_seconds,
             )
         )

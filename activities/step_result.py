@@ -8,7 +8,7 @@ from typing import Self
 
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failures import AT_ONCE
-from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, retry_after
+from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, RequestRefused, retry_after
 from objects.event import Event
 from workflows.contracts import ActResult
 
@@ -60,6 +60,6 @@ def hold_of(error: KubernetesError) -> Hold:
     if isinstance(error, Forbidden):  # kube-apiserver also answers so right after its start
         again = AT_ONCE.total_seconds()
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=again)
-    if isinstance(error, (Invalid, NotFound)):
+    if isinstance(error, (RequestRefused, NotFound)):
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=ASK_AGAIN_SECONDS)
     return failed(error.message, retry_after(error))

@@ -23,7 +23,7 @@ from health.model.references import IncidentReference, TargetReference
 from health.model.target import Target
 from health.runbook.escalation import lease_duration
 from kube.client import Client
-from kube.errors import Forbidden, Invalid, LeaseTaken, NotFound
+from kube.errors import LeaseTaken, NotFound, RequestRefused
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, name_for
 from objects.metadata import OwnerReference
@@ -148,7 +148,7 @@ class LeaseGuard:
             if error.hold.reason not in _KEEPING and not self._may_be_given_up(act, began):
                 await self.release(act, target)
             raise
-        except (Forbidden, Invalid, NotFound):
+        except (RequestRefused, NotFound):
             if not self._may_be_given_up(act, began):
                 await self.release(act, target)
             raise

@@ -22,7 +22,7 @@ from health.upgrade.memory import Handled
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PauseAnnotations, PausePatch
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound, TooManyRequests, Unauthorized
+from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused, TooManyRequests, Unauthorized
 from kube.resource import Object
 from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import is_known
@@ -147,7 +147,7 @@ def _failed(patch: PausePatch, tried: AttemptFailure) -> PauseAnswer:
         uid=patch.uid,
         outcome=_outcome(tried),
         why=tried.why,
-        is_forbidden=tried.is_forbidden,
+        is_refused=tried.is_refused,
         wait_seconds=tried.wait_seconds,
     )
 
@@ -156,7 +156,7 @@ def _outcome(failure: AttemptFailure) -> WriteOutcome:
     match failure.error:
         case Conflict():
             return WriteOutcome.CONFLICT
-        case KindUnknown() | Unauthorized() | Forbidden() | Invalid() | TooManyRequests():
+        case KindUnknown() | Unauthorized() | RequestRefused() | TooManyRequests():
             return WriteOutcome.REFUSED
         case NotFound():
             return WriteOutcome.GONE

@@ -7,13 +7,14 @@
     │   └── Malformed     the answer is not one of a Kubernetes API server
     │       └── TooLarge  the answer has more bytes than any real one
     ├── Unauthorized      401: unknown credentials
-    ├── Forbidden         403: known credentials without the right
+    ├── RequestRefused    400, 403, 422: the cluster refuses the request as it is
+    │   ├── Forbidden     403: a right is missing, or an admission plugin refuses
+    │   └── Invalid       400, 422: the object, or an admission plugin refuses
     ├── NotFound          404: no such object (or, on a create, no such namespace)
     │   └── KindUnknown   404: this kind is not served at all
     ├── AlreadyExists     409: the name is taken
     ├── Conflict          409: the object changed since it was read
     ├── Expired           410: the resourceVersion is too old: list again
-    ├── Invalid           400, 422: the object is refused
     ├── TooManyRequests   429: slow down
     ├── ServerFault       5xx: the server failed
     └── LeaseTaken        another holder has the Lease
@@ -83,7 +84,14 @@ class Unauthorized(KubernetesError):
     """The server does not accept our credentials, even freshly read ones."""
 
 
-class Forbidden(KubernetesError):
+class RequestRefused(KubernetesError):
+    """The cluster refuses the request as it is: a missing right, a schema, a quota or an admission plugin.
+
+    Admission plugins choose the status: webhooks answer 403 or 400, a ValidatingAdmissionPolicy 422.
+    """
+
+
+class Forbidden(RequestRefused):
     """We may not do this: a role is missing, or an admission plugin refused."""
 
 
@@ -107,7 +115,7 @@ class Expired(KubernetesError):
     """The server no longer knows that resourceVersion or continue token."""
 
 
-class Invalid(KubernetesError):
+class Invalid(RequestRefused):
     """The server refuses the object or the request as it is: repeating it cannot help."""
 
 

@@ -142,9 +142,9 @@ class Reflector(Generic[RecordT]):
         return self._is_served
 
     @property
-    def is_forbidden(self) -> bool:
-        """True if the server refused us (403) and has accepted no watch since."""
-        return self._status.is_forbidden
+    def is_refused(self) -> bool:
+        """True if the server refused us (400, 403 or 422) and has accepted no watch since."""
+        return self._status.is_refused
 
     @property
     def state(self) -> ReflectorState:

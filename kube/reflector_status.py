@@ -4,7 +4,7 @@ import asyncio
 import logging
 from enum import StrEnum
 
-from kube.errors import Forbidden, KubernetesError
+from kube.errors import KubernetesError, RequestRefused
 
 _logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ class ReflectorStatus:
         """True once there is a complete list."""
         self.state = ReflectorState.STARTING
         self.problem = ""
-        self.is_forbidden = False
-        """True if the server refused us (403) and has accepted no watch since."""
+        self.is_refused = False
+        """True if the server refused us (400, 403 or 422) and has accepted no watch since."""
 
     async def wait_synced(self) -> None:
         """Return when a list is complete and all its changes were reported."""
@@ -60,7 +60,7 @@ class ReflectorStatus:
         """Record an accepted watch, which is no proof of life."""
         self.state = ReflectorState.WATCHING
         self.problem = ""
-        self.is_forbidden = False
+        self.is_refused = False
         if self._logged:
             self._logged = ""
             _logger.info("Watching %s again.", self._name)
@@ -70,11 +70,11 @@ class ReflectorStatus:
         self.problem = ""
 
     def absent(self, error: KubernetesError) -> None:
-        self.is_forbidden = False
+        self.is_refused = False
         self._trouble(ReflectorState.ABSENT, error)
 
     def waiting(self, error: KubernetesError) -> None:
-        self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
+        self.is_refused = self.is_refused or isinstance(error, RequestRefused)
         self._trouble(ReflectorState.WAITING, error)
 
     def _trouble(self, state: ReflectorState, error: KubernetesError) -> None:

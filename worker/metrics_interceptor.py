@@ -22,7 +22,7 @@ from temporalio.worker import (
 
 from health.model.references import Action
 from health.runbook.task_notes import MaintenanceTask
-from worker.worker_metrics import DONE, FAILED, FORBIDDEN, GIVEN_UP, HELD, LOST, REQUESTED, WorkerMetrics
+from worker.worker_metrics import DONE, FAILED, GIVEN_UP, HELD, LOST, REFUSED, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -118,7 +118,7 @@ class _CountedActivity(ActivityInboundInterceptor):
         self, task: MaintenanceTask, result: AnnotateResult | RenewResult | CleanUpResult
     ) -> None:
         for failure in result.failures:
-            self._metrics.task_failed(task, FORBIDDEN if failure.is_forbidden else FAILED)
+            self._metrics.task_failed(task, REFUSED if failure.is_refused else FAILED)
 
     def _count_act(self, request: ActInput, result: ActResult) -> None:
         match result.outcome:

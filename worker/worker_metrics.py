@@ -27,7 +27,7 @@ from objects.frozen import OTHER, label
 from workflows.notification_contracts import Delivery
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
-FORBIDDEN = "Forbidden"
+REFUSED = "Refused"
 SAVED, NOT_SAVED = "Saved", "NotSaved"
 GIVEN_UP = "GivenUp"
 MOST_NAMES = 200
@@ -177,7 +177,7 @@ class WorkerMetrics:
         for problem in DeliveryProblem:
             self._notification_failures.labels(problem)
         for task in MaintenanceTask:
-            for reason in (FAILED, FORBIDDEN):
+            for reason in (FAILED, REFUSED):
                 self._task_failures.labels(task, reason)
         for kind in map(kind_name, CHECK_KINDS):
             for outcome, trigger in product(Outcome, Trigger):

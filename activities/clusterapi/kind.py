@@ -27,7 +27,7 @@ from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Action, TargetReference
-from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import retry_on_conflict
 from objects.group_kind import ServedKind
@@ -116,7 +116,7 @@ class MarkMachine:
         async with lease_guard.lease(act, target, began) as acquired:
             try:
                 await self._write(target, patch, resource)
-            except (Forbidden, Invalid) as error:
+            except RequestRefused as error:
                 raise StepHeld.by(error, marking_failed(attempt_of(act), target, error.message)) from error
         return StepResult(ActResult.disrupted(acquired))
 

@@ -28,7 +28,7 @@ from health.kinds.openshift.remediation_request import new_request
 from health.model.observation import HoldReason
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt
-from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused
 from kube.resource import Object, resource_of
 from objects.event import Event
 from workflows.contracts import ActInput, ActResult
@@ -160,7 +160,7 @@ def _judged(
         yield
     except Conflict as error:
         raise not_true(f"{target.metadata.name} changed since the revalidation") from error
-    except (Forbidden, Invalid) as error:
+    except RequestRefused as error:
         raise StepHeld.by(error, failed(attempt_of(act), target, error.message)) from error
 
 

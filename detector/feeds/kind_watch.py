@@ -14,7 +14,7 @@ from typing import Generic, Protocol
 
 from detector.feeds.source import THEY_NOT_YET, all_tried
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KindUnknown, KubernetesError, retry_after
+from kube.errors import KindUnknown, KubernetesError, RequestRefused, retry_after
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
@@ -77,7 +77,7 @@ class KindWatch(Generic[RecordT]):
         self._kind = kind
         self._rejection = ""
         self._is_served = True
-        self._is_forbidden = False
+        self._is_refused = False
         self.resource: Resource | None = None
         self.source: Reflector[RecordT] | None = None
         self.was_tried = asyncio.Event()
@@ -101,13 +101,13 @@ class KindWatch(Generic[RecordT]):
         return "" if self.source.is_served else self._not_served
 
     @property
-    def is_forbidden(self) -> bool:
+    def is_refused(self) -> bool:
         """True if we may not list or watch it, as of the last try."""
-        return self.source.is_forbidden if self.source is not None and self.is_synced else self._is_forbidden
+        return self.source.is_refused if self.source is not None and self.is_synced else self._is_refused
 
     def age(self) -> timedelta | None:
         """Age of the cache; None if it was never complete."""
-        if self.is_forbidden and self._subject.fallback is not None:
+        if self.is_refused and self._subject.fallback is not None:
             return self._subject.fallback.age(self._kind)
         return self.source.age() if self.source is not None and self.source.synced else None
 
@@ -148,22 +148,22 @@ class KindWatch(Generic[RecordT]):
             await self._report_rejections()
 
     async def _report_rejections(self) -> None:
-        reported = self.rejection, self.is_forbidden
+        reported = self.rejection, self.is_refused
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if reported != (self.rejection, self.is_forbidden):
-                reported = self.rejection, self.is_forbidden
+            if reported != (self.rejection, self.is_refused):
+                reported = self.rejection, self.is_refused
                 self._subject.changed(self._kind)
 
     async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
-        """Use the fallback while the watch is forbidden: rights may also be taken away at run time."""
+        """Use the fallback while the watch is refused: rights may also be taken away at run time."""
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if not source.is_forbidden:
+            if not source.is_refused:
                 self._subject.problems.report(self._subject.part(self._kind), "")
                 continue
             try:
-                await self._fall_back(resource, Forbidden(source.problem))
+                await self._fall_back(resource, RequestRefused(source.problem))
             except KubernetesError as error:
                 self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
@@ -185,13 +185,13 @@ class KindWatch(Generic[RecordT]):
         """True if we may list; if not, return after the fallback has read, when the next try is due."""
         try:
             await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
-        except Forbidden as error:
-            self._is_forbidden = True
+        except RequestRefused as error:
+            self._is_refused = True
             await self._fall_back(resource, error)
             return False
         return True
 
-    async def _fall_back(self, resource: Resource, error: Forbidden) -> None:
+    async def _fall_back(self, resource: Resource, error: RequestRefused) -> None:
         """Read with the fallback, and wait until the next read is due; raises `error` without a fallback."""
         fallback = self._subject.fallback
         if fallback is None:
@@ -204,11 +204,11 @@ class KindWatch(Generic[RecordT]):
     def _refused(self, error: KubernetesError) -> None:
         self.was_tried.set()
         self._is_served = not isinstance(error, KindUnknown)
-        rejection = error.message if isinstance(error, Forbidden) else ""
+        rejection = error.message if isinstance(error, RequestRefused) else ""
         if not self._is_served:
             # Where we may only get, no list returns 404, so discovery still has the kind as served.
             self._subject.connection.discovery.forget(self._kind[0])
-            rejection, self._is_forbidden = self._not_served, False
+            rejection, self._is_refused = self._not_served, False
         if rejection != self._rejection:
             self._rejection = rejection
             self._subject.changed(self._kind)

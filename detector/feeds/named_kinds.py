@@ -67,7 +67,7 @@ class NamedKinds:
     def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
         """Why the templates of `check` are not fresh enough to act; "" if they are."""
         kinds = self._kinds_of_templates(check)
-        listed = frozenset(kind for kind in kinds if not self._kinds.templates.is_forbidden(kind))
+        listed = frozenset(kind for kind in kinds if not self._kinds.templates.is_refused(kind))
         read = [
             template
             for template in self._templates_of(check)

@@ -2,7 +2,7 @@
 
 A kind is watched from the moment that a check names it, and for as long as the process lives, because
 requests of a kind that no check names any more still have to be removed. A kind that cannot be read, because
-it is not served or forbidden, is tried again while a check names it. It holds the acts of its checks, but
+it is not served or refused, is tried again while a check names it. It holds the acts of its checks, but
 neither their verdicts nor the cleanup. Templates that we may read but not list are polled.
 """
 
@@ -93,10 +93,10 @@ class KindWatches(Generic[RecordT]):
         watch = self._watches.get(kind)
         return watch.rejection if watch else ""
 
-    def is_forbidden(self, kind: Kind) -> bool:
+    def is_refused(self, kind: Kind) -> bool:
         """True if we may not list or watch a kind, as of the last try."""
         watch = self._watches.get(kind)
-        return watch is not None and watch.is_forbidden
+        return watch is not None and watch.is_refused
 
     def ages(self) -> dict[str, timedelta | None]:
         """Age of the cache of each kind; None if it was never complete."""
@@ -132,7 +132,7 @@ class RemediationKinds:
     def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
         """All templates of a kind, if a watch shows each as of `limit` ago or later; else None."""
         watch = self.templates.get(kind)
-        if watch is None or watch.source is None or watch.is_forbidden:
+        if watch is None or watch.source is None or watch.is_refused:
             return None
         return None if watch.problem(limit) or watch.source.undecodable else watch.source.store.values()
 
@@ -144,12 +144,12 @@ class RemediationKinds:
         templates = self._known_templates((api_version, kind))
         if templates is None or not rejection:
             return templates
-        is_forbidden = self.requests.is_forbidden(requests)
-        return replace(templates, request_rejection=rejection, are_requests_forbidden=is_forbidden)
+        is_refused = self.requests.is_refused(requests)
+        return replace(templates, request_rejection=rejection, are_requests_refused=is_refused)
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self.templates.get(kind)
-        is_polled = watch is not None and watch.is_forbidden
+        is_polled = watch is not None and watch.is_refused
         if watch is not None and watch.rejection and not is_polled:
             return TemplateKind(rejection=watch.rejection)
         if watch is None or watch.resource is None:

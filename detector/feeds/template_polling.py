@@ -20,7 +20,7 @@ from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder, Undecodable
 from kube.decoding_thread import decoded
-from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
+from kube.errors import KindUnknown, KubernetesError, NotFound, RequestRefused
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
 
@@ -152,7 +152,7 @@ class TemplatePolling:
         return ""
 
     def age(self, kind: Kind) -> timedelta | None:
-        """Age of the oldest reading of a kind; None if one is missing or forbidden."""
+        """Age of the oldest reading of a kind; None if one is missing or refused."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
         times = [
             reading.at
@@ -174,7 +174,7 @@ class TemplatePolling:
         try:
             answer = await self._connection.transport.request("GET", path, most_values=None)
             found = await decoded(self._decoder.object, answer)
-        except (Forbidden, KindUnknown) as error:
+        except (RequestRefused, KindUnknown) as error:
             refused = NotServed if isinstance(error, KindUnknown) else RefusedTemplate
             self._readings[template] = Reading(at, refused(error.message))
             raise

@@ -19,7 +19,7 @@ from detector.feeds.workload_cluster import WorkloadCluster
 from health.model.node import Node
 from health.model.sighting import Gap, Look
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KubernetesError, NotConfigured, NotFound, retry_after
+from kube.errors import KubernetesError, NotConfigured, NotFound, RequestRefused, retry_after
 from kube.reflector import Reflector
 from kube.resource import KUBE_SYSTEM, NAMESPACES
 from objects.clusters import SecretField
@@ -257,7 +257,7 @@ class WorkloadClusters:
             self._handlers.tried()
 
     def _note(self, watched: WorkloadCluster, error: KubernetesError) -> None:
-        if isinstance(error, NotFound | NotConfigured | Forbidden) or not watched.nodes.is_read:
+        if isinstance(error, NotFound | NotConfigured | RequestRefused) or not watched.nodes.is_read:
             watched.note_unusable(error.message)
         self._tried(watched)
 

@@ -26,7 +26,7 @@ from health.kinds.nodehealthcheck.admission_review import (
 from health.kinds.nodehealthcheck.remediation_request import is_one_of_several
 from health.model.references import TemplateReference
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KubernetesError, NotFound
+from kube.errors import KubernetesError, NotFound, RequestRefused
 from kube.resource import Object, Resource
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
@@ -94,7 +94,7 @@ class AdmissionFacts:
         resource = await self._discovery.resource(*kind)
         try:
             return await self._client.list_metadata(resource)
-        except Forbidden:
+        except RequestRefused:
             of_kind = [template for template in named if (template.api_version, template.kind) == kind]
             return [await self._get(resource, template) for template in of_kind]
 

@@ -98,7 +98,7 @@ class TemplateKind:
     """The API server's answer, if it does not serve the kind."""
     request_rejection: str = ""
     """Why requests of the kind cannot be read at all."""
-    are_requests_forbidden: bool = False
+    are_requests_refused: bool = False
     """Whether the reason is a missing right."""
     refused: Mapping[Place, str] = field(default_factory=dict)
     """Templates that the API server refuses to return, with its answer."""
@@ -147,7 +147,7 @@ def requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProbl
     kind = kinds(template.api_version, template.kind)
     if kind is None or not kind.request_rejection:
         return None
-    return (forbidden if kind.are_requests_forbidden else not_found)(kind.request_rejection)
+    return (forbidden if kind.are_requests_refused else not_found)(kind.request_rejection)
 
 
 def not_found(why: str) -> CheckProblem:

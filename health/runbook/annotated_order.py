@@ -144,8 +144,10 @@ def answered_event(key: AnnotatedOrderKey, seed: str, receipts: Sequence[Receipt
 
 
 def kept_event(key: AnnotatedOrderKey, seed: str, why: str) -> Event:
-    """The Event of an annotation that the worker may not remove."""
-    words = f"stays, because the worker may not remove it, and is not taken again; remove it yourself: {why}"
+    """The Event of an annotation whose removal the cluster refuses."""
+    words = (
+        f"stays, because the cluster refuses its removal, and is not taken again; remove it yourself: {why}"
+    )
     return Event(
         seed=f"{seed}\nkept",
         severity=Severity.WARNING,

@@ -1,9 +1,9 @@
 """Failures: failed attempts of maintenance tasks and of acts, and when the next attempt is due. Pure.
 
 Rule: a failed attempt is never remembered as done (rule 47). A maintenance task is tried again after 2, 4, 8,
-… 300 s with jitter, and no earlier than the API server asks. A 403 counts as an ordinary failure for half a
-minute, because kube-apiserver answers so to ServiceAccounts right after its start; after that it is reported
-as a missing right.
+… 300 s with jitter, and no earlier than the API server asks. A refusal (400, 403 or 422) counts as an
+ordinary failure for half a minute, because kube-apiserver answers 403 to ServiceAccounts right after its
+start; after that it is reported as a refusal.
 
 The wait between acts that fail in the same way is 5, 10, 20, … 300 s with jitter, and at least the time of
 the hold if the API server refuses. An act that was too late is repeated at once after a new question, and a
@@ -33,7 +33,7 @@ class Failed:
     what: str
     """The failed action, in words."""
     why: str
-    is_forbidden: bool
+    is_refused: bool
     wait_seconds: float
     """Seconds that the API server asked to wait."""
     now: datetime
@@ -52,21 +52,25 @@ class FailedAttempts(Frozen):
     failed: datetime
     """The latest failure."""
     failures: int = 1
-    forbidden_since: datetime | None = None
-    """The first of the 403s in the row; None: the latest failure was not a 403."""
+    refused_since: datetime | None = None
+    """The first of the refusals in the row; None: the latest failure was no refusal."""
     next_try: datetime | None
     """None: the next attempt is due at once."""
 
     @property
-    def is_right_missing(self) -> bool:
+    def is_refused_for_long(self) -> bool:
         """True if the API server has refused for longer than its start can explain."""
-        return self.forbidden_since is not None and self.failed - self.forbidden_since >= FORBIDDEN_GRACE
+        return self.refused_since is not None and self.failed - self.refused_since >= FORBIDDEN_GRACE
 
     @property
     def reason(self) -> str:
-        """Why the attempts fail, and whether a right is missing."""
-        missing = "a right is missing, or an admission plugin refuses: " if self.is_right_missing else ""
-        return f"{missing}{self.why}"
+        """Why the attempts fail, and whether the cluster refuses them."""
+        refused = (
+            "a right is missing, or an admission plugin or the schema refuses: "
+            if self.is_refused_for_long
+            else ""
+        )
+        return f"{refused}{self.why}"
 
     def __str__(self) -> str:
         again = f" (tried again at {stamp(self.next_try)})" if self.next_try else ""
@@ -76,14 +80,14 @@ class FailedAttempts(Frozen):
 def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
     """The fields of FailedAttempts after one more failure."""
     count = before.failures + 1 if before else 1
-    forbidden_since = before.forbidden_since if before else None
+    refused_since = before.refused_since if before else None
     return {
         "what": failed.what,
         "why": failed.why,
         "since": before.since if before else failed.now,
         "failed": failed.now,
         "failures": count,
-        "forbidden_since": (forbidden_since or failed.now) if failed.is_forbidden else None,
+        "refused_since": (refused_since or failed.now) if failed.is_refused else None,
         "next_try": failed.now + retry_delay(count, failed.wait_seconds, failed.spread),
     }
 

@@ -62,7 +62,7 @@ class TaskFailure(Frozen):
     what: ShortText
     """The words for the failed part: "delete Reboot/ns/node-1"."""
     why: ShortText
-    is_forbidden: bool = False
+    is_refused: bool = False
     wait_seconds: float = 0
     """Seconds that the API server asked to wait."""
 
@@ -97,7 +97,7 @@ def _note(
     failed = Failed(
         what=failure.what,
         why=failure.why,
-        is_forbidden=failure.is_forbidden,
+        is_refused=failure.is_refused,
         wait_seconds=failure.wait_seconds,
         now=now,
         spread=spread,

@@ -35,7 +35,7 @@ class PauseAnswer(Frozen):
     uid: str
     outcome: OpenEnum[WriteOutcome]
     why: ShortText = ""
-    is_forbidden: bool = False
+    is_refused: bool = False
     wait_seconds: float = 0
     """Seconds that the API server asked to wait."""
 
@@ -65,7 +65,7 @@ class FailedWrite(FailedAttempts):
         failed = Failed(
             what=str(patch),
             why=why,
-            is_forbidden=answer.is_forbidden,
+            is_refused=answer.is_refused,
             wait_seconds=answer.wait_seconds,
             now=now,
             spread=spread,

@@ -105,7 +105,7 @@ def _slim_row(row: Handled, numbers: Mapping[tuple[str, str], int], *, is_named:
 
 
 def _slim_failed(number: int, row: FailedWrite) -> FailedWrite:
-    times = {name: _second(getattr(row, name)) for name in ("since", "failed", "next_try", "forbidden_since")}
+    times = {name: _second(getattr(row, name)) for name in ("since", "failed", "next_try", "refused_since")}
     words = {} if number < MOST_DESCRIBED else {"what": EARLIER_PATCH, "why": ""}
     return row.model_copy(update={**times, **words})
 

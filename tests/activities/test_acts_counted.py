@@ -118,11 +118,11 @@ async def test_deletions_that_were_asked_for_are_counted_by_their_check(
     ],
 )
 async def test_each_failure_of_a_task_is_counted(contract: Contract, label: str) -> None:
-    refused = TaskFailure(what="", why="", is_forbidden=True)
+    refused = TaskFailure(what="", why="", is_refused=True)
     result = RenewResult(failures=(TaskFailure(what="", why=""), refused, refused))
     assert await counted(contract.name, None, result) == {
         series("paramedic_maintenance_failures_total", task=label, reason="Failed"): 1,
-        series("paramedic_maintenance_failures_total", task=label, reason="Forbidden"): 2,
+        series("paramedic_maintenance_failures_total", task=label, reason="Refused"): 2,
     }
 
 

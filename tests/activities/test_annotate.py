@@ -89,7 +89,7 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     await world.remove_request(kept.name)
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
-    assert failure.is_forbidden
+    assert failure.is_refused
     assert failure.subject == TaskSubject.of_annotations(kept.uid, [TIMED_OUT])
     assert failure.what == f"annotate {kept} with {TIMED_OUT}"
 
@@ -100,7 +100,7 @@ async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: W
     async with dead_webhook(world.client, request.name):
         result = await worker.annotate(order(world, (request, {TIMED_OUT: WHEN})))
     (failure,) = result.failures
-    assert not failure.is_forbidden
+    assert not failure.is_refused
     assert "failed calling webhook" in failure.why
     assert await annotations(world) == {}
     assert await worker.annotate(order(world, (request, {TIMED_OUT: WHEN}))) == AnnotateResult()
@@ -113,4 +113,4 @@ async def test_annotation_that_was_not_written_is_answered(
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
     (failure,) = (await worker_in_the_dark.annotate(order(world, (request, {TIMED_OUT: WHEN})))).failures
     assert failure.subject == TaskSubject.of_annotations("any", [TIMED_OUT])
-    assert not failure.is_forbidden
+    assert not failure.is_refused

@@ -15,10 +15,12 @@ from health.runbook.annotated_order import LONGEST_VALUE
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery
+from kube.errors import Invalid
 from kube.resource import CONFIG_MAPS, EVENTS, NODES, Object, Resource, resource_of
 from kube.transport import Transport
 from objects.event import Severity
 from tests.activities.machine_world import MachineWorld
+from tests.activities.overtaken import PatchesAnswered
 from tests.activities.reading_for import ReadingFor
 from tests.activities.world import NAMESPACE, World
 from workflows.annotated_order_contracts import (
@@ -172,4 +174,16 @@ async def test_annotation_that_may_not_be_removed_stays_and_an_event_says_so(
             assert kept.outcome == RemovalOutcome.KEPT
             assert "cannot patch resource" in kept.why
     assert (await node.annotations())[HOLD] == VALUE
+    assert await node.events() == ["OrderAnnotationKept", "OrderTaken"]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_annotation_that_an_admission_plugin_keeps_is_said_as_one_for_which_a_right_is_missing(
+    world: World, worker_transport: Transport, status: int
+) -> None:
+    found = await world.client.get(NODES, world.name)
+    client = PatchesAnswered(worker_transport, NODES, Invalid("denied", status=status))
+    node = Annotated(world.client, worker_transport, NODES, found, client)
+    await node.annotate(VALUE)
+    assert (await node.answer(node.key())).outcome == RemovalOutcome.KEPT
     assert await node.events() == ["OrderAnnotationKept", "OrderTaken"]

@@ -36,7 +36,7 @@ async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_requ
     result = await worker.clean_up(order(world, kept, request))
     assert (await world.request() or {})["metadata"]["uid"] == kept.uid
     (failure,) = result.failures
-    assert failure.is_forbidden
+    assert failure.is_refused
     assert (failure.subject, failure.what) == (
         TaskSubject.of_request(kept.uid),
         f"delete {kept}",
@@ -58,7 +58,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
         assert found["metadata"]["uid"] == guarded.uid
         (failure,) = result.failures
         assert failure.subject == TaskSubject.of_request(guarded.uid)
-        assert not failure.is_forbidden
+        assert not failure.is_refused
         assert "failed calling webhook" in failure.why
         assert await world.lease() is not None
 
@@ -79,7 +79,7 @@ async def test_confirmation_that_cannot_be_removed_is_answered_and_keeps_no_leas
     result = await worker.clean_up(order(world, request, is_confirmed=True))
     (failure,) = result.failures
     assert failure.subject == OF_CONFIRMATION
-    assert failure.is_forbidden
+    assert failure.is_refused
     assert failure.what == removing_confirmation(world.incident.target)
     assert not result.has_lease
     assert await world.request() is None

@@ -74,14 +74,19 @@ async def test_failure_says_how_long_the_api_server_wants_to_be_left_alone(
     (failure,) = await run()
     assert failure.wait_seconds == 10
     assert f"was answered {code} Busy" in failure.why
-    assert not failure.is_forbidden
+    assert not failure.is_refused
 
 
 @pytest.mark.rule("rule 47/403")
-async def test_failure_says_that_it_is_a_right_that_may_be_missing(server: ApiServer, run: Run) -> None:
-    answer(server, refused(403, "Forbidden"))
+@pytest.mark.parametrize(
+    ("status", "reason"), [(400, "BadRequest"), (403, "Forbidden"), (422, "Invalid")], ids=str
+)
+async def test_failure_says_that_the_cluster_refuses(
+    server: ApiServer, run: Run, status: int, reason: str
+) -> None:
+    answer(server, refused(status, reason))
     (failure,) = await run()
-    assert failure.is_forbidden
+    assert failure.is_refused
     assert failure.wait_seconds == 0
 
 

@@ -314,7 +314,7 @@ async def test_missing_right_is_reported_as_one(checks: Checks, control_plane: C
         reader = ReadingFor(checks.client, transport)
         (answer,) = await written(reader, transport, to(PauseAction.PAUSE, before))
 
-    assert (answer.outcome, answer.is_forbidden) == (WriteOutcome.REFUSED, True)
+    assert (answer.outcome, answer.is_refused) == (WriteOutcome.REFUSED, True)
     assert "cannot patch" in answer.why
     assert await checks.annotations() == {"theirs": "kept"}
 

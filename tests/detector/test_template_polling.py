@@ -67,7 +67,7 @@ class Polled:
 
     @property
     def is_polled(self) -> bool:
-        return self.watches.is_forbidden(self.kind)
+        return self.watches.is_refused(self.kind)
 
     @property
     def known(self) -> TemplateKind:

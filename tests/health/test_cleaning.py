@@ -100,7 +100,7 @@ def test_lease_stays_until_the_last_request_is_gone_and_then_the_incident_ends()
 @pytest.mark.rule("NHC 2.6/confirmed")
 def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease() -> None:
     confirmed = healthy().model_copy(update={"is_confirmed": True})
-    failure = TaskFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_forbidden=True)
+    failure = TaskFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_refused=True)
     tried = ACTED.having_tried(MaintenanceTask.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
     memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
     assert not memory.lease.may_be_held

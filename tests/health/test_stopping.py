@@ -27,9 +27,9 @@ def stop_of(request: RequestSnapshot) -> TaskSubject:
     return TaskSubject.of_annotations(request.uid, [TIMED_OUT])
 
 
-def unannotated(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
+def unannotated(of: RequestSnapshot = FAILED, *, is_refused: bool = False) -> Memory:
     """The memory of an incident whose first try to stop a remediator failed just now."""
-    failure = TaskFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
+    failure = TaskFailure(subject=stop_of(of), what="annotate it", why="no", is_refused=is_refused)
     return PATIENT.having_tried(MaintenanceTask.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
 
 
@@ -46,9 +46,9 @@ def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> M
     return next_move(look, after, now)
 
 
-@pytest.mark.parametrize("is_forbidden", [False, True], ids=["422 or 500", "403"])
-def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> None:
-    memory = unannotated(is_forbidden=is_forbidden)
+@pytest.mark.parametrize("is_refused", [False, True], ids=["500", "400, 403 or 422"])
+def test_next_step_waits_for_a_minute_and_no_longer(*, is_refused: bool) -> None:
+    memory = unannotated(is_refused=is_refused)
     for time in (timedelta(), MOMENT, STOP_PATIENCE - MOMENT):
         waiting = move_after(time, memory)
         assert isinstance(waiting, Wait)

@@ -134,26 +134,26 @@ def test_task_is_put_off_until_its_next_try_and_no_other_is() -> None:
 
 @pytest.mark.rule("rule 47/403")
 def test_right_is_missing_after_half_a_minute_of_403_and_not_before() -> None:
-    first = noted(failure(is_forbidden=True))
+    first = noted(failure(is_refused=True))
     grace = FORBIDDEN_GRACE.total_seconds()
-    assert not first.is_right_missing
-    early = noted(failure(is_forbidden=True), notes=(first,), after=grace - 0.001)
-    assert not early.is_right_missing
-    late = noted(failure(is_forbidden=True), notes=(early,), after=grace)
-    assert late.is_right_missing
+    assert not first.is_refused_for_long
+    early = noted(failure(is_refused=True), notes=(first,), after=grace - 0.001)
+    assert not early.is_refused_for_long
+    late = noted(failure(is_refused=True), notes=(early,), after=grace)
+    assert late.is_refused_for_long
     assert "a right is missing" in str(late)
     assert "a right is missing" not in str(early)
 
 
 @pytest.mark.rule("rule 47/403")
 def test_another_failure_begins_the_half_minute_anew() -> None:
-    first = noted(failure(is_forbidden=True))
+    first = noted(failure(is_refused=True))
     other = noted(failure(), notes=(first,), after=20)
-    assert not other.is_right_missing
-    again = noted(failure(is_forbidden=True), notes=(other,), after=40)
-    assert not again.is_right_missing
+    assert not other.is_refused_for_long
+    again = noted(failure(is_refused=True), notes=(other,), after=40)
+    assert not again.is_refused_for_long
     assert (again.since, again.failures) == (NOW, 3)
-    assert noted(failure(is_forbidden=True), notes=(again,), after=70).is_right_missing
+    assert noted(failure(is_refused=True), notes=(again,), after=70).is_refused_for_long
 
 
 def test_note_says_what_and_why_and_when_it_is_tried_again() -> None:

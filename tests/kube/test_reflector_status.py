@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from kube.errors import Forbidden, NotFound, Unreachable
+from kube.errors import Forbidden, Invalid, KubernetesError, NotFound, Unreachable
 from kube.reflector_status import ReflectorState, ReflectorStatus
 
 
@@ -42,13 +42,14 @@ def test_problem_is_logged_when_its_sort_changes(
     assert reflector_status.problem == ""
 
 
+@pytest.mark.parametrize("refusal", [Forbidden("no"), Invalid("no")])
 def test_refusal_lasts_until_a_watch_is_accepted_or_the_kind_is_gone(
-    reflector_status: ReflectorStatus,
+    reflector_status: ReflectorStatus, refusal: KubernetesError
 ) -> None:
     for end in (reflector_status.accepted, lambda: reflector_status.absent(NotFound("gone"))):
-        assert not reflector_status.is_forbidden
-        reflector_status.waiting(Forbidden("no"))
+        assert not reflector_status.is_refused
+        reflector_status.waiting(refusal)
         reflector_status.waiting(Unreachable("cut"))
-        assert reflector_status.is_forbidden
+        assert reflector_status.is_refused
         end()
-    assert not reflector_status.is_forbidden
+    assert not reflector_status.is_refused

@@ -41,6 +41,7 @@ def test_answer_becomes_the_error_that_tells_what_to_do(
     error = classify("GET /x", "/x", code, body)
 
     assert type(error) is expected
+    assert isinstance(error, errors.RequestRefused) == (code in {400, 403, 422})
     assert (error.status, error.path) == (code, "/x")
 
 

@@ -22,8 +22,8 @@ BOTH = ACTED.model_copy(update={"requests": (MADE.reference, NEXT.reference)})
 TWO_SECONDS = timedelta(seconds=2)
 
 
-def failure(subject: TaskSubject, *, is_forbidden: bool = False) -> TaskFailure:
-    return TaskFailure(subject=subject, what="do it", why="no", is_forbidden=is_forbidden)
+def failure(subject: TaskSubject, *, is_refused: bool = False) -> TaskFailure:
+    return TaskFailure(subject=subject, what="do it", why="no", is_refused=is_refused)
 
 
 def test_lease_that_could_not_be_renewed_is_renewed_at_the_next_try() -> None:
@@ -44,14 +44,14 @@ def test_annotation_that_was_not_written_is_noted_and_the_others_are_remembered(
         AnnotationPatch(request=one.reference, annotations={TIMED_OUT: stamp(NOW)}) for one in (MADE, NEXT)
     )
     call = annotation(INCIDENT, patches)
-    refused = AnnotateResult(failures=(failure(patches[0].subject, is_forbidden=True),))
+    refused = AnnotateResult(failures=(failure(patches[0].subject, is_refused=True),))
     first = call.after(refused, ACTED, NOW, 1)
     assert first.patches == patches[1:]
     (note,) = first.notes
-    assert not note.is_right_missing
+    assert not note.is_refused_for_long
 
     (later,) = call.after(refused, first, NOW + FORBIDDEN_GRACE, 1).notes
-    assert later.is_right_missing
+    assert later.is_refused_for_long
     assert call.after(AnnotateResult(), first, NOW, 1).notes == ()
 
 

@@ -266,7 +266,7 @@ RIGHT_MISSING = UNMARKED.model_copy(
         "task": MaintenanceTask.CLEAN_UP,
         "what": "delete Reboot/ns/node-1",
         "why": "403",
-        "forbidden_since": NOW - MINUTE,
+        "refused_since": NOW - MINUTE,
         "failures": 1,
         "since": NOW,
         "next_try": NOW + 5 * MINUTE,
@@ -283,7 +283,7 @@ def test_page_says_what_failed_and_when_it_is_tried_again() -> None:
         (
             "act: Failed: the attempt to act failed: away",
             "annotate Reboot/ns/node-1: failed calling webhook",
-            "delete Reboot/ns/node-1: a right is missing, or an admission plugin refuses: 403",
+            "delete Reboot/ns/node-1: a right is missing, or an admission plugin or the schema refuses: 403",
         ),
         (
             "failed 3 times since 2026-03-01 11:59:00Z (1m ago)",

@@ -77,7 +77,7 @@ PROBLEMS = [
         id="may not be read",
     ),
     pytest.param(
-        kind(template(), request_rejection="reboots is forbidden", are_requests_forbidden=True),
+        kind(template(), request_rejection="reboots is forbidden", are_requests_refused=True),
         reference(),
         FORBIDDEN,
         'Remediation template may not be read: "reboots is forbidden"',

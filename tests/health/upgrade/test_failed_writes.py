@@ -62,12 +62,12 @@ def test_missing_answer_is_a_failure() -> None:
 @pytest.mark.rule("rule 47")
 def test_right_is_reported_as_missing_after_half_a_minute() -> None:
     look = under_way(check())
-    memory = answered(passed(look), WriteOutcome.FAILED, is_forbidden=True)
-    assert not memory.failed[0].is_right_missing
+    memory = answered(passed(look), WriteOutcome.FAILED, is_refused=True)
+    assert not memory.failed[0].is_refused_for_long
     done = passed(look, memory, NOW + A_MINUTE)
-    memory = answered(done, WriteOutcome.FAILED, is_forbidden=True, now=NOW + A_MINUTE)
+    memory = answered(done, WriteOutcome.FAILED, is_refused=True, now=NOW + A_MINUTE)
 
-    assert memory.failed[0].is_right_missing
+    assert memory.failed[0].is_refused_for_long
     assert "a right is missing" in passed(look, memory, NOW + A_MINUTE).details
 
 

@@ -310,7 +310,7 @@ class FakeCluster:
             subject=subject,
             what=what,
             why="403" if self.is_forbidding else "the API server is away",
-            is_forbidden=self.is_forbidding,
+            is_refused=self.is_forbidding,
             wait_seconds=self.retry_after.total_seconds(),
         )
 

@@ -65,14 +65,12 @@ def answered(  # noqa: PLR0913  an answer has these parts
     *,
     now: datetime = NOW,
     why: str = "",
-    is_forbidden: bool = False,
+    is_refused: bool = False,
     wait_seconds: float = 0,
 ) -> PauseMemory:
     """The memory once all patches of a pass had this outcome."""
     answers = [
-        PauseAnswer(
-            uid=patch.uid, outcome=outcome, why=why, is_forbidden=is_forbidden, wait_seconds=wait_seconds
-        )
+        PauseAnswer(uid=patch.uid, outcome=outcome, why=why, is_refused=is_refused, wait_seconds=wait_seconds)
         for patch in done.patches
     ]
     return having_written(done, answers, now, 0)
