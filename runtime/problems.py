@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
+from temporalio.service import RPCError
+
 from kube.errors import retry_after
 from objects.backoff import EQUAL_JITTER, Backoff
-from runtime.temporal_trouble import SILENCE, is_silence
+from runtime.temporal_trouble import SILENCE, answered, is_silence
 
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -82,7 +84,9 @@ async def retry_forever(
 
 
 def one_sentence(error: BaseException) -> str:
-    """The message of an error on one line, or its type."""
+    """The message of an error on one line, or its type; of an answer of Temporal with its status."""
     if is_silence(error):
         return SILENCE
+    if isinstance(error, RPCError):
+        return answered(error)
     return " ".join(str(error).split()) or type(error).__name__

@@ -32,27 +32,39 @@ class WorkerObservation:
         return WorkerObservation(polling, self.none_since if goes_on else now)
 
 
-def by_leader(
-    identity: str, trouble: str, workers: WorkerObservation, queue: str, now: timedelta
+def by_leader(  # noqa: PLR0913  each is one fact that the leader knows
+    identity: str,
+    trouble: str,
+    workers: WorkerObservation,
+    queue: str,
+    now: timedelta,
+    *,
+    is_answered: bool = False,
 ) -> tuple[Statement, ...]:
-    """The statements of the leading detector; `trouble` is why Temporal cannot be used, "" if it can."""
+    """The statements of the leading detector; `trouble` is why Temporal cannot be used, "" if it can.
+
+    `is_answered`: Temporal answers, with an error or a namespace that is not set up.
+    """
+    reason = "TemporalRefuses" if is_answered else "TemporalUnreachable"
     leading = Statement(ConditionType.DETECTOR_LEADING, Answer.TRUE, "LeaseRenewed", f"{identity} leads")
-    return leading, _of_temporal(trouble), _of_workers(trouble, workers, queue, now)
+    return leading, _of_temporal(trouble, reason), _of_workers(trouble, reason, workers, queue, now)
 
 
-def _of_temporal(trouble: str) -> Statement:
+def _of_temporal(trouble: str, reason: str) -> Statement:
     condition = ConditionType.TEMPORAL_REACHABLE
     if trouble:
-        return Statement(condition, Answer.FALSE, "TemporalUnreachable", f"{trouble}; {NOTHING_IS_LOST}")
+        return Statement(condition, Answer.FALSE, reason, f"{trouble}; {NOTHING_IS_LOST}")
     return Statement(
         condition, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up"
     )
 
 
-def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timedelta) -> Statement:
+def _of_workers(
+    trouble: str, reason: str, workers: WorkerObservation, queue: str, now: timedelta
+) -> Statement:
     condition = ConditionType.WORKER_AVAILABLE
     if trouble:
-        return Statement(condition, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows the workers")
+        return Statement(condition, Answer.UNKNOWN, reason, "only Temporal knows the workers")
     if workers.polling is None:
         return Statement(
             condition, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer"

@@ -30,7 +30,14 @@ from runtime import search_attributes
 from runtime.problems import BACKOFF, Problems, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect, temporal_settings
-from runtime.temporal_trouble import SILENCE, TemporalUnreachable, is_silence, silent
+from runtime.temporal_trouble import (
+    NOT_CONNECTED,
+    SILENCE,
+    TemporalRefuses,
+    TemporalUnreachable,
+    refusing,
+    trouble_with,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +90,8 @@ class TemporalLink:
         self._is_there = asyncio.Event()
         self._clock = clock
         self._well_at = clock()
+        self.is_answered = False
+        """True if Temporal answered the last check, although it cannot be used."""
 
     def __call__(self) -> Client:
         """The client.
@@ -92,7 +101,7 @@ class TemporalLink:
 
         """
         if self._connection is None or not self._is_there.is_set():
-            raise RPCError("there is no connection to Temporal yet", RPCStatusCode.UNAVAILABLE, b"")
+            raise RPCError(NOT_CONNECTED, RPCStatusCode.UNAVAILABLE, b"")
         return self._connection.client
 
     def silence(self) -> timedelta:
@@ -119,7 +128,7 @@ class TemporalLink:
             self._note_that_all_is_well()
         except NotSetUp as error:
             self._problems.report("search attributes", one_sentence(error))
-        except (TemporalUnreachable, RPCError) as error:
+        except TemporalUnreachable as error:
             self._problems.report("temporal", one_sentence(error))
 
     async def hold(self) -> None:
@@ -163,21 +172,31 @@ class TemporalLink:
 
     async def _until_well(self) -> None:
         """Return when Temporal answers and its namespace is set up; report which of both is missing."""
-        problems, outage = self._problems, (*_NO_CONNECTION, RPCError)
+        problems, refusals = self._problems, (NotSetUp, TemporalRefuses)
         while True:
-            await retry_forever("temporal", self._answer, outage, problems)
+            await retry_forever("temporal", self._answer, _NO_CONNECTION, problems)
             with contextlib.suppress(TemporalUnreachable):
-                return await retry_forever("search attributes", self._check, (NotSetUp, RPCError), problems)
+                return await retry_forever("search attributes", self._check, refusals, problems)
             await asyncio.sleep(BACKOFF.first.total_seconds())
 
     async def _answer(self) -> None:
-        if self._connection is None:
-            self._connection = await self._open()
-        await _answer(self._connection.client)
+        with self._noting_answers():
+            if self._connection is None:
+                self._connection = await self._open()
+            await _answer(self._connection.client)
 
     async def _check(self) -> None:
         if self._connection is not None:  # it has answered
-            await _check(self._connection.client)
+            with self._noting_answers():
+                await _check(self._connection.client)
+
+    @contextlib.contextmanager
+    def _noting_answers(self) -> Iterator[None]:
+        try:
+            yield
+        except (NotSetUp, *_NO_CONNECTION) as error:
+            self.is_answered = isinstance(error, NotSetUp | TemporalRefuses)
+            raise
 
     async def _follow_settings(self) -> None:
         """Separate from the checks, which a hanging new connection must not block."""
@@ -219,7 +238,8 @@ class TemporalLink:
 
 async def _answer(client: Client) -> None:
     with _with_address_in_errors(client):
-        await client.service_client.check_health(timeout=ANSWER_WITHIN)
+        if not await client.service_client.check_health(timeout=ANSWER_WITHIN):
+            raise refusing(address_of(client), "that it does not serve")
 
 
 async def _check(client: Client) -> None:
@@ -240,6 +260,4 @@ def _with_address_in_errors(client: Client) -> Iterator[None]:
     try:
         yield
     except RPCError as error:
-        if is_silence(error):
-            raise silent(address_of(client)) from error
-        raise
+        raise trouble_with(address_of(client), error) from error

@@ -3,6 +3,9 @@
 The core describes a failed connection in Rust's debug format when it opens one, and as "tcp connect error" or
 "http2 error" later. People get one sentence, with the address, that does not change as the errors of one
 outage vary. The retrying code logs the core's own message.
+
+An error that Temporal answered is another matter: people get its status and its message. The status alone
+does not show it, because Temporal also answers UNAVAILABLE or UNKNOWN; the core is recognized by its words.
 """
 
 import re
@@ -11,11 +14,22 @@ from dataclasses import dataclass
 from temporalio.service import RPCError, RPCStatusCode
 
 SILENCE = "Temporal does not answer"
-_SILENT = {
+NOT_CONNECTED = "there is no connection to Temporal yet"
+_OF_THE_CORE = re.compile(
+    r"(tcp connect|tcp open|transport|http2|dns) error|connection error(?!: desc)|h2 protocol error"
+    r"|error trying to connect|error (shutting down|reading a body from|writing a body to) connection"
+    r"|Timeout expired|channel closed|connection closed|operation was canceled|Service was not ready"
+    rf"|client error|{re.escape(NOT_CONNECTED)}"
+)
+"""The beginnings of messages about a call without an answer; "connection error: desc" is of Temporal."""
+_ANSWERED = re.compile(r'Status \{ code: (\w+), (?:message: "((?:[^"\\]|\\.)*)", )?.*source: None')
+"""An answer in the debug output; the core gives another error as the source of its own."""
+_BUSY = {
     RPCStatusCode.UNAVAILABLE,
     RPCStatusCode.DEADLINE_EXCEEDED,
     RPCStatusCode.CANCELLED,
     RPCStatusCode.UNKNOWN,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
 }
 _FAULTS = (
     (re.compile(r"Invalid headers: .* key '(.*?)'"), r"GRPC_META_\1", "cannot be sent as a header"),
@@ -54,19 +68,49 @@ class TemporalUnreachable(Exception):
     """The address of Temporal does not answer, or is of another server; the message is one sentence."""
 
 
+class TemporalRefuses(TemporalUnreachable):
+    """Temporal, or a proxy before it, answers with an error, which the message names with its status."""
+
+
 def is_silence(error: BaseException) -> bool:
-    """True if a call failed with its connection: refusals of Temporal itself have details."""
-    return isinstance(error, RPCError) and error.status in _SILENT and not error.grpc_status.details
+    """True if a call failed with its connection, so that there is no answer of Temporal."""
+    return isinstance(error, RPCError) and _OF_THE_CORE.match(error.message) is not None
 
 
-def silent(address: str) -> TemporalUnreachable:
-    """The error for a Temporal that has answered before."""
-    return TemporalUnreachable(f"Temporal at {address} does not answer")
+def is_for_all(error: RPCError) -> bool:
+    """True if other calls would fail too: without an answer, or because Temporal is unable or too busy."""
+    return is_silence(error) or (error.status in _BUSY and not _is_of_the_call(error))
+
+
+def _is_of_the_call(error: RPCError) -> bool:
+    return error.status is not RPCStatusCode.RESOURCE_EXHAUSTED and bool(error.grpc_status.details)
+
+
+def answered(error: RPCError) -> str:
+    """An answered error in words: "PermissionDenied: Request unauthorized."."""
+    return _in_words(error.status.name.title().replace("_", ""), error.message)
+
+
+def _in_words(status: str, message: str) -> str:
+    return f"{status}: {' '.join(message.split())}" if message.strip() else status
+
+
+def trouble_with(address: str, error: RPCError) -> TemporalUnreachable:
+    """The error for a failed call of a Temporal to which there was a connection."""
+    if is_silence(error):
+        return TemporalUnreachable(f"Temporal at {address} does not answer")
+    return refusing(address, answered(error))
+
+
+def refusing(address: str, answer: str) -> TemporalRefuses:
+    return TemporalRefuses(f"Temporal at {address} answers {answer}")
 
 
 def unconnected(address: str, error: BaseException) -> TemporalUnreachable:
-    """The error for a failed connection, with the innermost reason in `error`."""
+    """The error for a failed connection, with the answer or else the innermost reason in `error`."""
     message = " ".join(str(error).split()) or type(error).__name__
+    if found := _ANSWERED.search(message):
+        return refusing(address, _in_words(found[1], found[2] or ""))
     return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(message)}")
 
 

@@ -30,12 +30,11 @@ from runtime import search_attributes, task_failures
 from runtime.address import Address
 from runtime.payload_codec import UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.strangers import strangers
 from runtime.temporal import address_of, connect, temporal_settings
-from runtime.temporal_trouble import TemporalUnreachable
+from runtime.temporal_trouble import TemporalRefuses, TemporalUnreachable, trouble_with
 from workflows.notification_contracts import NOTIFICATION
 
 _GUIDE = "see docs/security.md"
@@ -168,14 +167,20 @@ async def temporal_findings(
     try:
         keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
         client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
+        return [*await _asked(client, cluster, back_off_limit), *unprotected]
+    except TemporalRefuses as error:
+        advice = "correct the credentials, the namespace or Temporal itself; until then nothing new is done"
+        return [problem("TemporalRefuses", str(error), advice), *unprotected]
     except TemporalUnreachable as error:
-        advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
+        advice = "start it, or correct TEMPORAL_ADDRESS; until then nothing new is done"
         return [problem("TemporalUnreachable", str(error), advice), *unprotected]
+
+
+async def _asked(client: Client, cluster: Sequence[str], back_off_limit: timedelta) -> list[Finding]:
     try:
-        return [*await _findings(client, cluster, back_off_limit), *unprotected]
+        return await _findings(client, cluster, back_off_limit)
     except RPCError as error:
-        what = f"Temporal at {address_of(client)} refuses: {one_sentence(error)}"
-        return [problem("TemporalRefuses", what, "correct the credentials, or try again"), *unprotected]
+        raise trouble_with(address_of(client), error) from error
 
 
 async def _findings(client: Client, cluster: Sequence[str], back_off_limit: timedelta) -> list[Finding]:

@@ -30,7 +30,7 @@ from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.problems import one_sentence
 from runtime.strangers import Stranger, strangers
-from runtime.temporal_trouble import is_silence
+from runtime.temporal_trouble import is_for_all
 from workflows.annotated_order_contracts import ANNOTATED_ORDER, FIND_RECIPIENTS, READ_ORDER
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW
@@ -215,7 +215,7 @@ class ClusterWorkflows:
         except CommandError as error:
             return str(error)
         except RPCError as error:
-            if is_silence(error):
+            if is_for_all(error):
                 raise
             return f"{summary.incident.workflow_id}: {one_sentence(error)}"
 

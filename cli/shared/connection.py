@@ -29,7 +29,7 @@ from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 from runtime.temporal import address_of, connect
-from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
+from runtime.temporal_trouble import TemporalUnreachable, is_silence, trouble_with
 
 _AWAY = {
     RPCStatusCode.UNAVAILABLE,
@@ -165,7 +165,7 @@ def because(error: RPCError, client: Client) -> CommandError:
     """The error of the command for a call that failed."""
     address = address_of(client)
     if is_silence(error):
-        return UnreachableError(str(silent(address)))
+        return UnreachableError(str(trouble_with(address, error)))
     if error.status in _AWAY:
         return UnreachableError(f"Temporal at {address} cannot be used: {one_sentence(error)}")
     if "search attribute" in str(error):

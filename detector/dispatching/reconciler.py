@@ -28,7 +28,7 @@ from kube.time_slice import TimeSlice
 from objects.backoff import EQUAL_JITTER, Backoff
 from runtime.guard import Guard
 from runtime.problems import Problems, one_sentence, retry_forever
-from runtime.temporal_trouble import is_silence
+from runtime.temporal_trouble import is_for_all
 
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
@@ -196,7 +196,7 @@ class Reconciler(Generic[Key, Observed]):
             await self._call(key)
         except RPCError as error:
             self._dependencies.problems.report(self._part, one_sentence(error))
-            if not (is_silence(error) or error.status is RPCStatusCode.RESOURCE_EXHAUSTED):
+            if not is_for_all(error):
                 asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.consider, key)
                 return 0
             wait = UNANSWERED.wait(failures + 1, random.random())  # noqa: S311  spreads retries, hides no secret

@@ -104,7 +104,14 @@ class OwnStatus(Collector):
         if self._is_leader():
             before = ParamedicStatusDocument.read(read).condition(ConditionType.SLOTS_AVAILABLE)
             statements = (
-                *by_leader(self._identity, trouble, self._workers, self._queue, now),
+                *by_leader(
+                    self._identity,
+                    trouble,
+                    self._workers,
+                    self._queue,
+                    now,
+                    is_answered=self._temporal.is_answered,
+                ),
                 of_slots(self._stuck_words(), before),
             )
             self._reported = await self._writer.report(statements, read, self._installation)

@@ -81,7 +81,8 @@ async def test_missing_right_is_reported_with_the_command_for_an_admin_in_tempor
     in_cloud = create_in_cloud("prod.a1b2c", timedelta(hours=30))
     assert str(refusal("create", client, refused, in_cloud)) == (
         f"Temporal at {temporal_server.address} does not let us create the namespace prod.a1b2c: "
-        "Request unauthorized: have its administrator do it; in Temporal Cloud, `tcld namespace create "
+        "PermissionDenied: Request unauthorized: have its administrator do it; in Temporal Cloud, "
+        "`tcld namespace create "
         "--namespace prod.a1b2c --retention-days 2 --search-attribute ParamedicCluster=Keyword "
         "--search-attribute ParamedicCheck=Keyword --search-attribute ParamedicTarget=Keyword "
         "--search-attribute ParamedicAttempt=Int --search-attribute ParamedicAttemptEnded=Datetime "

@@ -50,6 +50,13 @@ def test_leader_says_all_that_temporal_tells(
     assert of_temporal_and_workers(trouble, workers) == [temporal, worker]
 
 
+def test_temporal_that_answers_with_an_error_is_not_called_unreachable() -> None:
+    trouble = "Temporal at t:7233 answers PermissionDenied: no"
+    _, temporal, worker = by_leader("first", trouble, WorkerObservation(2), "queue", NOW, is_answered=True)
+    assert (temporal.status, temporal.reason) == (FALSE, "TemporalRefuses")
+    assert (worker.status, worker.reason) == (UNKNOWN, "TemporalRefuses")
+
+
 def test_why_temporal_is_not_reached_and_what_follows_is_in_the_message() -> None:
     temporal = by_leader("first", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", NOW)[1]
     assert temporal.message == (

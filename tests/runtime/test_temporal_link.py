@@ -23,6 +23,7 @@ from runtime import search_attributes
 from runtime.problems import Problems, one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
 from tests.support.api.eventually import eventually
+from tests.support.api.grpc_server import OK, GrpcServer, Headers, status
 from tests.support.api.ports import free_port, own_layout
 from tests.support.api.tcp_proxy import TcpProxy
 
@@ -124,6 +125,29 @@ async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_report
             await link().count_workflows("")
         assert one_sentence(failed.value) == "Temporal does not answer"  # as other parts tell it
     assert [part for part, _ in warnings_in(caplog) if part == "temporal"] == ["temporal", "temporal"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "body", "words"),
+    [
+        (status(7, "no"), b"", "PermissionDenied: no"),
+        (status(14, "no hosts"), b"", "Unavailable: no hosts"),
+        (OK, b"\x08\x02", "that it does not serve"),
+    ],
+)
+async def test_temporal_that_answers_with_an_error_is_reported_with_its_answer(
+    answer: Headers, body: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = Problems()
+    async with GrpcServer() as server:
+        monkeypatch.setenv("TEMPORAL_ADDRESS", server.address)
+        link = TemporalLink("a process", problems)
+        await link.try_once()
+        server.answer, server.body = answer, body
+        async with running(asyncio.create_task(link.hold())):
+            sentence = f"Temporal at {server.address} answers {words}"
+            await eventually(lambda: problems.sentence("temporal") == sentence, 20)
+    assert link.is_answered
 
 
 @activity.defn

@@ -3,9 +3,19 @@
 import asyncio
 
 import pytest
+from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.problems import one_sentence
 from runtime.temporal import connect
-from runtime.temporal_trouble import Fault, TemporalUnreachable, setting_at_fault, unconnected
+from runtime.temporal_trouble import (
+    Fault,
+    TemporalRefuses,
+    TemporalUnreachable,
+    is_silence,
+    setting_at_fault,
+    unconnected,
+)
+from tests.support.api.grpc_server import OK, GrpcServer, Headers, status
 
 OPENING = "Failed client connect: Server connection error: tonic::transport::Error(Transport, "
 INVALID = f"{OPENING}ConnectError(Custom {{ kind: InvalidData, error: "
@@ -49,6 +59,57 @@ FAULTS = [
 @pytest.mark.parametrize(("said", "reason"), CORE_SAYS)
 def test_debugging_output_of_the_core_becomes_words(said: str, reason: str) -> None:
     assert str(unconnected("a:1", RuntimeError(said))) == f"Temporal at a:1 cannot be reached: {reason}"
+
+
+ANSWERS = [
+    pytest.param(
+        status(7, "Request unauthorized."), "PermissionDenied: Request unauthorized.", id="no right"
+    ),
+    pytest.param(status(16, "token expired"), "Unauthenticated: token expired", id="no credentials"),
+    pytest.param(
+        status(5, "Namespace x is not found."), "NotFound: Namespace x is not found.", id="namespace"
+    ),
+    pytest.param(status(8, "rate limit"), "ResourceExhausted: rate limit", id="too busy"),
+    pytest.param(status(14, "Not enough hosts"), "Unavailable: Not enough hosts", id="not ready"),
+    pytest.param(status(14), "Unavailable", id="no message"),
+    pytest.param(status(2, "pq: too many clients"), "Unknown: pq: too many clients", id="its database"),
+    pytest.param(
+        status(14, "connection error: desc = dial"), "Unavailable: connection error: desc = dial", id="inside"
+    ),
+    pytest.param(
+        status(4, "context deadline exceeded"), "DeadlineExceeded: context deadline exceeded", id="too slow"
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), ANSWERS)
+async def test_temporal_that_answers_with_an_error_is_not_called_silent(answer: Headers, words: str) -> None:
+    async with GrpcServer(answer) as server:
+        environment = {"TEMPORAL_ADDRESS": server.address}
+        with pytest.raises(TemporalRefuses) as failed:
+            await connect(environment=environment)
+        assert str(failed.value) == f"Temporal at {server.address} answers {words}"
+
+        server.answer = OK
+        client = await connect(environment=environment)
+        server.answer = answer
+        with pytest.raises(RPCError) as refused:
+            await client.count_workflows("")
+        assert not is_silence(refused.value)
+        assert one_sentence(refused.value) == words
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (RPCStatusCode.UNAVAILABLE, "tcp connect error"),
+        (RPCStatusCode.UNKNOWN, "transport error"),
+        (RPCStatusCode.CANCELLED, "Timeout expired"),
+        (RPCStatusCode.INTERNAL, "h2 protocol error: http2 error"),
+    ],
+)
+def test_call_that_failed_with_its_connection_has_no_answer(code: RPCStatusCode, message: str) -> None:
+    assert is_silence(RPCError(message, code, b""))
 
 
 @pytest.mark.parametrize(("said", "fault"), FAULTS)

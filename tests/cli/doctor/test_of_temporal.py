@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.doctor.temporal_examination import DeliveryState, by_reason, retention_findings
+from cli.doctor.temporal_examination import (
+    DeliveryState,
+    by_reason,
+    retention_findings,
+    temporal_findings,
+)
+from tests.support.api.grpc_server import OK, GrpcServer, Headers, status
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -35,3 +41,23 @@ def test_reason_of_several_receivers_is_given_once_with_its_latest_time() -> Non
         f"oncall, pager: {invalid} (last tried at 2026-03-01 13:00:00Z)",
         "chat: no worker has taken it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "what"),
+    [
+        (status(7, "no"), "TemporalRefuses", "answers PermissionDenied: no"),
+        (status(14, "no hosts"), "TemporalRefuses", "answers Unavailable: no hosts"),
+        (None, "TemporalUnreachable", "cannot be reached: Connection refused"),
+    ],
+)
+async def test_temporal_that_answers_with_an_error_is_told_from_one_that_does_not_answer(
+    answer: Headers | None, reason: str, what: str
+) -> None:
+    async with GrpcServer(answer or OK) as server:
+        address = server.address
+        environment = {"TEMPORAL_ADDRESS": address}
+        found = await temporal_findings(environment, ()) if answer else []
+    if answer is None:
+        found = await temporal_findings(environment, ())
+    assert [(one.reason, one.what) for one in found] == [(reason, f"Temporal at {address} {what}")]

@@ -160,7 +160,8 @@ async def test_cursor_stays_on_its_incident_when_rows_come_and_go() -> None:
 @pytest.mark.parametrize(
     ("failure", "expected"),
     [
-        (RPCError("no route", RPCStatusCode.UNAVAILABLE, b""), "Temporal does not answer"),
+        (RPCError("tcp connect error", RPCStatusCode.UNAVAILABLE, b""), "Temporal does not answer"),
+        (RPCError("no hosts", RPCStatusCode.UNAVAILABLE, b""), "Unavailable: no hosts"),
         (CommandError("the incident has ended meanwhile"), "the incident has ended meanwhile"),
     ],
 )
