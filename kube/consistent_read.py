@@ -15,13 +15,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
 from kube.envelopes import ListHead
 from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.resource import NODES
+from kube.server_clock import wall_clock
 from kube.transport import Query, Transport
 
 _ANSWERED_WITHIN = timedelta(seconds=5)
@@ -57,6 +58,8 @@ class Freshness:
         """The resourceVersion up to which the cache is complete; "" before the first list."""
         self.as_of: float | None = None
         """The cache is true as of this time; None before the first list."""
+        self.proven_at: datetime | None = None
+        """The same by the wall clock."""
 
     def age(self) -> timedelta | None:
         """The time since the cache was true; None before the first list."""
@@ -65,7 +68,8 @@ class Freshness:
     def listed(self, version: str, sent: float) -> None:
         """Record a complete list whose first page was requested at `sent`; "" is that of an absent kind."""
         self._awaited.clear()
-        self.position, self.as_of = version, sent
+        self.position, self.as_of = version, None
+        self._true_as_of(sent)
 
     def read(self, version: str, sent: float) -> None:
         """Record a consistent read that was sent at `sent`: a cache at `version` is true as of then."""
@@ -90,7 +94,9 @@ class Freshness:
         return bool(self._awaited) and self._awaited[0].answered <= moment
 
     def _true_as_of(self, moment: float) -> None:
-        self.as_of = moment if self.as_of is None else max(self.as_of, moment)
+        if self.as_of is None or moment > self.as_of:
+            self.as_of = moment
+            self.proven_at = wall_clock() - timedelta(seconds=self._clock() - moment)
 
 
 def has_reached(position: str, version: str) -> bool:

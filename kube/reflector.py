@@ -25,7 +25,7 @@ The reactions to the end of a request:
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Generic
 
 from kube.consistent_read import LOOK_AGAIN, ConsistentReads, Freshness, confirm_api_server
@@ -154,6 +154,11 @@ class Reflector(Generic[RecordT]):
     def problem(self) -> str:
         """One sentence about the last failure; "" while a watch is open, or is only outdated."""
         return self._status.problem
+
+    @property
+    def unproven_since(self) -> datetime | None:
+        """The latest time at which the cache was proven true, or else the first error; None before that."""
+        return self._freshness.proven_at or self._status.failing_since
 
     def age(self) -> timedelta | None:
         """The time since the cache was proven true; None without a proof, or during the report of a list.

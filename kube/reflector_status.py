@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from datetime import datetime
 from enum import StrEnum
 
 from kube.errors import KubernetesError, RequestRefused
+from kube.server_clock import wall_clock
 
 _logger = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ class ReflectorStatus:
         """True once there is a complete list."""
         self.state = ReflectorState.STARTING
         self.problem = ""
+        self.failing_since: datetime | None = None
+        """The first error since the start."""
         self.is_refused = False
         """True if the server refused us (400, 403 or 422) and has accepted no watch since."""
 
@@ -80,6 +84,7 @@ class ReflectorStatus:
     def _trouble(self, state: ReflectorState, error: KubernetesError) -> None:
         self.state = state
         self.problem = error.message
+        self.failing_since = self.failing_since or wall_clock()
         sort = f"{state} {type(error).__name__}"
         if sort != self._logged:
             self._logged = sort

@@ -87,7 +87,7 @@ class ObservationBuilder:
                 f"a setting excludes checks of the kind {self.incident.check.kind_name} from this detector"
             )
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
-        hold = stale_cache(self.freshness.age, self.freshness.limit) or self.freshness.unreachable
+        hold = stale_cache(self.freshness.unread) or self.freshness.unreachable
         if hold is not None:
             return self._unknown(hold)
         check = self.cluster_state.checks.get(self.incident.check)

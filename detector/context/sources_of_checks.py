@@ -4,16 +4,16 @@ Problems with other kinds or clusters do not affect the check.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import timedelta
 
 from detector.feeds.feeds import Feeds
-from detector.feeds.source import Source
+from detector.feeds.source import Source, first_unread
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_context import workload_cluster_hold
-from health.gate.check_holds import ALL_SEEN, Unseen, stale_cache
+from health.gate.check_holds import ALL_SEEN, UnreadSource, Unseen, stale_cache
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold
 from health.model.references import CheckReference
@@ -25,11 +25,10 @@ LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFreshness:
-    """The age of the cluster state for one check, and other reasons not to use it."""
+    """Which sources of one check are unread, and other reasons not to use its state."""
 
-    age: timedelta | None
-    """Age of the oldest source; None while one was never read completely."""
-    limit: timedelta
+    unread: UnreadSource | None = None
+    """A source of its verdicts that is too old, or was never read completely."""
     unread_requests: str = ""
     """Why the requests of the check are not fresh enough to act; "" if they are."""
     unread_templates: str = ""
@@ -46,7 +45,7 @@ class CheckFreshness:
     def unseen(self, clock: Hold | None) -> Unseen:
         """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
         return Unseen(
-            stale_cache(self.age, self.limit) or clock or self.clock,
+            stale_cache(self.unread) or clock or self.clock,
             self.unread_context,
             self.unread_templates,
             self.unread_requests,
@@ -54,7 +53,7 @@ class CheckFreshness:
 
     def is_certain(self, clock: Hold | None) -> bool:
         """True if its targets can be judged now; `clock` is why deadlines cannot be judged."""
-        is_fresh = stale_cache(self.age, self.limit) is None and self.unreachable is None
+        is_fresh = self.unread is None and self.unreachable is None
         return is_fresh and (clock or self.clock) is None
 
 
@@ -105,18 +104,17 @@ class SourcesOfChecks:
         """True if every source of `check` was confirmed within this time."""
         if check.group_kind not in self.feeds.watched.checks:
             return True
-        age = _oldest(self._of(check))
-        return age is not None and age <= within and self.feeds.named.shows_requests(check, within)
+        are_sources_read = first_unread(self._of(check), within) is None
+        return are_sources_read and self.feeds.named.shows_requests(check, within)
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How fresh the sources of `check` are, by the current limit of the policy."""
         limit = self.feeds.policy.current().staleness_limit
         if check.group_kind not in self.feeds.watched.checks:
-            return CheckFreshness(age=self.age(), limit=limit, is_handled=False)
+            return CheckFreshness(unread=first_unread(self.feeds.watched.all, limit), is_handled=False)
         cluster, named = self._node_cluster_of(check), self.feeds.named
         return CheckFreshness(
-            age=_oldest(self._of(check)),
-            limit=limit,
+            unread=first_unread(self._of(check), limit),
             unread_requests=named.unread_requests(check, limit),
             unread_templates=named.unread_templates(check, limit),
             unread_context=self.feeds.context.unread(check.group_kind, limit) or self._just_back(limit),
@@ -137,10 +135,6 @@ class SourcesOfChecks:
     def unseen(self, check: CheckReference) -> Unseen:
         """The unseen sources of `check`, for status and Events."""
         return self.freshness(check).unseen(self.clock_hold())
-
-    def age(self) -> timedelta | None:
-        """The age of the oldest source of verdicts; None if one was never complete."""
-        return _oldest(self.feeds.watched.all)
 
     def _just_back(self, limit: timedelta) -> str:
         """Why the timers of our own cluster are about to restart; "" if they are not."""
@@ -177,12 +171,6 @@ class SourcesOfChecks:
             if check_state
             else MANAGEMENT_CLUSTER
         )
-
-
-def _oldest(sources: Iterable[Source]) -> timedelta | None:
-    ages = [source.age() if source.synced else None for source in sources]
-    known_ages = [age for age in ages if age is not None]
-    return max(known_ages) if len(known_ages) == len(ages) else None
 
 
 LOOK_AGAIN_SECONDS = 5.0

@@ -87,11 +87,12 @@ class ClusterContextWatch:
         of_others |= {
             source.name for name, source in self._signalling.items() if _CLUSTERS_OF.get(name, kind) != kind
         }
-        return first_unread((source for part, source in self.sources.items() if part not in of_others), limit)
+        sources = (source for part, source in self.sources.items() if part not in of_others)
+        return str(first_unread(sources, limit) or "")
 
     def unread_signals(self, limit: timedelta) -> str:
         """Why the objects that signal upgrades of this cluster are not fresh enough; "" if they are."""
-        return first_unread(self._signalling_all, limit)
+        return str(first_unread(self._signalling_all, limit) or "")
 
     def serves_signals(self) -> bool:
         """True if the API server serves a kind that can signal an upgrade of this cluster."""

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from detector.feeds.source import THEY_NOT_YET, all_tried
+from detector.feeds.source import THEY_NOT_YET, all_tried, unread
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, KubernetesError, RequestRefused, retry_after
 from kube.record import Change, RecordT
@@ -113,10 +113,10 @@ class KindWatch(Generic[RecordT]):
 
     def problem(self, limit: timedelta) -> str:
         """Why the cache must not be acted on; "" if it may."""
-        if self.source is None or not self.source.synced or not self.is_served:
-            return self.rejection or (self.source.problem if self.source else "") or THEY_NOT_YET
-        age = self.source.age()
-        return "" if age is not None and age <= limit else self.source.problem or THEY_NOT_YET
+        if self.source is None or not self.is_served:
+            return self.rejection or THEY_NOT_YET
+        found = unread(self.source, limit)
+        return "" if found is None else found.why
 
     @property
     def _not_served(self) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.source import THEY_NOT_YET, Source
+from health.gate.check_holds import SILENT, UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
 from health.model.target import TargetName, node_name
@@ -33,7 +34,6 @@ from kube.time_slice import TimeSlice
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import Frozen
 
-TOO_OLD = "without any activity for too long"
 JUST_BACK = "they can be read again, and their timers restart"
 
 
@@ -238,11 +238,14 @@ class NodeWatch:
     def problem(self, limit: timedelta) -> str:
         """Why the Nodes must not be judged; "" if they may."""
         age = self.age()
-        reported = self._source.problem if self._source is not None else ""
+        reported = ""
+        if self._source is not None and self._source.problem:
+            since = (self._read or self._source).unproven_since
+            reported = UnreadSource(self._source.name, self._source.problem, since).why
         if age is None:
             return reported or THEY_NOT_YET
         if age > limit:
-            return reported or TOO_OLD
+            return reported or SILENT
         if self._coalesced.problem:
             return self._coalesced.problem
         # No verdict before the timers have restarted, which takes up to a second.

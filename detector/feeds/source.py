@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from health.gate.check_holds import NOT_YET, UnreadSource
+
 LOOK_AGAIN_SECONDS = 0.05
-NOT_YET = "not read completely yet"
 THEY_NOT_YET = f"they were {NOT_YET}"
 """`NOT_YET` about many objects without a name."""
 
@@ -30,6 +31,10 @@ class Source(Protocol):
     def problem(self) -> str:
         """The current problem of the reflector; "" without one."""
 
+    @property
+    def unproven_since(self) -> datetime | None:
+        """The latest time at which it was proven true, or else its first error; None before that."""
+
     def age(self) -> timedelta | None:
         """Time since the last activity of its watch."""
 
@@ -52,12 +57,15 @@ async def all_tried(sources: Iterable[Source]) -> None:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-def first_unread(sources: Iterable[Source], limit: timedelta) -> str:
-    """The problem of the first source that was not confirmed within `limit`; "" if all were."""
-    for source in sources:
-        if not source.synced:
-            return f"{source.name}: {source.problem or NOT_YET}"
-        age = source.age()
-        if age is None or age > limit:
-            return f"{source.name}: {source.problem or 'without any activity for too long'}"
-    return ""
+def unread(source: Source, limit: timedelta) -> UnreadSource | None:
+    """The source, unless it was confirmed within `limit`."""
+    age = source.age() if source.synced else None
+    if age is not None and age <= limit:
+        return None
+    return UnreadSource(source.name, source.problem, source.unproven_since)
+
+
+def first_unread(sources: Iterable[Source], limit: timedelta) -> UnreadSource | None:
+    """The first source that was not confirmed within `limit`; None if all were."""
+    found = (unread(source, limit) for source in sources)
+    return next((source for source in found if source is not None), None)

@@ -3,14 +3,15 @@
 import asyncio
 from datetime import timedelta
 
-from detector.feeds.node_watch import TOO_OLD, NodeWatch
+from detector.feeds.node_watch import NodeWatch
 from detector.feeds.source import THEY_NOT_YET
 from health.cluster.clock_skew import workload_skew
+from health.gate.check_holds import SILENT
 from kube.server_clock import monotonic_clock
 from objects.clusters import SecretField
 
 KEEP_CAUSE_SECONDS = 60.0
-_WITHOUT_CAUSE = ("", THEY_NOT_YET, TOO_OLD)
+_WITHOUT_CAUSE = ("", THEY_NOT_YET, SILENT)
 
 
 class WorkloadCluster:

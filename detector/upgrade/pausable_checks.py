@@ -111,4 +111,4 @@ class PausableChecks:
 
     def unread(self, limit: timedelta) -> str:
         """Why the checks are not fresh enough; "" if they are."""
-        return first_unread((kind.source for kind in self._kinds), limit)
+        return str(first_unread((kind.source for kind in self._kinds), limit) or "")

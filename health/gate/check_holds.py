@@ -6,7 +6,7 @@ that is added here holds requests, and appears in the status, the Events and the
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 
 from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
@@ -19,10 +19,35 @@ from health.cluster.upgrade import upgrade_hold
 from health.model.observation import Hold, HoldReason
 from health.model.target import Target
 from health.policy.maintenance_windows import closed
-from objects.durations import in_words
 from objects.event import Severity
+from objects.timestamps import stamp
 
 STALE_ASK_AGAIN_SECONDS = 10.0
+
+
+NOT_YET = "not read completely yet"
+SILENT = "without any activity for too long"
+
+
+@dataclass(frozen=True)
+class UnreadSource:
+    """A source that was not confirmed for too long, such as the Nodes of a cluster."""
+
+    name: str
+    problem: str = ""
+    """The error of its latest request; "" if that was accepted, or not sent yet."""
+    since: datetime | None = None
+    """The latest time at which it was proven true, or else the first error; None before its first request."""
+
+    @property
+    def why(self) -> str:
+        """Its error, and since when it has not been read."""
+        if self.since is None:
+            return self.problem or NOT_YET
+        return f"{self.problem.rstrip('.') or SILENT} (since {stamp(self.since)})"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -95,16 +120,9 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
     )
 
 
-def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
-    """The hold for a state older than `limit`; None as age means that it was never complete."""
-    if age is not None and age <= limit:
-        return None
-    message = (
-        "the cluster was not read completely yet"
-        if age is None
-        else f"the last activity of the API server is {in_words(age)} old"
-    )
-    return _unread(HoldReason.STALE_CACHE, message)
+def stale_cache(unread: UnreadSource | None) -> Hold | None:
+    """The hold while a source of verdicts is unread; None if there is none."""
+    return None if unread is None else _unread(HoldReason.STALE_CACHE, f"cannot read {unread}")
 
 
 def _unread(reason: HoldReason, why: str) -> Hold | None:

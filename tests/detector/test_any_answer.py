@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pytest
@@ -40,7 +40,7 @@ OWNER = {"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": CHECK.kind, "n
 A_NODE: dict[str, Any] = NODE | {"metadata": METADATA | {"labels": LABELS}}
 A_REQUEST: dict[str, Any] = REQUEST | {"metadata": REQUEST["metadata"] | {"ownerReferences": [OWNER]}}
 LEASE = lease_object(f"NodeHealthCheck-{CHECK.name}")
-FRESH = CheckFreshness(age=timedelta(), limit=timedelta(seconds=5))
+FRESH = CheckFreshness()
 
 Model = TypeVar("Model", bound=BaseModel)
 

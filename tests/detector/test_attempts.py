@@ -51,7 +51,7 @@ class Memory:
     def observe(self, name: str, at: timedelta) -> Observation:
         self.cluster.now = NOW + at
         incident = incident_of(name)
-        freshness = CheckFreshness(age=timedelta(), limit=MINUTE)
+        freshness = CheckFreshness()
         before = self.attempts.before(TargetName.of(incident.target))
         return ObservationBuilder(
             cluster_state=self.cluster.cluster_state,

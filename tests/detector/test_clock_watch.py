@@ -17,7 +17,7 @@ from kube.server_clock import ServerClock
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.metric_samples import Series, scrape, series
 
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=30))
+FRESH = CheckFreshness()
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 INCIDENT = IncidentReference(cluster="main-0a1b", check=CHECK, target=TARGET)
 SKEW = series("paramedic_clock_skew_seconds")

@@ -84,7 +84,7 @@ class Detector:
         return self.handed_out[-1]
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=5))
+        freshness = CheckFreshness()
         return ObservationBuilder(
             cluster_state=self.cluster.cluster_state, incident=incident, freshness=freshness, now=self.now()
         ).observation()

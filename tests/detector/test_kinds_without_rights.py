@@ -61,8 +61,8 @@ class Observer:
             with suppress(asyncio.CancelledError):
                 await running
 
-    def age(self, check: CheckReference) -> timedelta | None:
-        return self.sources.of_checks.freshness(check).age
+    def is_read(self, check: CheckReference) -> bool:
+        return self.sources.of_checks.freshness(check).unread is None
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
 ) -> None:
     observer.may_not_read(unreadable)
     async with observer.settled():
-        assert observer.age(OF_NODES) is not None
+        assert observer.is_read(OF_NODES)
         assert observer.sources.of_checks.is_read(OF_NODES)
-        assert observer.age(OF_MACHINES) is None
+        assert not observer.is_read(OF_MACHINES)
         assert not observer.sources.of_checks.is_read(OF_MACHINES)
         await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences))
 
@@ -88,8 +88,12 @@ async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
 async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Observer) -> None:
     observer.may_not_read(NODE_HEALTH_CHECKS)
     async with observer.settled():
-        assert observer.age(OF_NODES) is None
-        assert observer.age(OF_MACHINES) is not None
+        unread = observer.sources.of_checks.freshness(OF_NODES).unread
+        assert unread is not None
+        assert unread.name.startswith("nodehealthchecks.")
+        assert "was answered 403 Forbidden" in unread.problem
+        assert unread.since is not None
+        assert observer.is_read(OF_MACHINES)
         async with asyncio.timeout(1):
             await observer.sources.of_checks.wait_read(OF_MACHINES)
 

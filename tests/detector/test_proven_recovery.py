@@ -17,7 +17,7 @@ from health.runbook.wake_up import needs_wake_up
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check_object, condition, node_object
 
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness()
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 BACK_OFF_LIMIT = timedelta(minutes=30)
 INCIDENT = incident_of("node-1")

@@ -79,7 +79,7 @@ class Leader:
         """The observation of an incident, whether it asks or not."""
         observer = Observer(
             cluster_state=self.cluster.cluster_state,
-            freshness=lambda _: CheckFreshness(age=timedelta(), limit=30 * SECOND),
+            freshness=lambda _: CheckFreshness(),
             storms=Storms(self.cluster.cluster_state, lambda _: True, self.now),
             back_off=lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
             clock_hold=lambda: None,

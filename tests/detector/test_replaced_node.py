@@ -25,7 +25,7 @@ from tests.support.values.builders import NOW, node_object
 from tests.support.values.openshift import TEMPLATE
 
 LONG_AGO = NOW - timedelta(hours=1)
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness()
 EARLIER, OTHER = "uid-node-1", "uid-other"
 
 

@@ -25,7 +25,6 @@ from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import check_object, without_limits
 
-LIMIT = timedelta(seconds=5)
 NAMES = ["node-2", "node-0", "node-1"]
 """In the order of their failures."""
 
@@ -68,7 +67,7 @@ class Detector:
         return datetime.now(UTC)
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness(age=timedelta(0), limit=LIMIT)
+        freshness = CheckFreshness()
         self.storms.advance(incident.check)
         hold = self.storms.hold(incident.check)
         return ObservationBuilder(

@@ -15,7 +15,7 @@ from tests.support.values.builders import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
 MASTER = {"role": "worker", "node-role.kubernetes.io/master": ""}
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness()
 
 
 def lease_of(holder: str, uid: str = "", name: str = "node-node-1") -> LeaseRecord:

@@ -11,7 +11,7 @@ from health.model.target import node_name
 from tests.support.state.small_cluster import SmallCluster, incident_of
 
 LONG = timedelta(minutes=10)
-FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
+FRESH = CheckFreshness()
 
 
 def observed(cluster: SmallCluster, node: str) -> Observation:

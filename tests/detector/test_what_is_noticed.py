@@ -32,7 +32,7 @@ from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, conditio
 
 NODE, WELL = "node-1", "node-2"
 SECOND_CHECK = CheckReference(kind="NodeHealthCheck", name="others")
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness()
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 WORKER = {"role": "worker"}
 

@@ -50,7 +50,7 @@ class World:
 
     def observe(self) -> Observation:
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=NODE)
-        fresh = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
+        fresh = CheckFreshness()
         return ObservationBuilder(
             cluster_state=self.cluster.cluster_state, incident=incident, freshness=fresh, now=self.cluster.now
         ).observation()

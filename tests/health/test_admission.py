@@ -11,7 +11,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.gate.admission import Question, TargetFacts, admission
-from health.gate.check_holds import CHECK_HOLDS, Unseen, check_holds, stale_cache
+from health.gate.check_holds import CHECK_HOLDS, UnreadSource, Unseen, check_holds, stale_cache
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -172,36 +172,30 @@ def test_hold_that_only_a_change_can_lift_is_asked_about_rarely() -> None:
     assert hold.ask_again_seconds == 30 * 60
 
 
-LIMIT = timedelta(seconds=5)
+DENIED = "GET /api/v1/nodes was answered 403 Forbidden: nodes is forbidden"
 
 
 @pytest.mark.rule("rule 3")
 @pytest.mark.parametrize(
-    "age",
+    ("unread", "words"),
     [
-        pytest.param(timedelta(), id="new"),
-        pytest.param(LIMIT, id="exactly as old as it may be"),
-    ],
-)
-def test_fresh_sight_is_good_enough(age: timedelta) -> None:
-    assert stale_cache(age, LIMIT) is None
-
-
-@pytest.mark.rule("rule 3")
-@pytest.mark.parametrize(
-    ("age", "message"),
-    [
-        pytest.param(None, "the cluster was not read completely yet", id="never complete"),
-        pytest.param(timedelta(seconds=9), "the last activity of the API server is 9s old", id="too old"),
-        pytest.param(
-            LIMIT + timedelta(microseconds=1),
-            "the last activity of the API server is 5s old",
-            id="an instant too old",
+        (UnreadSource("nodes"), "nodes: not read completely yet"),
+        (UnreadSource("nodes", DENIED, NOW), f"nodes: {DENIED} (since 2026-03-01T12:00:00Z)"),
+        (
+            UnreadSource("nodes", "GET /x was answered 502.", NOW),
+            "nodes: GET /x was answered 502 (since 2026-03-01T12:00:00Z)",
+        ),
+        (
+            UnreadSource("nodes", "", NOW),
+            "nodes: without any activity for too long (since 2026-03-01T12:00:00Z)",
         ),
     ],
+    ids=["not asked yet", "refused", "no full stop in the middle", "silent"],
 )
-def test_stale_sight_holds(age: timedelta | None, message: str) -> None:
-    hold = stale_cache(age, LIMIT)
-
+def test_source_that_cannot_be_read_is_named_with_its_error_and_since_when(
+    unread: UnreadSource, words: str
+) -> None:
+    hold = stale_cache(unread)
     assert hold is not None
-    assert (hold.reason, hold.message) == (HoldReason.STALE_CACHE, message)
+    assert (hold.reason, hold.message) == (HoldReason.STALE_CACHE, f"cannot read {words}")
+    assert stale_cache(None) is None

@@ -16,7 +16,7 @@ from health.check.storm import Storm
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.cluster.global_stop import Stop
-from health.gate.check_holds import CHECK_HOLDS, Unseen
+from health.gate.check_holds import CHECK_HOLDS, UnreadSource, Unseen
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API
 from health.kinds.machines.conditions import TOO_MANY_UNHEALTHY
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -180,23 +180,13 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
 @pytest.mark.parametrize(
     ("freshness", "clock", "expected"),
     [
-        (CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30)), None, Unseen()),
-        (CheckFreshness(age=None, limit=timedelta(seconds=30)), None, HoldReason.STALE_CACHE),
-        (
-            CheckFreshness(age=timedelta(seconds=31), limit=timedelta(seconds=30)),
-            SKEW,
-            HoldReason.STALE_CACHE,
-        ),
-        (CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30)), SKEW, HoldReason.CLOCK_SKEW),
-        (
-            CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30), clock=SKEW),
-            None,
-            HoldReason.CLOCK_SKEW,
-        ),
+        (CheckFreshness(), None, Unseen()),
+        (CheckFreshness(unread=UnreadSource("nodes")), None, HoldReason.STALE_CACHE),
+        (CheckFreshness(unread=UnreadSource("nodes")), SKEW, HoldReason.STALE_CACHE),
+        (CheckFreshness(), SKEW, HoldReason.CLOCK_SKEW),
+        (CheckFreshness(clock=SKEW), None, HoldReason.CLOCK_SKEW),
         (
             CheckFreshness(
-                age=timedelta(),
-                limit=timedelta(seconds=30),
                 unread_requests="requests",
                 unread_templates="templates",
                 unread_context="context",

@@ -6,7 +6,7 @@ The cluster state and its handlers are those of a detector; calls of Temporal ar
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bench.workers import CHECK, KIND, check_object, unknown_node
 from detector.answers.observation_builder import Observer
@@ -33,7 +33,7 @@ from runtime.problems import Problems
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-_FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
+_FRESH = CheckFreshness()
 _NAMES = tuple(f"node-{number}" for number in range(_TARGETS))
 
 Work = Callable[[], Awaitable[object]]

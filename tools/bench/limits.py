@@ -60,7 +60,7 @@ class _Leader:
         self._now = _ASKED
         self._observer = Observer(
             cluster_state=self._state,
-            freshness=lambda _: CheckFreshness(age=timedelta(), limit=timedelta(seconds=30)),
+            freshness=lambda _: CheckFreshness(),
             storms=Storms(self._state, lambda _: True, lambda: self._now),
             back_off=lambda *_: NO_BACK_OFF,
             clock_hold=lambda: None,

@@ -1,7 +1,5 @@
 """Observations of an incident of Cluster API: paused, without its Cluster, and after both."""
 
-from datetime import timedelta
-
 import pytest
 
 from detector.context.sources_of_checks import CheckFreshness
@@ -13,7 +11,7 @@ from tests.support.state.small_cluster_api import SmallClusterApi, machine_objec
 from tests.support.values.builders import condition
 from tests.support.values.cluster_api import NAMESPACE, cluster
 
-FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
+FRESH = CheckFreshness()
 TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name="a", uid="uid-a")
 
 

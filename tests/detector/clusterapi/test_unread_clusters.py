@@ -12,7 +12,6 @@ import pytest
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.check_holds import stale_cache
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -104,7 +103,7 @@ class Observer:
 
     def is_seen(self, check: CheckReference) -> bool:
         freshness = self.sources.of_checks.freshness(check)
-        is_fresh = stale_cache(freshness.age, freshness.limit) is None
+        is_fresh = freshness.unread is None
         return is_fresh and not freshness.unread_context
 
 

@@ -126,7 +126,7 @@ class SmallState(ABC):
         return ObservationBuilder(
             cluster_state=self.cluster_state,
             incident=incident,
-            freshness=CheckFreshness(age=timedelta(), limit=timedelta(minutes=1), is_handled=is_handled),
+            freshness=CheckFreshness(is_handled=is_handled),
             now=self.now,
             back_off=self._back_off(incident),
         ).observation()

@@ -46,7 +46,10 @@ class Observer:
                 await running
 
     def age(self) -> timedelta | None:
-        return self._sources.of_checks.age()
+        """The age of the oldest source of verdicts; None if one was never read."""
+        ages = [source.age() for source in self._sources.feeds.watched.all if source.synced]
+        known = [age for age in ages if age is not None]
+        return max(known) if len(known) == len(self._sources.feeds.watched.all) else None
 
     def observe(self) -> Observation:
         freshness = self._sources.of_checks.freshness(self._incident.check)
