@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from detector.feeds.source import NOT_YET, Source, all_tried, by_name, first_unread
+from detector.feeds.source import Source, all_tried, by_name, first_unread
 from detector.registry import WATCHED_KINDS
 from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
 from health.cluster.global_stop import LeaseNamespace, Stop
 from health.cluster.upgrade import SignallingObject, Upgrade, UpgradeSignal
+from health.gate.check_holds import NOT_YET
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
 from kube.discovery import KindName

@@ -17,7 +17,7 @@ from detector.feeds.named_kinds import NamedKinds
 from detector.feeds.node_watch import BlindTime, NodeCallbacks, NodeWatch, OwnNodes, look_at
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
-from detector.feeds.source import NOT_YET, Source, all_tried, by_name
+from detector.feeds.source import Source, all_tried, by_name
 from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
@@ -25,6 +25,7 @@ from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin, WatchedTargets
 from health.check.template_validity import Template
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.gate.check_holds import NOT_YET
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
 from health.model.kind_names import kind_name

@@ -16,8 +16,7 @@ from detector.state.in_flight import Remediated
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.policy.limit_usage import LimitUsage, SlotChange, Use
-from health.policy.limits import LimitedRemediation
-from health.policy.stuck_slots import UnderWay
+from health.policy.limits import LimitedRemediation, UnderWay
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
 SECOND = timedelta(seconds=1)
@@ -237,12 +236,15 @@ class RemediationRecords:
         self._slots_changed(remediated, self.usage.put(remediated, self._use(remediated)))
 
     def _use(self, remediated: Remediated) -> Use:
-        starts, under_way = self._starts.of(remediated), self._under_way.get(remediated)
+        (check, target), starts = remediated, self._starts.of(remediated)
+        under_way = self._under_way.get(remediated)
         if under_way is not None:
-            return Use(remediated.check, under_way.remediation, starts=starts)
+            return Use(check=check, target=target, in_flight=under_way, starts=starts)
         reserved = self._reservations.at(remediated)
-        remediation = reserved.remediation if reserved else None
-        return Use(remediated.check, remediation, is_reserved=reserved is not None, starts=starts)
+        admitted = UnderWay(target, reserved.remediation, reserved.since) if reserved else None
+        return Use(
+            check=check, target=target, in_flight=admitted, is_reserved=reserved is not None, starts=starts
+        )
 
     def _labelled(self, remediated: Remediated, remediation: LimitedRemediation | None) -> LimitedRemediation:
         """The remediation with the labels of its start, and current labels where those are not known."""

@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
-from detector.feeds.source import NOT_YET, Source, all_tried, first_unread
+from detector.feeds.source import Source, all_tried, first_unread
+from health.gate.check_holds import NOT_YET
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference
 from health.upgrade.pausable_check import PausableCheck, PauseAnnotations

@@ -6,17 +6,20 @@ of a new usage from the same records.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
+from operator import attrgetter
 from typing import NamedTuple
 
 from health.model.observation import Hold
 from health.model.references import CheckReference
-from health.policy.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, Waiting, limit_hold
+from health.policy.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, UnderWay, Waiting, limit_hold
 from health.policy.selection import Selection
 from health.policy.slots import AppliedLimit, Slot, applied_limits, slot_of_starts, slots_in_flight
+from objects.timestamps import stamp
 
 _ASK_AGAIN_SECONDS = 30 * 60.0
 """A fallback: the detector wakes a waiting incident when its turn comes."""
@@ -25,12 +28,13 @@ _MOST_APPLIED = 10_000
 """How many combinations of labels are remembered; their values are chosen by others."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Use:
     """The use of the limits by one target of a check."""
 
     check: CheckReference
-    in_flight: LimitedRemediation | None = None
+    target: str
+    in_flight: UnderWay | None = None
     """Its remediation, if one is in progress or reserved."""
     is_reserved: bool = False
     """Whether the remediation may begin at any moment, and so counts as a start now."""
@@ -38,12 +42,27 @@ class Use:
     """When its remediations began."""
 
 
+class _Begun(NamedTuple):
+    """A remediation that is in progress or has begun, in the order of its begin."""
+
+    at: datetime
+    name: str
+    """Its target and check."""
+
+
+_TIME = attrgetter("at")
+_BySlot = defaultdict[Slot, list[_Begun]]
+"""The remediations that use each slot, the oldest first; a slot without any has no entry."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Counted:
     """The counts of one target, to subtract them later."""
 
+    in_flight: tuple[_Begun, ...] = ()
+    """At most one."""
     slots: tuple[Slot, ...] = ()
-    starts: tuple[datetime, ...] = ()
+    starts: tuple[_Begun, ...] = ()
     start_slots: tuple[Slot, ...] = ()
     """The slots that `starts` count for."""
 
@@ -101,10 +120,9 @@ class LimitUsage:
 
     scopes_of: ScopesOf = field(compare=False)
     _counted: dict[Hashable, _Counted] = field(default_factory=dict, compare=False)
-    _used: Counter[Slot] = field(default_factory=Counter)
-    """Used slots of remediations in flight and of reserved starts."""
-    _starts: defaultdict[Slot, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    """The times of starts by slot, in order."""
+    _used: _BySlot = field(default_factory=lambda: defaultdict(list))
+    """Remediations in flight, and reserved starts."""
+    _starts: _BySlot = field(default_factory=lambda: defaultdict(list))
     _applied: dict[Hashable, _Applied] = field(default_factory=dict, compare=False)
 
     def put(self, target: Hashable, use: Use) -> SlotChange:
@@ -112,24 +130,29 @@ class LimitUsage:
         before, after = self._counted.pop(target, _NOTHING), self._count_of(use)
         if after != _NOTHING:
             self._counted[target] = after
+        by = use.in_flight.remediation if use.in_flight else None
         if after == before:
-            return SlotChange(use.in_flight)
-        self._used.update(after.slots)
-        for slot in before.slots:
-            self._used[slot] -= 1
-            if not self._used[slot]:
-                del self._used[slot]  # else every value that a label ever had would stay
-        self._replace_starts(before, after)
-        return _change(use.in_flight, before, after)
+            return SlotChange(by)
+        for slot, begun in product(before.slots, before.in_flight):
+            _remove(self._used, slot, begun)
+        for slot, begun in product(after.slots, after.in_flight):
+            insort(self._used[slot], begun)
+        for slot, begun in product(before.start_slots, before.starts):
+            _remove(self._starts, slot, begun)
+        for slot, begun in product(after.start_slots, after.starts):
+            insort(self._starts[slot], begun)
+        return _change(by, before, after)
 
     def _count_of(self, use: Use) -> _Counted:
         if use.in_flight is None and not use.starts:
             return _NOTHING
         start_slots = self._start_slots(use.check)
-        slots = self._applied_to(use.in_flight).slots if use.in_flight else ()
+        slots = self._applied_to(use.in_flight.remediation).slots if use.in_flight else ()
+        name = f"{use.target} of {use.check}"
         return _Counted(
+            in_flight=(_Begun(use.in_flight.since, name),) if use.in_flight else (),
             slots=slots + start_slots if use.is_reserved else slots,
-            starts=use.starts if start_slots else (),
+            starts=tuple(_Begun(began, name) for began in use.starts) if start_slots else (),
             start_slots=start_slots if use.starts else (),
         )
 
@@ -149,19 +172,6 @@ class LimitUsage:
         return tuple(
             slot_of_starts(scope) for scope in self.scopes_of(check) if scope.limits.max_starts_per_hour
         )
-
-    def _replace_starts(self, before: _Counted, after: _Counted) -> None:
-        if (before.starts, before.start_slots) == (after.starts, after.start_slots):
-            return
-        for slot in before.start_slots:
-            times = self._starts[slot]
-            for began in before.starts:
-                del times[bisect_left(times, began)]
-            if not times:
-                del self._starts[slot]
-        for slot in after.start_slots:
-            for began in after.starts:
-                insort(self._starts[slot], began)
 
     def select(self, waiting: Iterable[Waiting], now: datetime) -> Selection:
         """Select the waiting targets that may begin now; the longest wait goes first.
@@ -220,29 +230,44 @@ class LimitUsage:
     def _number(self, limit: AppliedLimit, now: datetime, own: _Counted = _NOTHING) -> int:
         number = 0
         for slot in limit.slots:
-            number += self._used.get(slot, 0)
+            number += len(self._used.get(slot, ()))
         if own.slots:
             number -= sum(map(own.slots.count, limit.slots))
-        return number + self._recent_starts(limit.slots[0], now) if limit.is_of_starts else number
+        return number + len(self._recent_starts(limit, now)) if limit.is_of_starts else number
 
-    def _recent_starts(self, slot: Slot, now: datetime) -> int:
-        starts = self._starts.get(slot, [])
-        return len(starts) - bisect_right(starts, now - HOUR)
+    def _recent_starts(self, limit: AppliedLimit, now: datetime) -> Sequence[_Begun]:
+        starts = self._starts.get(limit.slots[0], [])
+        return starts[bisect_right(starts, now - HOUR, key=_TIME) :]
 
     def _hold(self, limit: AppliedLimit, number: int, first: int, now: datetime) -> Hold:
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
         if limit.is_of_starts:
+            starts = self._recent_starts(limit, now)
             words = f"{_remediations(number)} began within the last hour{_come_first(first)}, {most}"
-            return limit_hold(words, self._until_free(limit, number + first, now))
+            return limit_hold(words + _oldest(starts), _until_free(limit, starts, number + first, now))
         words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
         where = f" with {limit.labelled}" if limit.label else ""
-        return limit_hold(f"{words}{where}{_come_first(first)}, {most}", _ASK_AGAIN_SECONDS)
+        using = [self._used[slot][0] for slot in limit.slots if slot in self._used]
+        oldest = _oldest([min(using)] if using else ())
+        return limit_hold(f"{words}{where}{_come_first(first)}, {most}{oldest}", _ASK_AGAIN_SECONDS)
 
-    def _until_free(self, limit: AppliedLimit, number: int, now: datetime) -> float:
-        """Seconds until enough of the starts are an hour old to allow another one."""
-        starts = self._starts.get(limit.slots[0], [])
-        frees = bisect_right(starts, now - HOUR) + number - limit.most
-        return (starts[frees] + HOUR - now if frees < len(starts) else HOUR).total_seconds()
+
+def _remove(by_slot: _BySlot, slot: Slot, begun: _Begun) -> None:
+    using = by_slot[slot]
+    del using[bisect_left(using, begun)]
+    if not using:
+        del by_slot[slot]  # else every value that a label ever had would stay
+
+
+def _until_free(limit: AppliedLimit, starts: Sequence[_Begun], number: int, now: datetime) -> float:
+    """Seconds until enough of the starts of the last hour are an hour old to allow another one."""
+    frees = number - limit.most
+    return (starts[frees].at + HOUR - now if frees < len(starts) else HOUR).total_seconds()
+
+
+def _oldest(begun: Sequence[_Begun]) -> str:
+    """The oldest remediation that is waited for, at the end of a sentence."""
+    return f"; the oldest, of {begun[0].name}, began at {stamp(begun[0].at)}" if begun else ""
 
 
 def _change(by: LimitedRemediation | None, before: _Counted, after: _Counted) -> SlotChange:

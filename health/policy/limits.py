@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from objects.bounds import Bounded
+from objects.timestamps import stamp
 
 HOUR = timedelta(hours=1)
 MOST = 100_000
@@ -122,6 +123,19 @@ class Waiting:
     def place(self) -> Place:
         """Its place in the queue; the longest unhealthy target is first."""
         return self.since, self.name
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A remediation that has begun and is not over."""
+
+    target: str
+    remediation: LimitedRemediation
+    since: datetime
+    """The creation of its request or its deletion; for a mark, when the detector first saw it."""
+
+    def __str__(self) -> str:
+        return f"{self.target} of {self.remediation.check} since {stamp(self.since)}"
 
 
 def limit_hold(words: str, ask_again_seconds: float) -> Hold:

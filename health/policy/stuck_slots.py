@@ -12,26 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.model.references import CheckReference
-from health.policy.limits import LimitedRemediation, ScopesOf, Waiting
+from health.policy.limits import ScopesOf, UnderWay, Waiting
 from health.policy.slots import AppliedLimit, Slot, applied_limits, slots_in_flight
 from objects.durations import in_words
-from objects.timestamps import stamp
 
 STUCK_AFTER = timedelta(hours=1)
 _MOST_NAMES = 5
-
-
-@dataclass(frozen=True)
-class UnderWay:
-    """A remediation that has begun and is not over."""
-
-    target: str
-    remediation: LimitedRemediation
-    since: datetime
-    """The creation of its request or its deletion; for a mark, when the detector first saw it."""
-
-    def __str__(self) -> str:
-        return f"{self.target} of {self.remediation.check} since {stamp(self.since)}"
 
 
 @dataclass(frozen=True)

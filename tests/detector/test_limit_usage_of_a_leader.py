@@ -127,7 +127,7 @@ class LeaderMachine(RuleBasedStateMachine):
         admitted = self.records._use(Remediated(CHECK, node)).in_flight  # noqa: SLF001
         assert admitted is not None
         for scope in self.scopes.of(CHECK):
-            self._no_limit_of_a_scope_is_exceeded(scope, admitted)
+            self._no_limit_of_a_scope_is_exceeded(scope, admitted.remediation)
 
     def _no_limit_of_a_scope_is_exceeded(self, scope: LimitScope, admitted: LimitedRemediation) -> None:
         under_way, reservations = self.records._under_way, self.records._reservations  # noqa: SLF001

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.policy.limit_usage import LimitUsage, Use
-from health.policy.limits import LimitedRemediation, Limits, LimitScope, Waiting
+from health.policy.limits import LimitedRemediation, Limits, LimitScope, UnderWay, Waiting
 from tests.support.values.builders import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")
@@ -33,14 +33,14 @@ class Usage:
         self.limits = LimitUsage(scopes_of=lambda reference: tuple(scopes_of(reference)))
         self.targets = 0
 
-    def count(self, remediation: LimitedRemediation) -> int:
+    def count(self, remediation: LimitedRemediation, since: datetime = NOW) -> int:
         self.targets += 1
-        self.limits.put(self.targets, Use(remediation.check, remediation))
+        self.limits.put(self.targets, using(remediation, f"node-{self.targets}", since))
         return self.targets
 
     def count_starts(self, *began: datetime) -> None:
         self.targets += 1
-        self.limits.put(self.targets, Use(WORKERS, starts=began))
+        self.limits.put(self.targets, Use(check=WORKERS, target=f"node-{self.targets}", starts=began))
 
     def refusal(self, wanted: LimitedRemediation, *first: Waiting) -> Hold | None:
         """Of one that failed a moment ago, where these wait for longer."""
@@ -57,6 +57,10 @@ def one(check: CheckReference = WORKERS, zone: str | None = "a") -> LimitedRemed
     return LimitedRemediation(check, {ZONE: zone})
 
 
+def using(remediation: LimitedRemediation, target: str = "n1", since: datetime = NOW, **use: Any) -> Use:
+    return Use(check=remediation.check, target=target, in_flight=UnderWay(target, remediation, since), **use)
+
+
 def test_remediation_without_limits_may_begin() -> None:
     counted = Usage()
     assert counted.words(one(), *(waiting(str(number), 1) for number in range(100))) == "go"
@@ -65,18 +69,36 @@ def test_remediation_without_limits_may_begin() -> None:
 def test_refusal_tells_the_numbers() -> None:
     counted = Usage(maxInFlight=3)
     counted.count(one())
-    counted.count(one(INFRA))
+    counted.count(one(INFRA), NOW - 2 * MINUTE)
     assert counted.words(one()) == "go"
 
+    youngest = counted.count(one())
+    words = "3 remediations are under way, at most 3 allowed by the policy"
+    oldest = "node-2 of NodeHealthCheck/infra, began at 2026-03-01T11:58:00Z"
+    assert counted.words(one()) == f"{words}; the oldest, of {oldest}"
+
+    counted.limits.put(2, Use(check=INFRA, target="node-2"))
+    counted.limits.put(youngest, using(one(), "node-3", NOW - MINUTE))
     counted.count(one())
-    assert counted.words(one()) == "3 remediations are under way, at most 3 allowed by the policy"
+    oldest = "node-3 of NodeHealthCheck/workers, began at 2026-03-01T11:59:00Z"
+    assert counted.words(one()) == f"{words}; the oldest, of {oldest}"
+
+
+def test_refusal_by_a_label_names_the_oldest_remediation_that_counts_for_its_value() -> None:
+    counted = Usage(maxInFlightByLabel={ZONE: 2})
+    for zone, minutes in (("a", 9), ("b", 7), (None, 8), ("b", 6)):
+        counted.count(one(zone=zone), NOW - minutes * MINUTE)
+    assert counted.words(one(zone="b")).endswith(
+        "; the oldest, of node-3 of NodeHealthCheck/workers, began at 2026-03-01T11:52:00Z"
+    )
 
 
 def test_most_restrictive_limit_wins() -> None:
     counted = Usage(limits(maxInFlight=1), maxInFlight=5)
     counted.count(one())
 
-    assert counted.words(one()) == "1 remediation is under way, at most 1 allowed by the annotations"
+    words = "1 remediation is under way, at most 1 allowed by the annotations; the oldest, of node-1 of "
+    assert counted.words(one()).startswith(words)
     assert counted.words(one(INFRA)) == "go"
 
 
@@ -108,7 +130,10 @@ def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
 
     hold = counted.refusal(one())
     assert hold is not None
-    assert hold.message == "2 remediations began within the last hour, at most 2 allowed by the policy"
+    words = (
+        "2 remediations began within the last hour, at most 2 allowed by the policy; the oldest, of node-1 "
+    )
+    assert hold.message == f"{words}of NodeHealthCheck/workers, began at 2026-03-01T11:20:00Z"
     assert hold.ask_again_seconds == 20 * 60
 
 
@@ -116,9 +141,9 @@ def test_hold_by_starts_tells_those_that_began_from_those_that_wait_for_longer()
     counted = Usage(maxStartsPerHour=3)
     counted.count_starts(NOW - 40 * MINUTE)
 
-    assert counted.words(one(), waiting("n1", 9), waiting("n2", 5)) == (
+    assert counted.words(one(), waiting("n1", 9), waiting("n2", 5)).startswith(
         "1 remediation began within the last hour, 2 that wait for longer come first, "
-        "at most 3 allowed by the policy"
+        "at most 3 allowed by the policy; the oldest, of node-1 "
     )
 
 
@@ -132,8 +157,8 @@ def test_oldest_target_goes_first_and_blocks_no_target_that_its_limit_does_not_h
     line = [waiting("young", 1, "b"), waiting("held", 9), waiting("c", 2, "c"), waiting("old", 5, "b")]
 
     assert list(counted.limits.select(line, NOW)) == ["old", "c"]
-    assert counted.words(one(zone="d"), *line) == (
-        "1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
+    assert counted.words(one(zone="d"), *line).startswith(
+        "1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy;"
     )
 
 
@@ -168,7 +193,7 @@ def test_selection_is_what_targets_get_that_ask_in_their_order(
     admitted = []
     for wanted in sorted(line, key=lambda wanted: wanted.place):
         if asked.limits.refusal(wanted, NOW) is None:
-            asked.limits.put(wanted.name, Use(wanted.remediation.check, wanted.remediation, is_reserved=True))
+            asked.limits.put(wanted.name, using(wanted.remediation, is_reserved=True))
             admitted.append(wanted.name)
     assert list(usage.limits.select(line, NOW)) == admitted
 
@@ -190,26 +215,26 @@ def test_selection_reads_the_limits_once_for_all_targets_that_count_alike() -> N
 def test_values_of_labels_are_forgotten_with_their_last_remediation() -> None:
     counted = Usage(maxInFlightByLabel={ZONE: 5})
     for number in range(100):
-        counted.limits.put("n1", Use(WORKERS, one(zone=str(number))))
-    counted.limits.put("n1", Use(WORKERS))
+        counted.limits.put("n1", using(one(zone=str(number))))
+    counted.limits.put("n1", Use(check=WORKERS, target="n1"))
     assert not counted.limits._used  # noqa: SLF001  a leak shows nowhere else
 
 
 def test_target_counts_once_and_what_was_counted_for_it_is_taken_back_by_whatever_limits_hold_then() -> None:
     counted = Usage(maxInFlight=1)
     target = counted.count(one())
-    counted.limits.put(target, Use(WORKERS, one(zone="b")))
-    assert counted.words(one()) == "1 remediation is under way, at most 1 allowed by the policy"
+    counted.limits.put(target, using(one(zone="b")))
+    assert counted.words(one()).startswith("1 remediation is under way, at most 1 allowed by the policy; ")
 
     counted.limits.scopes_of = lambda _: (LimitScope(limits(maxInFlightByLabel={ZONE: 1}), "another policy"),)
-    change = counted.limits.put(target, Use(WORKERS))
+    change = counted.limits.put(target, Use(check=WORKERS, target="n1"))
     assert change.freed
     assert counted.limits == LimitUsage(scopes_of=counted.limits.scopes_of)
 
 
 def test_reserved_start_that_is_seen_frees_nothing() -> None:
     counted = Usage(maxInFlight=1, maxStartsPerHour=1)
-    counted.limits.put("n1", Use(WORKERS, one(), is_reserved=True))
-    change = counted.limits.put("n1", Use(WORKERS, one(), starts=(NOW,)))
+    counted.limits.put("n1", using(one(), is_reserved=True))
+    change = counted.limits.put("n1", using(one(), starts=(NOW,)))
     assert not change.freed
     assert not change.taken

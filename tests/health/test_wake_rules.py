@@ -12,7 +12,7 @@ from health.model.admission import Admission
 from health.model.approval import RequiredApproval
 from health.model.evidence import EvidenceStore
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
-from health.model.observation import Observation, TargetState
+from health.model.observation import HoldReason, Observation, TargetState
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.wake_up import NAMED_RULES, needs_wake_up
 from objects.frozen import Frozen
@@ -104,4 +104,19 @@ def test_changes_of_the_silent_fields_alone_never_wake_the_incident(
 ) -> None:
     now = last.model_copy(update={field: getattr(other, field) for field in SILENT})
 
+    assert not needs_wake_up(last, now)
+
+
+def test_another_oldest_remediation_in_the_words_of_a_limit_wakes_no_incident_that_waits_for_it() -> None:
+    last, now = (
+        Observation(
+            state=TargetState.EXPIRED,
+            reason="",
+            hold=HOLD.model_copy(update={"reason": HoldReason.LIMIT, "message": words}),
+        )
+        for words in (
+            "1 is under way; the oldest, of node-1, ...",
+            "1 is under way; the oldest, of node-2, ...",
+        )
+    )
     assert not needs_wake_up(last, now)
