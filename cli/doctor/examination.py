@@ -5,10 +5,12 @@ parts run while the status of checks is watched.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
+from prometheus_client import CollectorRegistry
 from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
@@ -23,6 +25,7 @@ from cli.doctor.of_checks import (
     read,
     shadow_findings,
 )
+from cli.doctor.of_coverage import coverage_findings, coverage_of
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
 from cli.doctor.of_worker_versions import NO_WORKER
@@ -30,9 +33,11 @@ from cli.doctor.of_workload_clusters import KubeconfigSecret, find_workload_clus
 from cli.doctor.remediator_examination import RemediatorExamination
 from cli.doctor.rights import NeededRights, Rights, requests_of
 from cli.doctor.temporal_examination import temporal_findings
+from cli.shared.connection import silent_core
 from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
 from cli.shared.parameters import identities
+from detector.inspection.inspection import UnreadClusterError, reading
 from health.check.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
@@ -44,14 +49,18 @@ from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError
 from kube.lease import holder_is_valid
 from kube.listing import Paging, list_all
+from kube.resource import LEASES, NODES
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.group_kind import GroupKind
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
+from runtime.connections import Connections
+from runtime.problems import Problems
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
+from runtime.temporal_link import TemporalLink
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
@@ -118,6 +127,7 @@ async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> 
         return DEFAULTS.back_off_limit
 
 
+_MAKE_IT_POSSIBLE = "make it possible, or run this as a user who may"
 OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""
 
@@ -156,6 +166,7 @@ class ClusterExamination:
             )
         concurrently = await asyncio.gather(
             self._examine_rest(),
+            self._findings("the targets of checks", self._examine_coverage()),
             workload_findings(self._connections, self._workload_clusters),
             *map(self._examine_writers, self._watches),
         )
@@ -176,11 +187,37 @@ class ClusterExamination:
                 "an administrator can see it; the missing rights of this process are findings of their own"
             )
             return note("CannotLook", sentence, advice)
-        return warning("CannotLook", sentence, "make it possible, or run this as a user who may")
+        return warning("CannotLook", sentence, _MAKE_IT_POSSIBLE)
 
     async def _examine_ourselves(self) -> list[Finding]:
         self._is_one_of_us = await self._rights.are_of_one_of_us()
         return []
+
+    async def _examine_coverage(self) -> list[Finding]:
+        """Ask what the checks do here, by the state of a detector with the rights of the caller."""
+        logging.getLogger().addHandler(logging.NullHandler())  # findings name the problems; no log is printed
+        # A detector waits for rights on these two kinds, and a caller without them need not.
+        nodes = await self._connection.client.list_metadata(NODES)
+        leases = LEASES.path(self._settings.lease_namespace)
+        await self._connection.transport.request("GET", leases, query=(("limit", "1"),))
+        metadata = (node["metadata"] for node in nodes)
+        annotations = {found["name"]: found.get("annotations") or {} for found in metadata}
+        problems = Problems()
+        connections = Connections(
+            management=self._connection,
+            workload_clusters=self._connections.workload_clusters,
+            cluster=self._settings.cluster,
+            temporal=TemporalLink("doctor", problems, silent_core(), environment={}),
+            problems=problems,
+            metrics=CollectorRegistry(),
+        )
+        try:
+            async with reading(self._settings, connections) as inspection:
+                return coverage_findings(await coverage_of(inspection, annotations))
+        except UnreadClusterError as error:
+            return [
+                warning("CannotLook", f"cannot look at the targets of checks: {error}", _MAKE_IT_POSSIBLE)
+            ]
 
     async def _examine_rest(self) -> list[Finding]:
         client, settings = self._connection.client, self._settings

@@ -124,7 +124,23 @@ async def inspecting(
         UnreadClusterError: the cluster was not read completely in time.
 
     """
-    found = _layers(settings, connections, None if policy is None else PolicyFeed(defaults=lambda: policy))
+    feed = None if policy is None else PolicyFeed(defaults=lambda: policy)
+    async with reading(settings, connections, feed) as found:
+        await _read_ended(found, connections)
+        yield found
+
+
+@asynccontextmanager
+async def reading(
+    settings: Settings, connections: Connections, policy: PolicyFeed | None = None
+) -> AsyncIterator[Inspection]:
+    """The same without Temporal, for questions about the cluster alone: earlier remediations are unknown.
+
+    Raises:
+        UnreadClusterError: the cluster was not read completely in time.
+
+    """
+    found = _layers(settings, connections, policy)
     watching = [
         asyncio.create_task(found.cluster_state.resync.run()),
         asyncio.create_task(watch(found.watched, connections)),
@@ -152,7 +168,7 @@ def _layers(settings: Settings, connections: Connections, policy: PolicyFeed | N
 async def _settle(
     found: Inspection, connections: Connections, watching: Sequence[asyncio.Task[None]]
 ) -> None:
-    """Return when the cluster, and from Temporal the ended remediations, were read."""
+    """Return when the cluster was read completely, or one of `watching` has failed."""
     settled = asyncio.create_task(found.watched.feeds.wait_settled())
     try:
         async with asyncio.timeout(READ_WITHIN.total_seconds()):
@@ -167,7 +183,6 @@ async def _settle(
     for task in watching:
         if task.done():
             task.result()
-    await _read_ended(found, connections)
 
 
 async def _read_ended(found: Inspection, connections: Connections) -> None:

@@ -92,6 +92,11 @@ class Check(ABC, Generic[Watched_contra]):
         return ()
 
     @property
+    def condition_rules(self) -> Sequence[UnhealthyCondition]:
+        """The rules about conditions of a target or its Node."""
+        return self.node_rules
+
+    @property
     def healthy_delay(self) -> timedelta:
         """How long the requests of a recovered target are kept; negative: until confirmed."""
         return timedelta()

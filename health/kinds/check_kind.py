@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import BaseModel
+
 from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
@@ -82,6 +84,8 @@ class CheckKind(ServedKind):
     """The kind that its checks watch."""
     parse: Callable[[Mapping[str, Any]], HealthCheck]
     """Raises InvalidCheckError; `apiVersion` names the version of the object."""
+    spec_model: Callable[[str], type[BaseModel] | None] = lambda _: None
+    """The fields of a spec in an apiVersion; None: they are not known."""
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that corrects a stored status; empty if it is correct."""
     events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]] = (

@@ -107,6 +107,10 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     def node_rules(self) -> Sequence[UnhealthyCondition]:
         return self.rules.node_conditions
 
+    @property
+    def condition_rules(self) -> Sequence[UnhealthyCondition]:
+        return (*self.rules.node_conditions, *self.rules.machine_conditions)
+
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets (CAPI B.2.2)."""
         if self.spec.selector.is_empty or target.machine.is_left_alone:

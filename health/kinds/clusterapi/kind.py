@@ -15,6 +15,7 @@ from health.kinds.clusterapi.machine import MACHINES, mark_on
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
+from health.kinds.clusterapi.spec import spec_model
 from health.kinds.clusterapi.status import FAILING, status_patch
 
 ROLLING_OUT = tuple(
@@ -40,6 +41,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     is_namespaced=True,
     targets=MACHINES,
     parse=MachineHealthCheck.parse,
+    spec_model=spec_model,
     status_patch=status_patch,
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,

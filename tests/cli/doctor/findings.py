@@ -8,6 +8,8 @@ from tests.support.cluster.command import Command
 from tests.support.cluster.forked import Ran
 
 OF_REMEDIATORS = {"RemediatorUsed", "RemediatorNotFound", "RemediatorFits"}
+EXPECTED = OF_REMEDIATORS | {"SelectsNothing"}
+"""Remediators are noted for every check, and checks of these tests have no targets."""
 
 
 async def findings(doctor: Command, *arguments: str, **environment: str) -> list[Finding]:
@@ -27,11 +29,11 @@ def reasons(found: list[Finding]) -> set[str]:
     return {finding.reason for finding in found}
 
 
-def without_remediators(found: Iterable[Finding]) -> list[Finding]:
-    """The findings without the notes about remediators, which name every check."""
-    return [finding for finding in found if finding.reason not in OF_REMEDIATORS]
+def without_expected(found: Iterable[Finding]) -> list[Finding]:
+    """The findings besides those that every check of these tests leads to."""
+    return [finding for finding in found if finding.reason not in EXPECTED]
 
 
 def about(found: list[Finding], words: str) -> list[str]:
-    """The reasons of those that name `words`, without notes about remediators."""
-    return [finding.reason for finding in without_remediators(found) if words in finding.what]
+    """The reasons of those that name `words`, besides those of every check."""
+    return [finding.reason for finding in without_expected(found) if words in finding.what]

@@ -21,7 +21,7 @@ from kube.lease import new_lease
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from kube.transport import Transport
 from tests.cli.doctor.conftest import AsUser
-from tests.cli.doctor.findings import about, findings, listed, reasons, without_remediators
+from tests.cli.doctor.findings import about, findings, listed, reasons, without_expected
 from tests.cli.doctor.status_writes import (
     MACHINE_CHECKS,
     THEIRS,
@@ -47,9 +47,7 @@ async def test_other_controller_that_writes_the_status_of_a_check_is_found(
 
     await next_second()
     await write_status(transport, THEIRS, machine_check, healthy=2)
-    found = without_remediators(
-        finding for finding in await findings(doctor) if machine_check in finding.what
-    )
+    found = without_expected(finding for finding in await findings(doctor) if machine_check in finding.what)
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
     assert found[0].what.startswith("'machine-healthcheck' wrote the status of MachineHealthCheck")
     assert "and we did not since" in found[0].what
@@ -64,7 +62,7 @@ async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(
 ) -> None:
     async with spoilt_and_repaired_each_second(transport, machine_check):
         ran = await doctor("doctor", "-o", "json")
-    (found,) = without_remediators(finding for finding in listed(ran) if machine_check in finding.what)
+    (found,) = without_expected(finding for finding in listed(ran) if machine_check in finding.what)
     assert found.what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
 
 
