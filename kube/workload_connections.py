@@ -212,7 +212,7 @@ class _Opened:
         content: bytes,
         read: Callable[[str, SecretField], Awaitable[bytes]],
     ) -> None:
-        kubeconfig = parse_workload_kubeconfig(content, str(secret))
+        kubeconfig = parse_workload_kubeconfig(content, secret)
         self._cluster = cluster
         self.secret = secret
         self._read = read
@@ -233,7 +233,7 @@ class _Opened:
         digest = sha256(content).digest()
         if digest == self._content:
             return True
-        kubeconfig = parse_workload_kubeconfig(content, str(self.secret))
+        kubeconfig = parse_workload_kubeconfig(content, self.secret)
         if kubeconfig.endpoint != self._endpoint:
             return False
         use_token(self._configuration, kubeconfig.token)

@@ -5,6 +5,7 @@ read, no user is impersonated, and the certificate of the server is always verif
 refused, too, because they may change server or user. Errors quote nothing of the kubeconfig.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from kube.errors import NotConfigured
+from objects.clusters import SecretField
 from objects.yaml_document import Document, NoDocumentError, read_document
 
 _FILES = "files are never read"
@@ -41,6 +43,9 @@ _REFUSED = {
     "as-user-extra": _IMPERSONATION,
 }
 
+_SERVICE = re.compile(r"(?!localhost$)[a-z]([-a-z0-9]*[a-z0-9])?")
+"""The name of a Service: no dot, and no address such as 2130706433 or 0x7f000001."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadKubeconfig:
@@ -64,18 +69,18 @@ class WorkloadKubeconfig:
         return sha256(b"".join(digests)).digest()
 
 
-def parse_workload_kubeconfig(text: bytes | str, where: str) -> WorkloadKubeconfig:
-    """Read the current context. `where` names the kubeconfig in errors.
+def parse_workload_kubeconfig(text: bytes | str, secret: SecretField) -> WorkloadKubeconfig:
+    """Read the current context of the kubeconfig in that Secret.
 
     Raises:
         NotConfigured: it is invalid, or has a forbidden field.
 
     """
     try:
-        return _parse(read_document(text))
+        return _parse(read_document(text), secret.namespace)
     except (_RefusedError, NoDocumentError) as error:
         why = str(error)
-    raise unusable(where, why)
+    raise unusable(str(secret), why)
 
 
 def unusable(where: str, why: str) -> NotConfigured:
@@ -89,7 +94,7 @@ def _refuse(why: str) -> NoReturn:
     raise _RefusedError(why)
 
 
-def _parse(document: Document) -> WorkloadKubeconfig:
+def _parse(document: Document, namespace: str) -> WorkloadKubeconfig:
     name = _text(document, "it", "current-context") or _refuse("it has no current-context")
     context = _named(document, "context", name, "its current-context")
     of_cluster = _text(context, "its current context", "cluster") or _refuse(
@@ -101,10 +106,11 @@ def _parse(document: Document) -> WorkloadKubeconfig:
     _check_fields(cluster, "its cluster", _CLUSTER_FIELDS)
     _check_fields(user, "its user", _USER_FIELDS)
     certificate, key, token = _credentials(user)
+    server, host = _server(cluster, namespace)
     return WorkloadKubeconfig(
-        server=_server(cluster),
+        server=server,
         certificate_authority=_pem(cluster, "its cluster", "certificate-authority-data", "CERTIFICATE"),
-        tls_server_name=_printable(cluster, "its cluster", "tls-server-name"),
+        tls_server_name=_printable(cluster, "its cluster", "tls-server-name") or host,
         client_certificate=certificate,
         client_key=key,
         token=token,
@@ -148,11 +154,16 @@ def _credentials(user: Document) -> tuple[str, str, str]:
     return certificate, key, token
 
 
-def _server(cluster: Document) -> str:
+def _server(cluster: Document, namespace: str) -> tuple[str, str]:
+    """The address to connect to, and the host as written if the address has another one, else "".
+
+    HyperShift writes the name of a Service in the namespace of the Secret, which resolves only there, and its
+    certificate has that name.
+    """
     server = _printable(cluster, "its cluster", "server")
     try:
         url = urlsplit(server)
-        host, _ = url.hostname, url.port
+        host, port = url.hostname, url.port
     except ValueError:
         _refuse("the server of its cluster is no URL")
     if "@" in url.netloc:
@@ -161,7 +172,10 @@ def _server(cluster: Document) -> str:
         _refuse("its cluster has no server that begins with https://")
     if url.query or url.fragment:
         _refuse("the server of its cluster has a query or a fragment")
-    return server.rstrip("/")
+    if not _SERVICE.fullmatch(host):
+        return server.rstrip("/"), ""
+    place = f"{host}.{namespace}.svc{f':{port}' if port is not None else ''}"
+    return url._replace(netloc=place).geturl().rstrip("/"), host
 
 
 def _pem(entry: Document, entry_name: str, name: str, label: str) -> str:

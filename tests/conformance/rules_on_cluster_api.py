@@ -31,6 +31,10 @@ CLUSTER_API = Section(
         "33/restart": "A restart of a process meanwhile changes no deadline.",
         "33/first": "A first connection restarts nothing.",
         "33/rotated": "A Secret that is replaced is used without a restart.",
+        "33/service": (
+            "A server without a dot is a Service of the namespace of the Secret; its certificate has the "
+            "name as written."
+        ),
         "33/refused": (
             "A kubeconfig that would run a program, read a file, or trust anybody is refused, with Secret "
             "and field."

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +21,7 @@ from kube.resource import NODES
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
+from objects.clusters import SecretField
 from tests.support.api.api_server import ApiServer, hanging, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.api.kubeconfigs import (
@@ -124,6 +127,27 @@ async def test_requests_are_made_with_the_client_certificate_of_the_secret(
     [asked] = east.server.asked
     assert asked.client == "east-admin"
     assert "Authorization" not in asked.headers
+
+
+@pytest.mark.rule("rule 33/service")
+async def test_service_of_the_secrets_namespace_is_called_and_must_have_the_name_as_written(
+    east: East, connections: WorkloadConnections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def cluster_dns(host: str, *rest: Any, **named: Any) -> object:
+        return resolve("127.0.0.1" if host == "kube-apiserver.fleet.svc" else host, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", cluster_dns)
+    content = east.kubeconfig()
+    of_cluster = content["clusters"][0]["cluster"]
+    of_cluster["server"] = f"https://kube-apiserver:{east.server.port}"
+    named = deepcopy(content)
+    named["clusters"][0]["cluster"]["tls-server-name"] = "localhost"
+    east.secrets(content, named)
+    with pytest.raises(Unreachable, match="certificate is not valid for 'kube-apiserver'"):
+        await node_of(await connections.connect(EAST, SECRET))
+    assert await node_of(await connections.connect(EAST, SECRET)), "the certificate is for localhost"
 
 
 async def test_each_call_reads_the_secret_and_the_connection_stays_while_it_says_the_same(
@@ -470,9 +494,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes | str]:
     """The contents that were parsed, in order."""
     contents: list[bytes | str] = []
 
-    def parse(text: bytes | str, where: str) -> WorkloadKubeconfig:
+    def parse(text: bytes | str, secret: SecretField) -> WorkloadKubeconfig:
         contents.append(text)
-        return parse_workload_kubeconfig(text, where)
+        return parse_workload_kubeconfig(text, secret)
 
     monkeypatch.setattr("kube.workload_connections.parse_workload_kubeconfig", parse)
     return contents

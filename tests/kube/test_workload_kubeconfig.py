@@ -154,7 +154,7 @@ DOCUMENTS = [
 def refusal(text: bytes | str) -> str:
     """Why it cannot be used; nothing that hangs on the error quotes it either."""
     with pytest.raises(NotConfigured) as refused:
-        parse_workload_kubeconfig(text, str(SECRET))
+        parse_workload_kubeconfig(text, SECRET)
     assert refused.value.__cause__ is None
     assert refused.value.__context__ is None, "the errors of parsers quote what they could not read"
     message = refused.value.message
@@ -180,7 +180,7 @@ def test_text_that_is_no_kubeconfig_is_refused_without_a_quotation(text: bytes, 
 
 def test_refusal_names_the_secret_and_the_key() -> None:
     with pytest.raises(NotConfigured) as refused:
-        parse_workload_kubeconfig(b"", str(SECRET))
+        parse_workload_kubeconfig(b"", SECRET)
     assert refused.value.message == (
         "The kubeconfig in the key value of the Secret fleet/east-kubeconfig cannot be used: it is empty."
     )
@@ -191,7 +191,7 @@ def test_current_context_decides_and_others_are_not_looked_at() -> None:
     document["contexts"].append({"name": "other", "context": {"cluster": "other", "user": "other"}})
     document["clusters"].insert(0, {"name": "other", "cluster": {"server": "http://other"}})
     document["users"].insert(0, {"name": "other", "user": {"exec": {"command": "hunter2"}}})
-    found = parse_workload_kubeconfig(json.dumps(document), str(SECRET))
+    found = parse_workload_kubeconfig(json.dumps(document), SECRET)
     assert found == WorkloadKubeconfig(server="https://east.example:6443", token=TOKEN)
 
 
@@ -204,17 +204,46 @@ def test_fields_that_change_nothing_or_say_nothing_are_passed_over() -> None:
         context(namespace="default"),
     ):
         change(document)
-    found = parse_workload_kubeconfig(json.dumps(document).encode(), str(SECRET))
+    found = parse_workload_kubeconfig(json.dumps(document).encode(), SECRET)
     assert found == WorkloadKubeconfig(
         server="https://rancher.example/k8s/clusters/east", tls_server_name="kubernetes.default", token=TOKEN
     )
+
+
+SERVERS = [
+    ("https://kube-apiserver:6443", "https://kube-apiserver.fleet.svc:6443", "kube-apiserver"),
+    ("https://kube-apiserver", "https://kube-apiserver.fleet.svc", "kube-apiserver"),
+    ("https://KAS-1:443/k8s/c-1/", "https://kas-1.fleet.svc:443/k8s/c-1", "kas-1"),
+    ("https://kube-apiserver.hcp", "https://kube-apiserver.hcp", ""),
+    ("https://kube-apiserver.:6443", "https://kube-apiserver.:6443", ""),
+    ("https://localhost:6443", "https://localhost:6443", ""),
+    ("https://127.0.0.1:6443", "https://127.0.0.1:6443", ""),
+    ("https://[::1]:6443", "https://[::1]:6443", ""),
+    ("https://2130706433:6443", "https://2130706433:6443", ""),
+    ("https://0x7f000001", "https://0x7f000001", ""),
+    ("https://a_b:6443", "https://a_b:6443", ""),
+]
+"""The server as written, the one that is called, and the name that its certificate must have."""
+
+
+@pytest.mark.rule("rule 33/service")
+@pytest.mark.parametrize(("written", "called", "name"), SERVERS)
+def test_server_without_a_dot_is_a_service_of_the_namespace_of_the_secret(
+    written: str, called: str, name: str
+) -> None:
+    document = kubeconfig(written)
+    found = parse_workload_kubeconfig(json.dumps(document), SECRET)
+    assert (found.server, found.tls_server_name) == (called, name)
+    dashed(cluster, tls_server_name="of-the-kubeconfig")(document)
+    found = parse_workload_kubeconfig(json.dumps(document), SECRET)
+    assert (found.server, found.tls_server_name) == (called, "of-the-kubeconfig")
 
 
 def test_certificates_are_decoded_and_none_of_the_credentials_is_shown(tmp_path: Path) -> None:
     pair = Pair.make(tmp_path, "east-admin")
     document = kubeconfig(token=TOKEN, **pair.user)
     dashed(cluster, certificate_authority_data=encoded(pair.certificate))(document)
-    found = parse_workload_kubeconfig(json.dumps(document), str(SECRET))
+    found = parse_workload_kubeconfig(json.dumps(document), SECRET)
     assert (found.certificate_authority, found.client_certificate) == (pair.certificate, pair.certificate)
     assert (found.client_key, found.token) == (pair.key, TOKEN)
     assert repr(found) == "WorkloadKubeconfig(server='https://east.example:6443', tls_server_name='')"
