@@ -1,42 +1,56 @@
 """Finds the API server and our credentials: by a kubeconfig, else by the service account of the Pod.
 
-The library reads the files and runs credential plugins; we choose the file and the proxy, and name the file
-in errors. Only this module of the package reads the environment.
+We choose cluster and user in the files, and run a credential plugin; the library gets these two alone. It
+ignores a user without usable credentials, and would send anonymous requests: that is an error here. Only this
+module of the package reads the environment.
 """
 
+import asyncio
 import os
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import yaml
 from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config_from_dict
 
+from kube.credential_plugin import PluginError, plugin_credentials
 from kube.errors import NotConfigured
+from objects.durations import in_words
 
 Content = Mapping[str, Any]
+
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
+_BEFORE_A_PLUGIN = ("token", "tokenFile", "username", "client-certificate", "client-certificate-data")
+"""As in kubectl, the plugin of a user with one of these is not run."""
+_REFRESHING = timedelta(seconds=10)
+"""For a token of OpenID Connect that has expired."""
 
 
 @dataclass(frozen=True)
 class Usable:
-    """The files and the context for the library."""
+    """The cluster and the user of one context; paths are absolute, and empty fields are left out."""
 
     files: str
-    """A list in the format of $KUBECONFIG."""
-    context: str
+    """A list in the format of $KUBECONFIG, for messages."""
+    cluster: Content
+    user: Content
+    user_name: str
 
 
 def usable(files: str, context: str | None) -> Usable:
-    """The existing ones of `files` (a list as in $KUBECONFIG), and the context, validated for the library.
+    """The cluster and the user of the context in `files`, a list as in $KUBECONFIG.
 
-    Errors of the library for a missing or incomplete file are accidental, and may not name the file. As in
-    kubectl, missing files in a list are ignored, and the first file with a current-context decides; the
-    library uses the last one, and we would act on another cluster.
+    As in kubectl, missing files in a list are ignored, and the first file with a current-context decides.
 
     Raises:
         NotConfigured: none exists, one is not a kubeconfig, or together they lack the API server or the
@@ -53,7 +67,50 @@ def usable(files: str, context: str | None) -> Usable:
     why = _lacks(contents, name, is_current=not context)
     if why:
         raise _unusable(listed, why)
-    return Usable(listed, name)
+    chosen = _named(contents, "context", name) or {}
+    cluster = _named(contents, "cluster", chosen["cluster"]) or {}
+    user = _named(contents, "user", chosen["user"]) or {}
+    for entry, kind in ((user, "user"), (cluster, "cluster")):
+        if why := _unfit(entry, f"its {kind} {chosen[kind]!r}"):
+            raise _unusable(listed, why)
+    return Usable(listed, cluster, user, str(chosen["user"]))
+
+
+def _unfit(entry: Content, name: str) -> str:
+    """Why that cluster or user would be used in part only; "" if all of it is usable."""
+    for field in _IMPERSONATION:
+        if field in entry:
+            return f"{name} has {field}, and Paramedic impersonates no user"
+    provider = entry.get("auth-provider")
+    if provider and not (isinstance(provider, dict) and provider.get("name") == "oidc"):
+        found = str(provider.get("name") if isinstance(provider, dict) else provider)
+        return f"{name} has the auth-provider {found!r}, which only old versions of kubectl have: use exec"
+    if _has(entry, "client-certificate") and not _has(entry, "client-key"):
+        return f"{name} has a client-certificate, but no client-key"
+    for field in _PATHS:
+        data = entry.get(f"{field}-data")
+        try:
+            if data:
+                b64decode(str(data))
+            elif (
+                field in entry
+                and not (field == "tokenFile" and "token" in entry)
+                and not Path(entry[field]).read_bytes().strip()
+            ):
+                return f"the {field} {entry[field]} of {name} is empty"
+        except OSError as error:
+            return f"the {field} {entry[field]} of {name} cannot be read: {_words(error)}"
+        except (TypeError, ValueError):
+            return f"the {field}{'-data' if data else ''} of {name} is no {'base64' if data else 'path'}"
+    return ""
+
+
+def _has(entry: Content, field: str) -> bool:
+    return field in entry or f"{field}-data" in entry
+
+
+def _words(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _expanded(path: str) -> Path:
@@ -94,7 +151,28 @@ def _read(path: Path) -> Content:
         raise _unusable(path, "it is empty")
     if not isinstance(content, dict):
         raise _unusable(path, "it is YAML, but not a mapping")
-    return content
+    return {
+        **content,
+        **{f"{kind}s": _entries(content, kind, path) for kind in ("cluster", "context", "user")},
+    }
+
+
+def _entries(content: Content, kind: str, path: Path) -> list[Content]:
+    """The clusters, contexts or users without empty fields; relative paths begin at the file's folder."""
+    listed = content.get(f"{kind}s")
+    entries: list[Content] = []
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict):
+            value = entry.get(kind)
+            fields = {name: one for name, one in value.items() if one} if isinstance(value, dict) else {}
+            for name in _PATHS:
+                if isinstance(fields.get(name), str):
+                    fields[name] = str(path.absolute().parent / fields[name])
+            plugin = fields.get("exec")
+            if isinstance(plugin, dict) and os.sep in str(plugin.get("command") or ""):
+                fields["exec"] = {**plugin, "command": str(path.absolute().parent / str(plugin["command"]))}
+            entries.append({"name": entry.get("name"), kind: fields})
+    return entries
 
 
 def _current_context(contents: list[Content]) -> str:
@@ -139,22 +217,28 @@ def _is_address(server: str) -> bool:
 
 def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
     """The first cluster, context or user of that name."""
-    for content in contents:
-        listed = content.get(f"{kind}s")
-        for entry in listed if isinstance(listed, list) else []:
-            if isinstance(entry, dict) and entry.get("name") == name:
-                value = entry.get(kind)
-                return value if isinstance(value, dict) else {}
-    return None
+    entries = (entry for content in contents for entry in content[f"{kind}s"])
+    return next((entry[kind] for entry in entries if entry["name"] == name), None)
 
 
-Load = Callable[[Configuration], Awaitable[None]]
-"""Reads server and credentials into a Configuration; called again when the credentials are refused."""
+Load = Callable[[Configuration], Awaitable[datetime | None]]
+"""Reads server and credentials into a Configuration, and returns when these expire, if that is known.
+
+It is called again when they have expired or are refused.
+"""
 
 _SCHEME = "BearerToken"  # what the library calls the Authorization header
 
 # Exceptions that the library lets through for an incomplete or invalid kubeconfig.
-_UNREADABLE = (ConfigException, OSError, AttributeError, KeyError, TypeError, ValueError)
+_UNREADABLE = (
+    ConfigException,
+    aiohttp.ClientError,
+    OSError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
 
 
 def loader(kubeconfig: str | None, context: str | None) -> Load:
@@ -163,15 +247,15 @@ def loader(kubeconfig: str | None, context: str | None) -> Load:
     return _from_kubeconfig(files, context) if files else _from_service_account
 
 
-async def configure(load: Load) -> Configuration:
-    """A Configuration without retries, which are left to the caller.
+async def configure(load: Load) -> tuple[Configuration, datetime | None]:
+    """A Configuration without retries, which are left to the caller, and when its credentials expire.
 
     Raises NotConfigured: there is no source, or it cannot be read.
     """
     configuration = without_retries()
-    await load(configuration)
+    expire_at = await load(configuration)
     use_proxy(configuration)
-    return configuration
+    return configuration, expire_at
 
 
 def without_retries() -> Configuration:
@@ -203,24 +287,61 @@ def _default_file() -> str:
 
 
 def _from_kubeconfig(files: str, context: str | None) -> Load:
-    async def load(configuration: Configuration) -> None:
+    async def load(configuration: Configuration) -> datetime | None:
         found = usable(files, context)
         try:
-            await load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types
-                config_file=found.files,
-                context=found.context,
-                client_configuration=configuration,
-                persist_config=False,
+            user, expire_at = await _with_credentials(found)
+            async with asyncio.timeout(_REFRESHING.total_seconds()):
+                loaded = await load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # no types
+                    _document(found.cluster, user), client_configuration=configuration
+                )
+        except PluginError as error:
+            raise _unusable(found.files, f"for its user {found.user_name!r}, {error}") from error
+        except TimeoutError as error:
+            why = (
+                f"the token of its user {found.user_name!r} was not refreshed within {in_words(_REFRESHING)}"
             )
-        except yaml.YAMLError:  # changed meanwhile; the error quotes the line, maybe a token
-            raise NotConfigured(
-                f"The kubeconfig {found.files} cannot be used: it is not valid YAML."
-            ) from None
+            raise _unusable(found.files, why) from error
         except _UNREADABLE as error:
-            raise NotConfigured(f"The kubeconfig {found.files} cannot be used: {error}") from error
-        _strip_token(configuration)
+            raise _unusable(found.files, _words(error)) from error
+        has_credentials = getattr(loaded, "token", None) or getattr(loaded, "cert_file", None)
+        if not has_credentials and urlsplit(found.cluster["server"]).scheme == "https":
+            raise _unusable(found.files, f"its user {found.user_name!r} has no credentials")
+        return expire_at
 
     return load
+
+
+async def _with_credentials(found: Usable) -> tuple[Content, datetime | None]:
+    """The user for the library, with the credentials of its plugin, and when these expire."""
+    user = {name: value for name, value in found.user.items() if name != "exec"}
+    expire_at = None
+    if "exec" in found.user and not any(field in user for field in _BEFORE_A_PLUGIN):
+        given = await plugin_credentials(found.user["exec"], found.cluster, os.environ)
+        user, expire_at = {**user, **given.fields}, given.expire_at
+    elif "tokenFile" in user and "token" not in user:
+        user["token"] = _text(user["tokenFile"])
+    if "token" in user:
+        # Files of tokens end in a newline, which no header may contain.
+        user["token"] = token = str(user["token"]).strip()
+        if not (token.isascii() and token.isprintable()):
+            raise _unusable(
+                found.files, f"the token of its user {found.user_name!r} has characters that it cannot have"
+            )
+    return user, expire_at
+
+
+def _text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def _document(cluster: Content, user: Content) -> Content:
+    return {
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "clusters": [{"name": "it", "cluster": cluster}],
+        "users": [{"name": "it", "user": user}],
+    }
 
 
 async def _from_service_account(configuration: Configuration) -> None:
@@ -230,12 +351,6 @@ async def _from_service_account(configuration: Configuration) -> None:
         raise NotConfigured(
             f"No kubeconfig was given or found, and there is no service account of a Pod: {error}"
         ) from error
-
-
-def _strip_token(configuration: Configuration) -> None:
-    # Token files commonly end in a newline, which no HTTP header may contain.
-    if _SCHEME in configuration.api_key:
-        configuration.api_key[_SCHEME] = configuration.api_key[_SCHEME].strip()
 
 
 def _proxy_for(server: str) -> str | None:

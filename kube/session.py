@@ -26,12 +26,7 @@ class Session:
     """The part of a session that the library uses; a redirect is an ordinary answer, and is not followed."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
-        # Without a limit of connections: each watch keeps one, and must not block requests.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=tls, socket_factory=_keepalive_socket),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=_READ_BUFFER_BYTES,
-        )
+        self._session = _session(tls)
 
     @property
     def closed(self) -> bool:
@@ -46,8 +41,22 @@ class Session:
             raise aiohttp.ClientConnectionError("the connection is closed")
         return await self._session.request(**by, allow_redirects=False)
 
+    async def reconnect(self, tls: ssl.SSLContext) -> None:
+        """Use other certificates from now on; requests on the earlier connections fail."""
+        replaced, self._session = self._session, _session(tls)
+        await replaced.close()
+
     async def close(self) -> None:
         await self._session.close()
+
+
+def _session(tls: ssl.SSLContext) -> aiohttp.ClientSession:
+    # Without a limit of connections: each watch keeps one, and must not block requests.
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=tls, socket_factory=_keepalive_socket),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=_READ_BUFFER_BYTES,
+    )
 
 
 def _by_proxy(proxy: str, arguments: dict[str, Any]) -> dict[str, Any]:

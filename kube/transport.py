@@ -1,8 +1,8 @@
 """HTTP to one API server: sends and receives bytes, and raises our errors. No retries, no interpretation.
 
-The library (`kubernetes.aio`) finds the server, authenticates and configures TLS. Only a request that was
-answered 401 is repeated, once, with freshly read credentials: tokens are rotated. Every await has a limit,
-also those.
+The library (`kubernetes.aio`) authenticates and configures TLS. Only a request that was answered 401 is
+repeated, once, with freshly read credentials: tokens are rotated. Credentials that have expired are read
+again before the next request. Every await has a limit, also those.
 """
 
 import asyncio
@@ -10,14 +10,16 @@ import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.rest import RESTClientObject
 
 from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
 from kube.configuration import Load, configure, loader
+from kube.credential_plugin import LIMIT_AT_A_TERMINAL
 from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
 from kube.server_clock import ServerClock
 from kube.session import Session
@@ -26,8 +28,8 @@ from objects.durations import in_words
 
 Query = Sequence[tuple[str, str]]
 
-LOADING = timedelta(seconds=10)
-"""The limit for reading refused credentials again: that may run a program."""
+LOADING = LIMIT_AT_A_TERMINAL + timedelta(seconds=20)
+"""The limit for reading credentials again: that may run a plugin, which has a limit of its own."""
 _CONNECTING = timedelta(seconds=10)
 _OPENING = timedelta(seconds=30)  # a starting API server delays watches until its cache is filled
 _FIRST_FAILURE = 300  # an API server never redirects
@@ -70,10 +72,15 @@ class Transport:
         load: Load,
         user_agent: str = "paramedic",
         tls: ssl.SSLContext | None = None,
+        expire_at: datetime | None = None,
     ) -> None:
-        """`tls` is for contexts that the library cannot create from `configuration`."""
+        """`tls` is for contexts that the library cannot create from `configuration`.
+
+        From `expire_at` on, a request loads the credentials again.
+        """
         self._configuration = configuration
         self._load = load
+        self._expire_at = expire_at
         self._loading: asyncio.Task[None] | None = None
         self._api = ApiClient(configuration)
         self._api.user_agent = user_agent
@@ -100,13 +107,9 @@ class Transport:
         Raises NotConfigured: none of them exists, or it cannot be read.
         """
         load = loader(kubeconfig, context)
-        configuration = await configure(load)
-        try:
-            return cls(configuration, load, user_agent)
-        except OSError as error:  # also errors of TLS
-            raise NotConfigured(
-                f"The certificates for {configuration.host} cannot be used: {error}."
-            ) from error
+        configuration, expire_at = await configure(load)
+        with _usable_certificates(configuration):
+            return cls(configuration, load, user_agent, expire_at=expire_at)
 
     async def __aenter__(self) -> Self:
         return self
@@ -132,9 +135,12 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection; watches and later requests then raise `Unreachable`."""
+        self._end_streams()
+        await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
+
+    def _end_streams(self) -> None:
         for response in self._streams:  # the session does not end waiting streams
             response.close()
-        await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
 
     async def request(  # noqa: PLR0913  a request has these parts
         self,
@@ -217,6 +223,8 @@ class Transport:
                 self._all_answered.set()
 
     async def _send(self, request: _Request) -> aiohttp.ClientResponse:
+        if self._expire_at is not None and self._expire_at <= datetime.now(UTC):
+            await self._load_anew()
         try:
             return await self._send_once(request)
         except Unauthorized:
@@ -224,20 +232,26 @@ class Transport:
             return await self._send_once(request)
 
     async def _load_anew(self) -> None:
-        """Read the credentials once for all refused requests: each read may run a program."""
+        """Read the credentials once for all requests that need others: each read may run a program."""
         if self._loading is None or self._loading.done():
             self._loading = asyncio.create_task(self._load_in_time())
         # A cancelled caller must not cancel the read of the others.
         await asyncio.shield(self._loading)
 
     async def _load_in_time(self) -> None:
+        shown = _client_certificate(self._configuration)
         try:
             async with asyncio.timeout(LOADING.total_seconds()):
-                await self._load(self._configuration)
+                self._expire_at = await self._load(self._configuration)
         except TimeoutError as error:
             raise NotConfigured(
                 f"The credentials for {self.server} could not be read anew within {in_words(LOADING)}."
             ) from error
+        if _client_certificate(self._configuration) != shown:
+            with _usable_certificates(self._configuration):
+                tls = RESTClientObject(self._configuration).ssl_context
+            self._end_streams()
+            await self._session.reconnect(tls)
 
     async def _send_once(self, request: _Request) -> aiohttp.ClientResponse:
         if self._session.closed:  # closed meanwhile
@@ -267,6 +281,19 @@ class Transport:
             content = _within(MOST_VALUES, await _read(response, request), request)
         retry_after = response.headers.get("Retry-After", "")
         raise classify(str(request), request.path, response.status, content, retry_after)
+
+
+def _client_certificate(configuration: Configuration) -> tuple[str | None, str | None]:
+    """The names of the files, which are others if the kubeconfig has another certificate."""
+    return configuration.cert_file, configuration.key_file
+
+
+@contextmanager
+def _usable_certificates(configuration: Configuration) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # also errors of TLS
+        raise NotConfigured(f"The certificates for {configuration.host} cannot be used: {error}.") from error
 
 
 def _words(error: BaseException) -> str:

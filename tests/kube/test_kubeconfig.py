@@ -12,7 +12,7 @@ import pytest
 
 from kube.errors import NotConfigured, Unreachable
 from kube.transport import Transport
-from tests.support.api.api_server import ApiServer, said
+from tests.support.api.api_server import ApiServer, refused, said
 
 Change = Callable[[dict[str, Any]], object]
 CONTENTS = [
@@ -157,3 +157,88 @@ async def test_certificate_that_is_none_is_refused(server: ApiServer) -> None:
     assert (await refusal(server.kubeconfig)).startswith(
         "The certificates for https://127.0.0.1:1 cannot be used: "
     )
+
+
+NO_CREDENTIALS = "its user 'test' has no credentials"
+GONE = "which only old versions of kubectl have: use exec"
+USERS: list[tuple[dict[str, object], str]] = [
+    ({}, NO_CREDENTIALS),
+    ({"token": ""}, NO_CREDENTIALS),
+    ({"token": " "}, NO_CREDENTIALS),
+    ({"username": "ada"}, NO_CREDENTIALS),
+    ({"client-key": "here"}, NO_CREDENTIALS),
+    ({"unknown": "field"}, NO_CREDENTIALS),
+    ({"auth-provider": {"name": "gcp"}}, f"its user 'test' has the auth-provider 'gcp', {GONE}"),
+    ({"auth-provider": {"name": "azure"}}, f"its user 'test' has the auth-provider 'azure', {GONE}"),
+    ({"auth-provider": {"name": "oidc"}}, "oidc: missing configuration"),
+    ({"as": "ada", "token": "a"}, "its user 'test' has as, and Paramedic impersonates no user"),
+    ({"as-groups": ["a"], "token": "a"}, "its user 'test' has as-groups, and Paramedic impersonates no user"),
+    (
+        {"tokenFile": "/not/there"},
+        "the tokenFile /not/there of its user 'test' cannot be read: No such file or directory",
+    ),
+    ({"tokenFile": "nothing"}, "the tokenFile FOLDER/nothing of its user 'test' is empty"),
+    ({"tokenFile": "."}, "the tokenFile FOLDER of its user 'test' cannot be read: Is a directory"),
+    ({"tokenFile": ["a"]}, "the tokenFile of its user 'test' is no path"),
+    ({"token": "a\nb"}, "the token of its user 'test' has characters that it cannot have"),
+    ({"client-certificate": "here"}, "its user 'test' has a client-certificate, but no client-key"),
+    (
+        {"client-certificate": "/not/there", "client-key": "here"},
+        "the client-certificate /not/there of its user 'test' cannot be read: No such file or directory",
+    ),
+    (
+        {"client-certificate": "here", "client-key": "nothing"},
+        "the client-key FOLDER/nothing of its user 'test' is empty",
+    ),
+    (
+        {"client-certificate-data": "a", "client-key": "here"},
+        "the client-certificate-data of its user 'test' is no base64",
+    ),
+]
+"""A user of an API server with https, and why it cannot be used."""
+
+
+@pytest.mark.parametrize(("user", "why"), USERS)
+async def test_user_without_usable_credentials_is_refused_and_asks_nothing(
+    server: ApiServer, tmp_path: Path, user: dict[str, object], why: str
+) -> None:
+    (tmp_path / "nothing").write_text("\n")
+    (tmp_path / "here").write_text("anything")
+    content = json.loads(server.kubeconfig.read_text())
+    content["clusters"][0]["cluster"] = {"server": f"https://127.0.0.1:{server.port}"}
+    content["users"][0]["user"] = user
+    server.kubeconfig.write_text(json.dumps(content))
+    expected = f"The kubeconfig {server.kubeconfig} cannot be used: {why.replace('FOLDER', str(tmp_path))}."
+    assert await refusal(server.kubeconfig) == expected
+
+
+async def test_user_without_credentials_is_accepted_for_a_proxy_that_has_them(server: ApiServer) -> None:
+    content = json.loads(server.kubeconfig.read_text())
+    content["users"][0]["user"] = {}
+    server.kubeconfig.write_text(json.dumps(content))
+    server.answer("GET", "/x", said({}))
+    async with await Transport.connect(str(server.kubeconfig)) as transport:
+        assert await transport.request("GET", "/x") == b"{}"
+
+
+async def test_paths_begin_at_the_folder_of_the_file_that_has_them(server: ApiServer, tmp_path: Path) -> None:
+    content = json.loads(server.kubeconfig.read_text())
+    (tmp_path / "users").mkdir()
+    users, others = tmp_path / "users" / "config", tmp_path / "others"
+    users.write_text(
+        json.dumps({"users": [{"name": "test", "user": {"tokenFile": "my-token", "token": None}}]})
+    )
+    (tmp_path / "users" / "my-token").write_text("beside-the-user\n")
+    others.write_text(json.dumps({**content, "users": []}))
+    server.answer("GET", "/x", said({}))
+    async with await Transport.connect(os.pathsep.join(map(str, (users, others)))) as transport:
+        await transport.request("GET", "/x")
+    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer beside-the-user"]
+
+
+async def test_token_file_that_is_emptied_later_is_named(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", refused(401, "Unauthorized"))
+    server.token_file.write_text("")
+    with pytest.raises(NotConfigured, match=r"the tokenFile .*/token of its user 'test' is empty"):
+        await transport.request("GET", "/x")
+    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer first-token"]

@@ -25,6 +25,7 @@ from devcluster.user_cluster.guard import ApiRequest, Query, Refuse, judge
 from kube.configuration import Load, configure, loader
 from kube.errors import KubernetesError, NotConfigured
 from kube.session import Session
+from kube.transport import LOADING
 
 MOST_OF_A_BODY = 4 * 1024**2
 ASKED, ANSWERED = ("Accept", "Content-Type", "User-Agent"), ("Content-Type", "Date", "Retry-After", "Warning")
@@ -34,8 +35,6 @@ CONNECTING = timedelta(seconds=10)
 ANSWER_WITHIN = timedelta(seconds=60)
 SILENCE = timedelta(minutes=7)
 """The longest silence of a watch: more than the time for which the programs of the demo watch."""
-LOADING = timedelta(seconds=10)
-"""The limit for reading refused credentials again: that may run a program."""
 
 
 class Upstream:
@@ -116,7 +115,7 @@ async def upstream(context: str) -> AsyncIterator[Upstream]:
     Raises NotConfigured: there is no such context, or it cannot be used.
     """
     load = loader(None, context)
-    configuration = await configure(load)
+    configuration, _ = await configure(load)
     try:
         found = Upstream(configuration, load)
     except OSError as error:  # also errors of TLS
