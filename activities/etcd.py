@@ -1,4 +1,4 @@
-"""Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
+"""Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a master or an arbiter."""
 
 from contextlib import suppress
 
@@ -8,9 +8,11 @@ from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from health.model.target import Target
+from health.policy.quorum import is_member
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.resource import PODS, Resource
+from objects.clusters import MANAGEMENT_CLUSTER
 from workflows.contracts import ActInput
 
 _OPENSHIFT = ("config.openshift.io/v1", "ClusterVersion")
@@ -33,8 +35,9 @@ class Etcd:
             KubernetesError: the API server could not be asked.
 
         """
-        if target.is_control_plane and not await self._is_under_way(act) and await self._is_openshift():
-            await self._refuse_loss(target.metadata.name)
+        is_here = target.node_cluster == MANAGEMENT_CLUSTER and is_member(target)
+        if is_here and not await self._is_under_way(act) and await self._is_openshift():
+            await self._refuse_loss(target.node_name)
 
     async def _is_under_way(self, act: ActInput) -> bool:
         """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""

@@ -110,9 +110,7 @@ class Renew:
     async def renew(self, renewal: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; a missing or foreign one is left unchanged (NHC 2.5)."""
         attempt, duration = TaskAttempt(RENEW), timedelta(seconds=renewal.duration_seconds)
-        keeping = self._leases.keep(
-            renewal.incident, duration, self._now(), with_lock=renewal.is_of_control_plane
-        )
+        keeping = self._leases.keep(renewal.incident, duration, self._now())
         held = await attempt.item(OF_LEASE, renewing_lease(renewal.incident.target), keeping)
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)
 
@@ -215,7 +213,7 @@ class CleanUp:
         """True once the Lease is released; None: that failed."""
 
         async def release() -> bool:
-            await self._leases.release(clean_up.incident, with_lock=clean_up.is_of_control_plane)
+            await self._leases.release(clean_up.incident)
             return True
 
         return await attempt.item(OF_LEASE, releasing_lease(clean_up.incident.target), release())

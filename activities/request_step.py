@@ -19,6 +19,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
 from health.model.remediation_request import (
     BOOT_ID,
+    CONTROL_PLANE_LABEL,
     TEMPLATE_NAME,
     InvalidTemplateError,
     RemediationRequest,
@@ -56,13 +57,12 @@ class RequestStep:
         )
         confirmed.refuse_other_step(act)
         _refuse_unapproved(act, template)
-        target = confirmed.target
         for guard in self._guards:
-            await guard.refuse(act, target)
+            await guard.refuse(act, confirmed.target)
         body = await self._new_request(act, confirmed, template)
         _refuse_kind(act.step.template)
         resource = await self._served(body["apiVersion"], body["kind"])
-        async with self._lease_guard.lease(act, target, began) as acquired:
+        async with self._lease_guard.lease(act, confirmed, began) as acquired:
             request = await self._create(resource, body, act, began)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult.requested(snapshot, acquired))
@@ -85,6 +85,8 @@ class RequestStep:
         boot_id = facts_of_node(confirmed.target).boot_id
         if boot_id:
             body["metadata"]["annotations"][BOOT_ID] = boot_id
+        if confirmed.takes_turns(act):
+            body["metadata"]["labels"] = body["metadata"]["labels"] | {CONTROL_PLANE_LABEL: ""}
         return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:

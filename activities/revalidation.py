@@ -28,6 +28,7 @@ from health.model.verdict import Fact
 from health.policy.policy import DEFAULTS, Policy
 from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY
+from health.policy.quorum import takes_turns
 from kube.errors import KindUnknown, NotFound, none_if_absent
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.field_problem import FieldProblem
@@ -112,6 +113,11 @@ class Confirmed:
     """The check, as the owner of objects that are created for it."""
     context: ClusterContext
     """The cluster context that its rules use."""
+    policy: Policy = DEFAULTS
+
+    def takes_turns(self, judged: JudgedStep) -> bool:
+        """True if the step waits until no other member of the target's quorum is remediated."""
+        return takes_turns(self.target, judged.step.action, self.policy.quorum_labels)
 
     def refuse_other_step(self, judged: JudgedStep) -> None:
         """Refuse the step, unless the check would take exactly that step now.
@@ -166,7 +172,7 @@ class Revalidation:
             self._refuse_order_that_is_over(check, target)
         if policy is not None and not is_shadow:
             self._refuse_while_an_owner_works(judged, target, policy)
-        return Confirmed(target, check, owner, context)
+        return Confirmed(target, check, owner, context, policy or DEFAULTS)
 
     def _refuse_while_an_owner_works(self, judged: JudgedStep, target: Target, policy: Policy) -> None:
         now = self.live.management.server_clock.now()

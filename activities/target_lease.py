@@ -1,8 +1,8 @@
-"""TargetLease: the Lease of an incident's target, and for a control-plane node the control-plane lock.
+"""TargetLease: the Lease of an incident's target, and for a member of a quorum the control-plane lock.
 
-The lock is one Lease for the whole cluster, for all checks and kinds of requests (rule 21): its holder is
-the only control-plane node being remediated. Both are acquired before a request is made, renewed while its
-remediator works, and released together.
+The lock is one Lease for each cluster of Nodes, for all checks, kinds and actions (rules 21 and 61): its
+holder is the only member being remediated. The Lease of the target names it. Both are acquired before an act,
+renewed while the target is remediated or replaced, and released together.
 
 A Node has no namespace, so it owns its Lease, which is deleted with it. The Lease of a Machine, in another
 namespace, is only released by its incident, or expires. Both name the uid that they are held for: an
@@ -12,20 +12,21 @@ released or expires.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from activities.fact_age import Clock
-from activities.revalidation import stale
+from activities.revalidation import Confirmed, stale
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
+from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, TargetReference
-from health.model.target import Target
 from health.runbook.escalation import lease_duration
 from kube.client import Client
 from kube.errors import LeaseTaken, NotFound, RequestRefused
 from kube.held_lease import HeldLeases, LeaseHeld
-from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, name_for
+from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, lock_of, name_for
 from objects.metadata import OwnerReference
 from workflows.contracts import ACT, ActInput
 
@@ -40,48 +41,49 @@ class TargetLeases:
         self._leases = HeldLeases(client, namespace)
 
     async def take(
-        self, incident: IncidentReference, target: Target, duration: timedelta, now: datetime
+        self, incident: IncidentReference, lock: str | None, duration: timedelta, now: datetime
     ) -> LeaseHeld:
-        """Acquire the Lease of the target, and the lock.
+        """Acquire the Lease of the target, and the lock if it needs one.
 
         Raises:
             StepHeld: another holder has one of them; the other may be ours by now.
             KubernetesError: as the client does.
 
         """
-        name, owner = _name(incident.target), _owner(incident)
+        name, owner, holder = _name(incident.target), _owner(incident), replace(_holder(incident), lock=lock)
         try:
-            held = await self._leases.obtain(name, _holder(incident), duration, now, owner)
+            held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
             raise StepHeld.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
-        if target.is_control_plane:
-            await self._take_lock(incident, duration, now)
+        if lock is not None:
+            await self._take_lock(lock, incident, duration, now)
         return held
 
-    async def keep(
-        self, incident: IncidentReference, duration: timedelta, now: datetime, *, with_lock: bool
-    ) -> LeaseHeld | None:
+    async def keep(self, incident: IncidentReference, duration: timedelta, now: datetime) -> LeaseHeld | None:
         """Renew the Leases that are ours; a missing or foreign one is left unchanged (NHC 2.5)."""
-        if with_lock:
-            await self._leases.renew(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
-        return await self._leases.renew(_name(incident.target), _holder(incident), duration, now)
+        name, holder = _name(incident.target), _holder(incident)
+        return await self._leases.renew(name, holder, duration, now, _lock_holder(incident))
 
     async def is_held(self, incident: IncidentReference) -> bool:
         """True if the check holds the Lease of this target and uid, expired or not."""
         return await self._leases.is_held(_name(incident.target), _holder(incident))
 
-    async def release(self, incident: IncidentReference, *, with_lock: bool) -> None:
+    async def release(self, incident: IncidentReference) -> None:
         """Release the Lease of the target, and the lock."""
-        await self._leases.release(_name(incident.target), _holder(incident))
-        if with_lock:
-            await self._leases.release(CONTROL_PLANE_LOCK, _lock_holder(incident))
+        name, lock_holder = _name(incident.target), _lock_holder(incident)
+        was_held = await self._leases.release(name, _holder(incident), lock_holder)
+        if not was_held and not incident.target.namespace:
+            # The Lease of a Node is deleted with the Node, and the lock is not.
+            await self._leases.release(CONTROL_PLANE_LOCK, lock_holder)
 
-    async def _take_lock(self, incident: IncidentReference, duration: timedelta, now: datetime) -> None:
+    async def _take_lock(
+        self, lock: str, incident: IncidentReference, duration: timedelta, now: datetime
+    ) -> None:
         try:
-            await self._leases.obtain(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
+            await self._leases.obtain(lock, _lock_holder(incident), duration, now)
         except LeaseTaken as error:
-            message = f"one control-plane node at a time: {error.holder} has the lock"
+            message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
             raise StepHeld.because(
                 HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
             ) from error
@@ -130,7 +132,7 @@ class LeaseGuard:
         return self._clock.monotonic()
 
     @asynccontextmanager
-    async def lease(self, act: ActInput, target: Target, began: float) -> AsyncIterator[datetime]:
+    async def lease(self, act: ActInput, confirmed: Confirmed, began: float) -> AsyncIterator[datetime]:
         """Hold the Lease for the body; yields when it was acquired.
 
         Raises:
@@ -140,23 +142,24 @@ class LeaseGuard:
         """
         self.refuse_old_facts(act, began)
         duration = lease_duration(act.step)
+        lock = lock_of(confirmed.target.node_cluster) if confirmed.takes_turns(act) else None
         try:
-            held = await self._leases.take(act.incident, target, duration, self._clock.now())
+            held = await self._leases.take(act.incident, lock, duration, self._clock.now())
             self.refuse_old_facts(act, began)
             yield held.acquired
         except StepHeld as error:
             if error.hold.reason not in _KEEPING and not self._may_be_given_up(act, began):
-                await self.release(act, target)
+                await self.release(act)
             raise
         except (RequestRefused, NotFound):
             if not self._may_be_given_up(act, began):
-                await self.release(act, target)
+                await self.release(act)
             raise
 
-    async def release(self, act: ActInput, target: Target) -> None:
+    async def release(self, act: ActInput) -> None:
         """Release the Lease, unless the incident held it before."""
         if not act.holds_lease:
-            await self._leases.release(act.incident, with_lock=target.is_control_plane)
+            await self._leases.release(act.incident)
 
     def refuse_old_facts(self, act: ActInput, began: float) -> None:
         """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.

@@ -6,6 +6,7 @@ right to create it.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -83,14 +84,24 @@ class HeldLeases:
         return await _retry(lambda: self._obtain_once(wanted))
 
     async def renew(
-        self, name: str, holder: LeaseHolder, duration: timedelta, now: datetime
+        self,
+        name: str,
+        holder: LeaseHolder,
+        duration: timedelta,
+        now: datetime,
+        lock_holder: LeaseHolder | None = None,
     ) -> LeaseHeld | None:
-        """Keep the Lease for at least `duration` from now; None if it is gone or no longer ours."""
+        """Keep the Lease, and the lock that it names, for at least `duration` from now.
+
+        None: it is gone or no longer ours.
+        """
 
         async def renew_once() -> LeaseHeld | None:
             lease = await self._find(name)
             if lease is None or not holder.holds(lease):
                 return None
+            if lease.lock and lock_holder is not None:
+                await self.renew(lease.lock, lock_holder, duration, now)
             # A renewal at half of the duration always writes; a retry of it does not.
             if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
                 return _held(lease)
@@ -103,25 +114,27 @@ class HeldLeases:
         lease = await self._find(name)
         return lease is not None and _is_held(lease, holder)
 
-    async def release(self, name: str, holder: LeaseHolder) -> None:
-        """Delete the Lease if `holder` has it; else do nothing.
+    async def release(self, name: str, holder: LeaseHolder, lock_holder: LeaseHolder | None = None) -> bool:
+        """Delete the lock that the Lease names, then the Lease, if the holders have them.
 
-        A Lease without the uid of its target may name the Node as its owner.
+        False: `holder` did not have the Lease. A Lease without the uid of its target may name the Node as its
+        owner.
         """
 
-        async def release_once() -> None:
+        async def release_once() -> bool:
             lease = await self._find(name)
             if lease is None or not _is_held(lease, holder):
-                return
+                return False
+            if lease.lock and lock_holder is not None:
+                await self.release(lease.lock, lock_holder)
             stored = lease.metadata
-            try:
+            with suppress(NotFound):
                 await self._client.delete(
                     LEASES, name, self._namespace, uid=stored.uid, resource_version=stored.resource_version
                 )
-            except NotFound:
-                return
+            return True
 
-        await _retry(release_once)
+        return await _retry(release_once)
 
     async def _obtain_once(self, wanted: _Wanted) -> LeaseHeld:
         try:
@@ -129,14 +142,15 @@ class HeldLeases:
         except AlreadyExists:
             lease = await self._get(wanted.name)
         if wanted.holder.holds(lease):
-            if not needs_renewal(lease, wanted.duration, wanted.now):
+            is_unchanged = lease.lock == wanted.holder.lock
+            if is_unchanged and not needs_renewal(lease, wanted.duration, wanted.now):
                 return _held(lease)
             patch = renewed(lease, wanted.duration, wanted.now)
-            return await self._patch(wanted.name, for_target(patch, wanted.holder))
+            return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
         if holder_is_valid(lease, wanted.now):
             raise LeaseTaken(wanted.holder.holder_of(lease), path=LEASES.path(self._namespace, wanted.name))
         patch = taken_over(lease, wanted.holder.identity, wanted.duration, wanted.now, wanted.owner)
-        return await self._patch(wanted.name, for_target(patch, wanted.holder))
+        return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
 
     async def _create(self, wanted: _Wanted) -> LeaseHeld:
         identity = wanted.holder.identity

@@ -35,9 +35,11 @@ _OF_NODE = "node-"
 _LONGEST_NAME = 253
 _HASH_LENGTH = 10
 CONTROL_PLANE_LOCK = "paramedic-control-plane"
-"""The Lease whose holder is the only control-plane node under remediation."""
+"""The Lease whose holder is the only member of its quorum under remediation in the management cluster."""
 TARGET_UID = "paramedic.dev/target-uid"
 """The annotation with the uid of the Node or Machine that a Lease is held for."""
+LOCK = "paramedic.dev/lock"
+"""The annotation with the name of the lock that the holder of a target's Lease needs too."""
 
 
 class LeaseSpec(FrozenObject):
@@ -61,6 +63,11 @@ class LeaseRecord(FrozenObject):
         """The uid of the target that it was taken for; "" if unknown."""
         return self.metadata.annotations.get(TARGET_UID, "")
 
+    @property
+    def lock(self) -> str | None:
+        """The lock that its holder needs too; None without one."""
+        return self.metadata.annotations.get(LOCK) or None
+
     @classmethod
     def read(cls, body: Object) -> Self:
         """Parse the Lease that the API server returned.
@@ -80,6 +87,8 @@ class LeaseHolder:
     identity: str
     """The value of holderIdentity."""
     target_uid: str = ""
+    lock: str | None = None
+    """The lock that it needs too, which the Lease names while it is held."""
 
     def holds(self, lease: LeaseRecord) -> bool:
         """True if the Lease names this holder, expired or not."""
@@ -96,6 +105,15 @@ def name_for_node(node_name: str) -> str:
     return name_for("Node", "", node_name)
 
 
+def lock_of(cluster: str) -> str:
+    """The name of the control-plane lock of a cluster: `paramedic-control-plane[.<namespace>.<name>]`."""
+    return _bounded(".".join(filter(None, (CONTROL_PLANE_LOCK, *cluster.split("/")))))
+
+
+def is_lock(lease_name: str) -> bool:
+    return lease_name.split(".", 1)[0] == CONTROL_PLANE_LOCK
+
+
 def name_for(kind: str, namespace: str, name: str) -> str:
     """The name of the Lease of a target: `node-<name>`, or `machine-<namespace>.<name>`.
 
@@ -104,7 +122,10 @@ def name_for(kind: str, namespace: str, name: str) -> str:
     """
     if not namespace:
         return f"{kind}-{name}".lower()
-    whole = f"{kind}-{namespace}.{name}".lower()
+    return _bounded(f"{kind}-{namespace}.{name}".lower())
+
+
+def _bounded(whole: str) -> str:
     if len(whole) <= _LONGEST_NAME:
         return whole
     digits = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
@@ -180,12 +201,12 @@ def renewed(lease: LeaseRecord, duration: timedelta, now: datetime) -> Object:
     return {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
 
 
-def for_target(lease: Object, holder: LeaseHolder) -> Object:
-    """A new Lease, or a patch of one, with the annotation of its target."""
-    if not holder.target_uid:
-        return lease
-    annotations = {TARGET_UID: holder.target_uid}
-    return lease | {"metadata": lease["metadata"] | {"annotations": annotations}}
+def for_target(lease: Object, holder: LeaseHolder, before: LeaseRecord | None = None) -> Object:
+    """A new Lease, or a patch of the one `before`, with the annotations of its target and lock."""
+    annotations: dict[str, str | None] = {TARGET_UID: holder.target_uid} if holder.target_uid else {}
+    if holder.lock != (before.lock if before else None):
+        annotations[LOCK] = holder.lock
+    return lease | {"metadata": lease["metadata"] | {"annotations": annotations}} if annotations else lease
 
 
 def released(lease: LeaseRecord, now: datetime) -> Object:

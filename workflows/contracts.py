@@ -208,8 +208,6 @@ class CleanUpInput(Frozen):
     requests: tuple[RequestReference, ...]
     doubtful: tuple[str, ...] = ()
     """The uids of those that the detector does not see as this check's; one of another owner is kept."""
-    is_of_control_plane: bool = False
-    """Whether to release the control-plane lock too."""
     is_confirmed: bool = False
     """Whether to remove a person's confirmation from the target."""
     order: RemediationOrder | None = None
@@ -228,12 +226,10 @@ class CleanUpResult(Frozen):
 
 
 class RenewInput(Frozen):
-    """Asks to renew the Lease of the target."""
+    """Asks to renew the Lease of the target, and the lock that it names."""
 
     incident: IncidentReference
     duration_seconds: float
-    is_of_control_plane: bool = False
-    """Whether to renew the control-plane lock too."""
 
 
 class RenewResult(Frozen):

@@ -123,7 +123,7 @@ class Remediation:
                     case RenewLease():
                         await self._do(tasks.renewal(self._incident, self._memory))
                     case ReleaseLease():
-                        await self._do(tasks.release(self._incident, self._memory))
+                        await self._do(tasks.release(self._incident))
                     case RemoveRequests():
                         await self._clean_up(observation)
                     case End() if not self._is_woken() and not await self._notify(move, observation):

@@ -14,7 +14,7 @@ from health.model.moves import AnnotationPatch, Phase, Wait
 from health.model.references import Action, Step, TargetReference
 from health.runbook.decision import NextEvent
 from objects.brief import LONGEST_LINE, Brief
-from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput, RenewInput
+from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
 from workflows.kit.calls import in_summary
 
 _AFTER_PHASE = ": "
@@ -59,10 +59,6 @@ def annotation(patches: tuple[AnnotationPatch, ...]) -> Brief:
     first, others = patches[0], len(patches) - 1
     names = ", ".join(name.rpartition("/")[2] for name in first.names)
     return Brief(f"write {names} on", str(first.request), f"and {others} more" if others else "")
-
-
-def renewal(request: RenewInput) -> Brief:
-    return Brief(f"renew the Lease{' and the control-plane lock' if request.is_of_control_plane else ''}")
 
 
 def clean_up(request: CleanUpInput) -> Brief:

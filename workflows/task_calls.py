@@ -105,18 +105,14 @@ def _annotated(
 def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult]:
     """The maintenance task that renews the Lease of the target, and the control-plane lock with it."""
     lease = memory.lease
-    request = RenewInput(
-        incident=incident,
-        duration_seconds=lease.duration_seconds,
-        is_of_control_plane=lease.is_of_control_plane,
-    )
+    request = RenewInput(incident=incident, duration_seconds=lease.duration_seconds)
     tried = {OF_LEASE: renewing_lease(incident.target)}
     return TaskCall(
         task=MaintenanceTask.RENEW,
         contract=RENEW,
         asked=request,
         tried=tried,
-        summary=summaries.renewal(request),
+        summary=Brief("renew the Lease"),
         unknown=RenewResult(),
         remember=_renewed,
     )
@@ -130,10 +126,9 @@ def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
     return memory.model_copy(update={"lease": lease})
 
 
-def release(incident: IncidentReference, memory: Memory) -> TaskCall[CleanUpResult]:
+def release(incident: IncidentReference) -> TaskCall[CleanUpResult]:
     """The maintenance task that releases the Lease and keeps the requests."""
-    lock = memory.may_hold_control_plane_lock
-    return _cleaning(CleanUpInput(incident=incident, requests=(), is_of_control_plane=lock), _released)
+    return _cleaning(CleanUpInput(incident=incident, requests=()), _released)
 
 
 def _released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
@@ -149,7 +144,6 @@ def clean_up(
         incident=incident,
         requests=memory.requests,
         doubtful=tuple(request.uid for request in memory.requests if request.uid not in visible),
-        is_of_control_plane=memory.may_hold_control_plane_lock,
         is_confirmed=observation.is_confirmed,
         order=None if memory.is_shadow else observation.order,
     )

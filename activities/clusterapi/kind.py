@@ -113,7 +113,7 @@ class MarkMachine:
         # Read and write the same version, because conditions differ between versions.
         resource = await self.dependencies.connection.discovery.first_served(MACHINES)
         patch = await self._patch(act, confirmed, resource)
-        async with lease_guard.lease(act, target, began) as acquired:
+        async with lease_guard.lease(act, confirmed, began) as acquired:
             try:
                 await self._write(target, patch, resource)
             except RequestRefused as error:

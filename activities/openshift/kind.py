@@ -73,12 +73,12 @@ class DeleteMachine:
             return StepResult(ActResult.disrupted())
         _refuse_without_controller(target)
         confirmed.refuse_other_step(act)
-        async with lease_guard.lease(act, target, began) as acquired:
+        async with lease_guard.lease(act, confirmed, began) as acquired:
             was_there = await self._delete(act, target)
         if was_there:
             result = ActResult.disrupted(acquired)
             return StepResult(result, deleted(attempt_of(act), target))
-        await lease_guard.release(act, target)
+        await lease_guard.release(act)
         return StepResult(ActResult.disrupted())
 
     async def _delete(self, act: ActInput, target: MachineTarget) -> bool:
@@ -117,7 +117,7 @@ class MarkMachine:
         if target.machine.is_marked:
             return StepResult(ActResult.disrupted())
         confirmed.refuse_other_step(act)
-        async with lease_guard.lease(act, target, began) as acquired:
+        async with lease_guard.lease(act, confirmed, began) as acquired:
             await self._mark(act, target)
         result = ActResult.disrupted(acquired)
         return StepResult(result, marked(attempt_of(act), target))

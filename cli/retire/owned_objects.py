@@ -36,7 +36,7 @@ from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from kube.candidates import CANDIDATE_FOR
-from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, holder_is_valid, name_for
+from kube.lease import LeaseRecord, holder_is_valid, is_lock, name_for
 from kube.resource import LEASES, Object, Resource
 from objects.metadata import ObjectMetadata
 from runtime.listed_incidents import ListedIncident
@@ -212,17 +212,16 @@ def _leases(
     for body in snapshot.target_leases:
         stored, lease = Stored(LEASES, body), LeaseRecord.read(body)
         name, holder = lease.metadata.name, lease.spec.holder_identity or ""
-        is_lock = name == CONTROL_PLANE_LOCK
-        is_signed = (name, holder) in signed or (is_lock and holder in locks)
+        is_signed = (name, holder) in signed or (is_lock(name) and holder in locks)
         is_known = is_signed or (ownership.is_without_temporal and (name, holder) not in of_others)
         if not is_known:
             continue
         if not _is_of_worker(body):  # the operator uses the same holder identity, and may hold it by now
             continue
         if ownership.is_handed_over:
-            why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
+            why = "it runs out by itself" if is_lock(name) else f"{holder} goes on to hold it"
             yield OwnedObject(stored, Disposition.LEAVE, why)
-        elif name in busy or (is_lock and holder in busy_locks):
+        elif name in busy or (is_lock(name) and holder in busy_locks):
             yield OwnedObject(stored, Disposition.AWAIT, "the request of its target is not gone yet")
         else:
             yield OwnedObject(stored, Disposition.DELETE, f"{holder} holds it, and remediates no more")

@@ -24,7 +24,8 @@ from health.model.order_annotations import orders_in
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
-from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
+from health.policy.quorum import is_member, may_be_changing
+from kube.lease import LeaseRecord, is_lock, lock_of
 from objects.clusters import MANAGEMENT_CLUSTER
 from runtime.guard import Guard
 
@@ -97,10 +98,23 @@ class ClusterState(StateView):
         """A target was added, changed or (None) deleted."""
         checks = [reference for reference in self.checks if place_of(reference) == changed.place]
         self.resync.notify_waiting(checks, changed.name)
+        before = self.targets.at(changed.place).get(changed.name)
         self.targets.put(changed, target)
         self.annotated.see_target(changed, target)
         for reference in checks:
             self._see(reference, self.checks[reference], changed.name, target)
+        self._notify_waiting_members(before, target)
+
+    def _notify_waiting_members(self, before: Target | None, after: Target | None) -> None:
+        """Notify members of a quorum when another one begins or ends to be replaced."""
+        more = self.cluster_context.policy.policy.quorum_labels
+        was, is_now = (
+            target is not None and may_be_changing(target) and is_member(target, more)
+            for target in (before, after)
+        )
+        target = after or before
+        if was != is_now and target is not None:
+            self._notify_members(lock_of(target.node_cluster))
 
     def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:
         was_target = name in check.selected
@@ -228,8 +242,9 @@ class ClusterState(StateView):
         if before is not None and is_moved:
             self._notify_of_request(before)
         self._notify_of_request(entry)
-        if entry.snapshot.is_of_control_plane:
-            self._notify_control_plane()
+        quorum = self.quorum_of(entry)
+        if quorum is not None:
+            self._notify_members(lock_of(quorum))
 
     def _adopt(self, entries: Iterable[SeenRequest]) -> None:
         """Give requests without an owner to the check that now selects their target."""
@@ -280,16 +295,17 @@ class ClusterState(StateView):
         for reference, check in self.checks.items():
             for target in concerned(name, reference, check, self.targets):
                 self.event_handlers.notify_change(reference, target)
-        if name == CONTROL_PLANE_LOCK:
-            self._notify_control_plane()
+        if is_lock(name):
+            self._notify_members(name)
 
-    def _notify_control_plane(self) -> None:
-        """Notify unhealthy control-plane nodes: another one may acquire the lock now."""
+    def _notify_members(self, lock: str) -> None:
+        """Notify the unhealthy members of the quorum with this lock: another one may have its turn now."""
+        more = self.cluster_context.policy.policy.quorum_labels
         for reference, check in self.checks.items():
-            for target in check.unhealthy:
-                observed_target = self.targets.get(reference, target)
-                if observed_target is not None and observed_target.is_control_plane:
-                    self.event_handlers.notify_change(reference, target)
+            for name in check.unhealthy:
+                target = self.targets.get(reference, name)
+                if target is not None and lock_of(target.node_cluster) == lock and is_member(target, more):
+                    self.event_handlers.notify_change(reference, name)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
         """The incidents that should exist for one target of one check.

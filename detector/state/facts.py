@@ -1,6 +1,6 @@
 """Facts about a check and one target beyond its verdict, read from the state at one moment.
 
-They include other holders of the target, the holder of the control-plane lock, and the holds of the check.
+They include other holders of the target, other members of its quorum, and the holds of the check.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
 from health.cluster.upgrade import UpgradePhase
-from health.gate.admission import CurrentHolder, TargetFacts
+from health.gate.admission import HOLDER_ASK_AGAIN_SECONDS, CurrentHolder, TargetFacts
 from health.gate.approval_hold import approval_hold, required_approval
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
@@ -28,8 +28,9 @@ from health.model.owner_signs import OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
 from health.policy.held_nodes import OwnerWork
+from health.policy.quorum import takes_turns, wait_for
 from health.runbook.escalation import Plan
-from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, holder_is_valid
+from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
 
 
 def target_facts(
@@ -37,7 +38,6 @@ def target_facts(
 ) -> TargetFacts:
     """The facts of `target` for the admission of an incident of `check`."""
     name = target.metadata.name
-    lock = _control_plane_lock(cluster_state, check, target, now) if target.is_control_plane else None
     return TargetFacts(
         is_excluded=target.is_excluded,
         maintenance=_maintenance(cluster_state, check, target),
@@ -47,7 +47,7 @@ def target_facts(
         lease_holder=_lease_of_another(cluster_state, check, target, now),
         requester=_request_of_another(cluster_state, check, name),
         outage=_outage_of_its_zone(cluster_state, target),
-        control_plane_lock=lock,
+        other_member=_other_member(cluster_state, check, target, now),
         approval=_approval(cluster_state, check, target, now),
     )
 
@@ -184,18 +184,31 @@ def _holder(check: CheckReference, target: Target) -> LeaseHolder:
     return LeaseHolder(check.lease_holder, target.metadata.uid)
 
 
-def _control_plane_lock(
+def _other_member(
     cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
-    """The control-plane node that has the lock, by any request for it (NHC 2.4/1), else by the Lease."""
-    name = target.metadata.name
-    of_control_plane = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
-    if any(entry.request.target_name == name for entry in of_control_plane):
+    """The member of its quorum that the target waits for (rules 21 and 61); None if its step takes no turn.
+
+    It is the member with a request by any owner (NHC 2.4/1), else one that is being replaced, else the holder
+    of the Lease. A target with a request has its turn.
+    """
+    judge, policy = cluster_state.checks[check].check, cluster_state.cluster_context.policy.policy
+    steps = () if isinstance(judge, InvalidCheckError) else judge.steps_for(target)
+    labels, cluster = policy.quorum_labels, target.node_cluster
+    if not any(takes_turns(target, step.action, labels) for step in steps):
         return None
-    if of_control_plane:
-        return CurrentHolder(of_control_plane[0].request.target_name, str(of_control_plane[0].reference))
-    we = LeaseHolder(check.lock_holder(name), target.metadata.uid)
-    return _current_holder(cluster_state.leases.get(CONTROL_PLANE_LOCK), we, now)
+    requested = [entry for entry in cluster_state.requests.all() if cluster_state.quorum_of(entry) == cluster]
+    if any(entry.request.target_name == target.metadata.name for entry in requested):
+        return None
+    if requested:
+        return CurrentHolder(requested[0].request.target_name, str(requested[0].reference))
+    for name, other in cluster_state.targets.changing(cluster).items():
+        wait = wait_for(other, target, now, labels)
+        if wait is not None:
+            seconds = (wait.ends - now).total_seconds() if wait.ends else HOLDER_ASK_AGAIN_SECONDS
+            return CurrentHolder(name.name, how=wait.how, seconds=seconds)
+    we = LeaseHolder(check.lock_holder(target.metadata.name), target.metadata.uid)
+    return _current_holder(cluster_state.leases.get(lock_of(cluster)), we, now)
 
 
 def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -> CurrentHolder | None:

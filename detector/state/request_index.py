@@ -13,6 +13,7 @@ from health.model.references import CheckReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
+from objects.clusters import MANAGEMENT_CLUSTER
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,12 @@ class SeenRequest:
     @property
     def reference(self) -> RequestReference:
         return self.snapshot.reference
+
+    @property
+    def node_cluster(self) -> str:
+        """The cluster of the Node of its target."""
+        kind = CHECK_KINDS.get(self.owner.group_kind) if self.owner else None
+        return MANAGEMENT_CLUSTER if kind is None else kind.cluster_of(self.request.metadata)
 
 
 def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:

@@ -10,7 +10,7 @@ from copy import copy
 from typing import Generic, Self, TypeVar
 
 from detector.state.check_state import CheckState
-from detector.state.request_index import RequestIndex
+from detector.state.request_index import RequestIndex, SeenRequest
 from detector.state.target_store import TargetStore, place_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
@@ -18,8 +18,11 @@ from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
+from health.model.node import NODES
 from health.model.observation import Hold
 from health.model.references import CheckReference
+from health.model.target import TargetPlace
+from health.policy.quorum import is_member
 from kube.lease import LeaseRecord
 
 ReportT = TypeVar("ReportT")
@@ -117,6 +120,18 @@ class StateView:
         if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
         return check_state.allowance(check_state.check, self.requests.targets_of(check))
+
+    def quorum_of(self, entry: SeenRequest) -> str | None:
+        """The cluster of the quorum that the target of a request is a member of; None if it is no member.
+
+        A request of an unknown owner is for a Node. The label of a request shows a member that is gone.
+        """
+        place = TargetPlace(NODES.kind, "") if entry.owner is None else place_of(entry.owner)
+        target = self.targets.at(place).get(entry.request.target_name)
+        more = self.cluster_context.policy.policy.quorum_labels
+        if not entry.snapshot.is_of_control_plane and (target is None or not is_member(target, more)):
+            return None
+        return entry.node_cluster if target is None else target.node_cluster
 
     def frozen(self, check: CheckReference) -> "StateView":
         """Return a copy of one check, its targets, and the values that all checks share."""

@@ -12,6 +12,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.references import CheckReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, node_name
+from health.policy.quorum import may_be_changing
 from kube.lease import name_for, name_for_node, node_of
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -32,13 +33,24 @@ class TargetStore:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
         self._undecodable: dict[TargetName, str] = {}
         """Objects that exist but do not decode, with the error; no check selects them."""
+        self._changing: defaultdict[str, dict[TargetName, Target]] = defaultdict(dict)
+        """By the cluster of their Nodes, the targets that may be on the way out or in."""
 
     def put(self, name: TargetName, target: Target | None) -> None:
         """Store the target of this name; None removes it."""
+        before = self._places[name.place].get(name.name)
+        if before is not None:
+            self._changing[before.node_cluster].pop(name, None)
         if target is None:
             self._places[name.place].pop(name.name, None)
-        else:
-            self._places[name.place][name.name] = target
+            return
+        self._places[name.place][name.name] = target
+        if may_be_changing(target):
+            self._changing[target.node_cluster][name] = target
+
+    def changing(self, cluster: str) -> Mapping[TargetName, Target]:
+        """The targets with Nodes in `cluster` that may be on the way out or in."""
+        return self._changing.get(cluster, {})
 
     def put_undecodable(self, name: TargetName, problem: str) -> None:
         """Store why an existing target does not decode; "" if it decodes again or is gone."""
@@ -52,6 +64,7 @@ class TargetStore:
         store = TargetStore()
         store._places[place] = dict(self.at(place))
         store._undecodable = dict(self._undecodable)
+        store._changing.update({cluster: dict(found) for cluster, found in self._changing.items()})
         return store
 
     def at(self, place: TargetPlace) -> Mapping[str, Target]:

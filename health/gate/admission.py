@@ -12,17 +12,20 @@ from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.model.observation import Hold, HoldReason
 from health.model.remediation_order import RemediationOrder
 
+ONE_AT_A_TIME = "one member of a quorum at a time"
 HOLDER_ASK_AGAIN_SECONDS = 60.0
 """The requeue time of the NodeHealthCheck operator, for a holder without an expiry."""
 
 
 @dataclass(frozen=True)
 class CurrentHolder:
-    """Another holder of the target or of the control-plane lock."""
+    """Another holder of the target, or another member of its quorum that is remediated or replaced."""
 
     name: str
     request: str = ""
-    """The request by which it holds; "": it holds a Lease."""
+    """The request by which it holds; "": it holds a Lease, or `how` says how."""
+    how: str = "has the lock"
+    """How another member of the quorum keeps this one waiting."""
     seconds: float = HOLDER_ASK_AGAIN_SECONDS
     """Seconds until the hold of the other holder expires."""
 
@@ -46,8 +49,8 @@ class TargetFacts:
     """The owner of another request for the target; it may hold the Lease too."""
     outage: Hold | None = None
     """The hold of a suspected outage in the zone of its Node."""
-    control_plane_lock: CurrentHolder | None = None
-    """The holder of the control-plane lock, if the target is a control-plane node."""
+    other_member: CurrentHolder | None = None
+    """The other member of its quorum that the target waits for."""
     approval: Hold | None = None
     """The hold of a next step that waits for a person, or that a person rejected."""
 
@@ -117,12 +120,12 @@ def _how(current_holder: CurrentHolder) -> str:
     return f"{current_holder.name} holds its Lease"
 
 
-def _control_plane_lock(facts: TargetFacts) -> Hold | None:
-    if facts.control_plane_lock is None:
+def _other_member(facts: TargetFacts) -> Hold | None:
+    other = facts.other_member
+    if other is None:
         return None
-    by = f", by the request {facts.control_plane_lock.request}" if facts.control_plane_lock.request else ""
-    message = f"one control-plane node at a time: {facts.control_plane_lock.name} has the lock{by}"
-    return _hold_of(facts.control_plane_lock, HoldReason.CONTROL_PLANE, message)
+    by = f", by the request {other.request}" if other.request else ""
+    return _hold_of(other, HoldReason.CONTROL_PLANE, f"{ONE_AT_A_TIME}: {other.name} {other.how}{by}")
 
 
 def _approval(facts: TargetFacts) -> Hold | None:
@@ -141,7 +144,7 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _no_step,
     _earlier_request,
     _taken,
-    _control_plane_lock,
+    _other_member,
     _approval,
 )
 """A person is asked last, about a step that nothing else of check and target holds."""

@@ -26,7 +26,6 @@ from objects.fail_fast import FailFast
 from objects.group_kind import ServedKind
 from objects.short_text import ShortText
 
-CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
 EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -184,9 +183,9 @@ class Node(SightedObject):
         return ""
 
     @property
-    def is_control_plane(self) -> bool:
-        """True if a control-plane label is present, with any value."""
-        return any(label in self.metadata.labels for label in CONTROL_PLANE_LABELS)
+    def owner_keeps_quorum(self) -> bool:
+        """Always False: nothing remediates a marked Node."""
+        return False
 
     @property
     def is_confirmed_healthy(self) -> bool:
@@ -218,6 +217,10 @@ class Node(SightedObject):
     @property
     def is_marked(self) -> bool:
         """Always False: requests, not marks, ask for the remediation of a Node."""
+        return False
+
+    @property
+    def is_mark_open(self) -> bool:
         return False
 
     @property

@@ -130,8 +130,8 @@ class Target(Protocol):
         return self.metadata.labels.get(name, "")
 
     @property
-    def is_control_plane(self) -> bool:
-        """True if it is, or hosts, a control-plane node."""
+    def owner_keeps_quorum(self) -> bool:
+        """True if the owner that a mark asks remediates one member of its quorum at a time."""
         return False
 
     @property
@@ -168,6 +168,11 @@ class Target(Protocol):
     def is_marked(self) -> bool:
         """True if it carries a mark that asks another controller to remediate it."""
         return False
+
+    @property
+    def is_mark_open(self) -> bool:
+        """True if that controller may still act on the mark."""
+        return self.is_marked
 
 
 def signs_on(target: Target) -> Iterator[Sign]:

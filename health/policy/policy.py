@@ -12,6 +12,7 @@ from health.policy.held_nodes import NO_NODES, HeldNodes
 from health.policy.limits import NO_LIMITS, Limits
 from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.outage_guard import OutageGuard
+from health.policy.quorum import QuorumLabels
 from health.policy.receivers import Receiver
 
 
@@ -33,6 +34,8 @@ class Policy:
     """When remediations may begin."""
     held_nodes: HeldNodes = NO_NODES
     """The signs that a Node is under maintenance."""
+    quorum_labels: QuorumLabels = ()
+    """More labels of members of a quorum, beside those of the known distributions."""
     orders_by_annotation: bool = True
     """An annotation on a Node, Machine or check gives an order to its incidents; False: it is refused."""
     notifications: tuple[Receiver, ...] = ()

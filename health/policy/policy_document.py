@@ -17,6 +17,7 @@ from health.policy.limits import Limits
 from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.policy.outage_guard import WrittenGuard
 from health.policy.policy import Policy
+from health.policy.quorum import QuorumLabels
 from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
 from objects.close_names import meant, names_beside
@@ -52,6 +53,7 @@ class PolicyDocument(Bounded):
     shadow: StrictBool = Policy.shadow
     held_nodes: HeldNodes = Policy.held_nodes
     limits: Limits = Policy.limits
+    quorum_labels: QuorumLabels = Policy.quorum_labels
     orders_by_annotation: StrictBool = Policy.orders_by_annotation
     maintenance_windows: Annotated[
         tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)

@@ -130,14 +130,11 @@ def _adopting(memory: Memory, observation: Observation, now: datetime) -> Memory
         return memory
     requests = {request.uid: request for request in memory.requests}
     requests |= {request.uid: request.reference for request in observation.requests}
-    is_of_control_plane = any(request.is_of_control_plane for request in observation.requests)
     changes: dict[str, object] = {
         "requests": tuple(requests.values()),
         "has_acted": True,
         "attempt": memory.attempt_of(observation),
-        "lease": memory.lease.adopted(
-            _lease_seconds(observation), now, is_of_control_plane=is_of_control_plane
-        ),
+        "lease": memory.lease.adopted(_lease_seconds(observation), now),
     }
     return memory.model_copy(update=changes)
 

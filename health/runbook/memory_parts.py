@@ -50,7 +50,7 @@ class LeaseState(StrEnum):
 
 
 class LeaseMemory(Frozen):
-    """The Lease of one target, and the control-plane lock if it needs one."""
+    """The Lease of one target, which names the control-plane lock if it needs one."""
 
     state: OpenEnum[LeaseState] = LeaseState.NOT_TAKEN
     duration_seconds: float = CLASSIC_LEASE.total_seconds()
@@ -61,7 +61,6 @@ class LeaseMemory(Frozen):
     """The acquisition time for the latest request; None: the incident found that request."""
     renew_at: datetime | None = None
     """When to renew next; None: now, or nothing to renew."""
-    is_of_control_plane: bool = False
 
     @property
     def may_be_held(self) -> bool:
@@ -109,19 +108,16 @@ class LeaseMemory(Frozen):
             renew_at=renew_at,
         )
 
-    def for_request(self, request: RequestSnapshot) -> Self:
+    def for_request(self) -> Self:
         """The same as the Lease that the latest request was made under."""
-        return self._with(
-            request_acquired_at=self.acquired_at, is_of_control_plane=request.is_of_control_plane
-        )
+        return self._with(request_acquired_at=self.acquired_at)
 
-    def adopted(self, duration_seconds: float | None, now: datetime, *, is_of_control_plane: bool) -> Self:
+    def adopted(self, duration_seconds: float | None, now: datetime) -> Self:
         """The same while requests exist; the end of the Lease of a request that was found is unknown."""
         return self._with(
             state=self.state if self.state is LeaseState.RELEASED else LeaseState.HELD,
             duration_seconds=duration_seconds or self.duration_seconds,
             renew_at=self.renew_at or now,
-            is_of_control_plane=self.is_of_control_plane or is_of_control_plane,
         )
 
     def observed(self, acquired: datetime | None, now: datetime) -> Self:

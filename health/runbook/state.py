@@ -136,11 +136,6 @@ class Memory(OrdersMemory):
         return self.disruption.has_deleted or is_marked
 
     @property
-    def may_hold_control_plane_lock(self) -> bool:
-        """True if it may hold the lock: an act that broke off does not say whether it acquired it."""
-        return self.lease.is_of_control_plane or not self.has_acted
-
-    @property
     def owns_something(self) -> bool:
         """True if an object in the cluster must be cleaned up before the incident may end."""
         return bool(self.requests) or self.lease.may_be_held
@@ -231,7 +226,7 @@ class Memory(OrdersMemory):
                 *(earlier for earlier in self.requests if earlier.uid != request.uid),
                 request.reference,
             ),
-            lease=lease.for_request(request),
+            lease=lease.for_request(),
             recovery=self.recovery.begun(request.boot_id, is_first=self.is_before_the_first_step),
             clean_up_at=None,
             **_DONE,

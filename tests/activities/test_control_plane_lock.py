@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.observation import HoldReason
+from health.model.remediation_request import CONTROL_PLANE_LABEL
+from health.policy.policy_document import KEY, POLICY
 from kube.lease import CONTROL_PLANE_LOCK
-from kube.resource import LEASES
+from kube.resource import CONFIG_MAPS, LEASES, Object
 from kube.transport import Transport
 from tests.activities.clocks import Clocks, Lingering
-from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import World
+from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities
+from tests.activities.world import LEASE_NAMESPACE, World
 from workflows.contracts import ActResult, CleanUpInput, RenewInput
 
 pytestmark = pytest.mark.cluster
@@ -28,11 +30,11 @@ def sign(world: World) -> str:
 
 def clean_up(world: World, acted: ActResult | None = None) -> CleanUpInput:
     requests = (acted.request.reference,) if acted and acted.request else ()
-    return CleanUpInput(incident=world.incident, requests=requests, is_of_control_plane=True)
+    return CleanUpInput(incident=world.incident, requests=requests)
 
 
 def renewal(world: World) -> RenewInput:
-    return RenewInput(incident=world.incident, duration_seconds=600, is_of_control_plane=True)
+    return RenewInput(incident=world.incident, duration_seconds=600)
 
 
 async def holder(world: World) -> str:
@@ -65,6 +67,44 @@ async def test_control_plane_node_takes_the_lock_for_as_long_as_its_own_lease(
     assert lease is not None
     assert lock["holderIdentity"] == sign(first)
     assert lock["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
+
+
+@pytest.mark.rule("rule 61", "NHC 1.7/isControlPlaneNode")
+@pytest.mark.parametrize(
+    ("labels", "is_member"),
+    [
+        ({"node-role.kubernetes.io/etcd": "true"}, True),
+        ({"node-role.kubernetes.io/controlplane": "true"}, True),
+        ({"example.com/role": "consul"}, True),
+        ({"example.com/role": "web"}, False),
+    ],
+    ids=str,
+)
+async def test_member_of_a_quorum_takes_the_lock_and_its_request_is_labelled(
+    world: World, worker: WorkerActivities, labels: dict[str, str], *, is_member: bool
+) -> None:
+    await world.patch_node(labels=labels)
+    body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": POLICY}}
+    policy = body | {"data": {KEY: "quorumLabels: [example.com/role=consul]"}}
+    await world.client.create(CONFIG_MAPS, policy, POLICY_NAMESPACE)
+    try:
+        assert (await worker.act(world.order())).request is not None
+    finally:
+        await world.client.delete(CONFIG_MAPS, POLICY, POLICY_NAMESPACE)
+    request = await world.request()
+    assert request is not None
+    assert (CONTROL_PLANE_LABEL in request["metadata"]["labels"]) is is_member
+    assert (await world.control_plane_lock() is not None) is is_member
+
+
+@pytest.mark.rule("rule 61")
+async def test_lock_of_a_node_whose_lease_went_with_it_is_released(
+    first: World, worker: WorkerActivities
+) -> None:
+    acted = await worker.act(first.order())
+    await first.client.delete(LEASES, f"node-{first.name}", LEASE_NAMESPACE)
+    await worker.clean_up(clean_up(first, acted))
+    assert await first.control_plane_lock() is None
 
 
 async def test_other_nodes_need_no_lock(world: World, worker: WorkerActivities) -> None:
@@ -153,7 +193,7 @@ async def test_act_that_breaks_off_after_it_took_the_lock_gives_it_back(
 @pytest.mark.rule("rule 7/lease")
 async def test_lock_is_renewed_with_the_lease(first: World, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
-    await first.make_lease(first.holder, before)
+    await first.make_lease(first.holder, before, lock=CONTROL_PLANE_LOCK)
     await first.make_lease(sign(first), before, CONTROL_PLANE_LOCK)
     result = await worker.renew(renewal(first))
     assert result.acquired_at == before

@@ -68,13 +68,15 @@ async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
 
 
 @pytest.mark.rule("MHC A.2.5/control plane")
-async def test_machine_of_the_control_plane_is_deleted_like_any_other(
+async def test_machine_of_the_control_plane_is_deleted_while_no_other_member_is(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
     assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
-    assert await machine_world.control_plane_lock() is None
+    lock = await machine_world.control_plane_lock()
+    assert lock is not None
+    assert lock["holderIdentity"].endswith(f"/{machine_world.name}")
 
 
 async def node_recovers(world: MachineWorld) -> None:

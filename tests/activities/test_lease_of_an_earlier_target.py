@@ -7,7 +7,7 @@ import pytest
 
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
-from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseHolder, for_target, new_lease
+from kube.lease import CONTROL_PLANE_LOCK, LOCK, TARGET_UID, LeaseHolder, for_target, new_lease
 from kube.resource import LEASES, Object
 from tests.activities.machine_world import MachineWorld
 from tests.activities.worker_activities import WorkerActivities
@@ -67,9 +67,9 @@ async def test_earlier_incident_neither_renews_nor_releases_the_lease_and_the_lo
     for name, holder in zip(names, (world.holder, lock_holder(world)), strict=True):
         await make_lease(world, name, holder, world.node_uid)
     before = await leases(world, *names)
-    renewal = RenewInput(incident=earlier(world), duration_seconds=600, is_of_control_plane=True)
+    renewal = RenewInput(incident=earlier(world), duration_seconds=600)
     assert (await worker.renew(renewal)).acquired_at is None
-    await worker.clean_up(CleanUpInput(incident=earlier(world), requests=(), is_of_control_plane=True))
+    await worker.clean_up(CleanUpInput(incident=earlier(world), requests=()))
 
     assert await leases(world, *names) == before
     await remove_all(world, *names)
@@ -82,9 +82,11 @@ async def test_act_writes_for_which_target_it_holds_lease_and_lock(
     assert (await worker.act(world.order())).request is not None
 
     found = await leases(world, f"node-{world.name}", CONTROL_PLANE_LOCK)
-    assert [lease["metadata"]["annotations"] for lease in found] == [{TARGET_UID: world.node_uid}] * 2
+    of_lease, of_lock = (lease["metadata"]["annotations"] for lease in found)
+    assert of_lock == {TARGET_UID: world.node_uid}
+    assert of_lease == of_lock | {LOCK: CONTROL_PLANE_LOCK}
     assert [lease["spec"]["holderIdentity"] for lease in found] == [world.holder, lock_holder(world)]
-    await worker.clean_up(CleanUpInput(incident=world.incident, requests=(), is_of_control_plane=True))
+    await worker.clean_up(CleanUpInput(incident=world.incident, requests=()))
 
 
 @pytest.mark.parametrize(
@@ -107,5 +109,5 @@ async def test_act_waits_for_what_is_held_for_an_earlier_target_until_that_has_r
     await make_lease(world, name, holder, "earlier", age=LONG_AGO)
     assert (await worker.act(world.order())).request is not None
     (lease,) = await leases(world, name)
-    assert lease["metadata"]["annotations"] == {TARGET_UID: world.node_uid}
-    await worker.clean_up(CleanUpInput(incident=world.incident, requests=(), is_of_control_plane=True))
+    assert lease["metadata"]["annotations"][TARGET_UID] == world.node_uid
+    await worker.clean_up(CleanUpInput(incident=world.incident, requests=()))

@@ -16,7 +16,7 @@ from health.model.references import (
 from health.model.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
-from kube.lease import CONTROL_PLANE_LOCK, new_lease
+from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, for_target, new_lease
 from kube.resource import LEASES, NODES, Object, Resource
 from objects.timestamps import stamp
 from workflows.contracts import ActInput
@@ -149,9 +149,12 @@ class World:
             await self.client.merge_patch(REQUESTS, name, {"metadata": {"finalizers": None}}, NAMESPACE)
             await self.client.delete(REQUESTS, name, NAMESPACE)
 
-    async def make_lease(self, holder: str, renewed: datetime, name: str = "") -> None:
+    async def make_lease(
+        self, holder: str, renewed: datetime, name: str = "", lock: str | None = None
+    ) -> None:
         name = name or f"node-{self.name}"
         lease = new_lease(name, LEASE_NAMESPACE, holder, timedelta(minutes=10), renewed, None)
+        lease = for_target(lease, LeaseHolder(holder, lock=lock))
         await self.client.create(LEASES, lease, LEASE_NAMESPACE)
 
     async def request(self) -> Object | None:

@@ -23,6 +23,7 @@ outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": 
 shadow: false (default)
 heldNodes: {"cordoned": false, "tainted": [], "atMost": "1h", "signs": [], "without": []} (default)
 limits: {"maxInFlightByLabel": {}} (default)
+quorumLabels: [] (default)
 ordersByAnnotation: true (default)
 maintenanceWindows:
 - {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
@@ -54,7 +55,7 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
     file.write_text(text)
     ran = await Command({})("policy", "check", str(file))
     assert ran.code == 0
-    assert ran.out.count("(default)") == 9
+    assert ran.out.count("(default)") == 10
     assert ran.err == (
         f"{file}: names no field; blank text, unlike {{}}, holds every check if "
         "PARAMEDIC_MISSING_POLICY=hold is set\n"

@@ -65,7 +65,7 @@ REMEDIATION = Section(
         ),
         "mark": "With the strategy external-baremetal a Machine is annotated, also without a controller.",
         "no controller": "A Machine that no controller owns is not deleted.",
-        "control plane": "Machines of the control plane are remediated like others.",
+        "control plane": "Machines of the control plane are remediated too.",
         "deleting": "A Machine that is being deleted already is not deleted again.",
         "delete": "A Machine is deleted, and nothing is written to it before.",
     },

@@ -24,6 +24,11 @@ FIELD = Section(
             "A rollout holds neither Machines that its control plane owns nor Machines that never joined: it "
             "waits for their remediation."
         ),
+        "61": (
+            "Nodes and Machines with a label of members of a quorum, of a known distribution or of the "
+            "policy, are remediated one at a time in each cluster, until the first is well or replaced."
+        ),
+        "61/owner": "A mark takes no turn if a control plane of Cluster API owns the Machine.",
     },
 )
 

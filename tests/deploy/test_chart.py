@@ -304,6 +304,7 @@ POLICIES: list[dict[str, Any]] = [
     {"outageGuard": {"minimumNodes": 5, "percentage": 80, "window": "2m", "holdLimit": "0"}},
     {"heldNodes": {"cordoned": True, "tainted": ["a.b/c"]}},
     {"heldNodes": {"atMost": "30m", "signs": ["a.b/c"], "without": [str(sign) for sign in OwnerSign]}},
+    {"quorumLabels": ["a.b/c", "role=etcd"]},
     {
         "limits": {
             "maxInFlight": 100000,
@@ -360,6 +361,7 @@ async def test_without_a_policy_among_the_values_none_is_installed_or_required(c
         {"outageGuard": {"percent": 1}},
         {"heldNodes": {"tainted": "a"}},
         {"heldNodes": {"without": ["Nobody"]}},
+        {"quorumLabels": {"role": "etcd"}},
         {"limits": {"maxInFlight": 0}},
         {"limits": {"maxInFlightByLabel": {"zone": "1"}}},
         {"maintenanceWindows": [{"name": "a"}]},

@@ -20,7 +20,7 @@ from health.gate.back_off import NO_BACK_OFF
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.node import CONFIRMED_HEALTHY, CONTROL_PLANE_LABELS, EXCLUDE_LABEL
+from health.model.node import CONFIRMED_HEALTHY, EXCLUDE_LABEL
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import CheckReference
 from health.model.remediation_request import CONTROL_PLANE_LABEL, RemediationRequest
@@ -287,7 +287,7 @@ def test_lease_of_another_is_noticed_when_it_comes_and_when_it_goes(rig: Rig) ->
 @pytest.mark.rule("NHC 2.4/1", "rule 21")
 def test_node_of_the_control_plane_waits_for_the_request_and_the_lock_of_one_of_another_check() -> None:
     rig = Rig()
-    labels = [{role: ""} for role in sorted(CONTROL_PLANE_LABELS)]
+    labels = [{f"node-role.kubernetes.io/{role}": ""} for role in ("control-plane", "master")]
     rig.check(selector={"matchLabels": labels[0]})
     rig.check(SECOND_CHECK, selector={"matchLabels": labels[1]})
     rig.fail(NODE, labels=labels[0])

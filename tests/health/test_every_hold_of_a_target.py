@@ -29,7 +29,7 @@ EVERY = TargetFacts(
     earlier_request="Reboot/ns/node-1",
     lease_holder=LEASE,
     outage=Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes of the zone a"),
-    control_plane_lock=LEASE,
+    other_member=LEASE,
     approval=Hold(reason=HoldReason.APPROVAL_REQUIRED, message="RebootTemplate/reboot needs the approval"),
 )
 BY_REQUEST = TargetFacts(requester=CurrentHolder("NodeHealthCheck-b", request="Reboot/ns/node-1"))

@@ -65,6 +65,7 @@ POLICY = {
     "shadow": True,
     "heldNodes": {"cordoned": True, "tainted": ["a"]},
     "limits": {"maxInFlight": 3, "maxInFlightByLabel": {"zone": 1}},
+    "quorumLabels": ["a=b"],
     "maintenanceWindows": [
         {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
     ],

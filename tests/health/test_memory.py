@@ -76,15 +76,6 @@ def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
     assert learned(Memory(), seen(*requests), NOW).lease.duration_seconds == 120
 
 
-@pytest.mark.rule("rule 21")
-def test_request_of_a_control_plane_node_may_hold_the_lock() -> None:
-    assert Memory().may_hold_control_plane_lock, "an act that broke off does not say"
-    assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_control_plane_lock
-    assert learned(
-        Memory(), seen(request_of(FIRST, is_of_control_plane=True)), NOW
-    ).may_hold_control_plane_lock
-
-
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_thought_to_be_held_while_its_request_stays() -> None:
     memory = learned(ACTED.having_released_lease(), seen(AT_WORK), NOW)
@@ -130,13 +121,12 @@ def test_classic_remediation_whose_overdue_request_a_user_deletes_begins_anew() 
 @pytest.mark.rule("NHC 2.5/durations")
 def test_act_is_remembered_with_its_lease() -> None:
     held = Memory(skips_back_off=True, lease=HELD_LEASE)
-    memory = held.having_acted(SECOND, request_of(SECOND, is_of_control_plane=True), NOW - MINUTE, NOW)
+    memory = held.having_acted(SECOND, request_of(SECOND), NOW - MINUTE, NOW)
     assert memory.requests == references(request_of(SECOND))
     assert memory.lease.duration_seconds == 120
     assert memory.lease.acquired_at == NOW - MINUTE
     assert memory.lease.renew_at == NOW + MINUTE
     assert memory.lease.is_held
-    assert memory.lease.is_of_control_plane
     assert memory.lease.state is LeaseState.HELD
     assert not memory.skips_back_off
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from health.model.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
+from health.model.node import EXCLUDE_LABEL, Node
 from tests.support.values.builders import condition, node, node_object
 
 
@@ -43,14 +43,6 @@ def test_annotations_of_others_are_not_kept() -> None:
 
     assert annotated == node(annotations={"machine.openshift.io/machine": "ns/m-1", "example.com/load": "18"})
     assert annotated.metadata.annotations.machine == "ns/m-1"
-
-
-@pytest.mark.rule("NHC 1.7/node-role")
-@pytest.mark.parametrize("label", CONTROL_PLANE_LABELS)
-@pytest.mark.parametrize("value", ["", "true", "anything"])
-def test_node_with_a_control_plane_label_of_whatever_value_is_control_plane(label: str, value: str) -> None:
-    assert node(labels={label: value}).is_control_plane
-    assert not node(labels={"node-role.kubernetes.io/worker": value}).is_control_plane
 
 
 @pytest.mark.rule("NHC 1.7/exclude-from-remediation")

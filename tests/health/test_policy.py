@@ -22,7 +22,7 @@ from tests.support.values.builders import limits
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
 FIELDS = (
     "backOffLimit, heldNodes, limits, maintenanceWindows, notifications, ordersByAnnotation, outageGuard, "
-    "shadow, stalenessLimit"
+    "quorumLabels, shadow, stalenessLimit"
 )
 CORDONED = HeldNodes.model_validate({"cordoned": True})
 ONCALL = Receiver(
@@ -64,6 +64,10 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
             replace(SETTINGS, notifications=(ONCALL,)),
         ),
         ("heldNodes: {cordoned: true}", replace(SETTINGS, held_nodes=CORDONED)),
+        (
+            "quorumLabels: [example.com/ceph-mon, example.com/role=consul]",
+            replace(SETTINGS, quorum_labels=("example.com/ceph-mon", "example.com/role=consul")),
+        ),
         ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
         (
             "limits: {maxInFlightByLabel: {topology.kubernetes.io/zone: 1}}",
@@ -136,6 +140,14 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             'heldNodes: {tainted: ["example.com/maintenance:NoSchedule"]}',
             "heldNodes.tainted[0]: 'example.com/maintenance:NoSchedule' is not the key of a taint",
         ),
+        (
+            "quorumLabels: ['example.com/role: etcd']",
+            "quorumLabels[0]: 'example.com/role: etcd' is neither a label name nor a label name with =value",
+        ),
+        ("quorumLabels: [a=b=c]", "quorumLabels[0]: 'a=b=c' is neither a label name nor a label name with "),
+        ("quorumLabels: ['']", "quorumLabels[0]: '' is neither a label name nor a label name with =value"),
+        ("quorumLabels: etcd", "quorumLabels: must be a list (found 'etcd')"),
+        (f"quorumLabels: [{','.join('a' * 51)}]", "quorumLabels: must have at most 50 items"),
         ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is not the key of a taint"),
         ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is not the key of a taint"),
         ("notifications: {}", "notifications: must be a list (found {})"),

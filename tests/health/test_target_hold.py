@@ -32,9 +32,9 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         "NodeHealthCheck/other has the request Reboot/ns/node-1 for it",
     ),
     (
-        {"control_plane_lock": CurrentHolder("NodeHealthCheck-workers/node-2")},
+        {"other_member": CurrentHolder("NodeHealthCheck-workers/node-2")},
         HoldReason.CONTROL_PLANE,
-        "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the lock",
+        "one member of a quorum at a time: NodeHealthCheck-workers/node-2 has the lock",
     ),
 ]
 
@@ -76,13 +76,18 @@ def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> Non
     )
 
 
-def test_hold_of_a_control_plane_node_names_the_request_that_has_the_lock() -> None:
-    hold = target_hold(replace(NO_FACTS, control_plane_lock=CurrentHolder("node-2", "Reboot/ns/node-2")))
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (CurrentHolder("node-2", "Reboot/ns/node-2"), "node-2 has the lock, by the request Reboot/ns/node-2"),
+        (CurrentHolder("machine-2", how="is being deleted"), "machine-2 is being deleted"),
+    ],
+)
+def test_hold_of_a_member_names_the_member_before_it(other: CurrentHolder, message: str) -> None:
+    hold = target_hold(replace(NO_FACTS, other_member=other))
 
     assert hold is not None
-    assert hold.message == (
-        "one control-plane node at a time: node-2 has the lock, by the request Reboot/ns/node-2"
-    )
+    assert hold.message == f"one member of a quorum at a time: {message}"
 
 
 @pytest.mark.rule("rule 6")

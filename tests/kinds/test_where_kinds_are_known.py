@@ -57,12 +57,16 @@ OF_THE_PLATFORM = {
     ("health/model/node.py", "machineconfiguration.openshift.io/desiredConfig"),
     ("health/model/node.py", "machineconfiguration.openshift.io/desiredImage"),
     ("health/model/node.py", "machineconfiguration.openshift.io/state"),
+    ("health/policy/quorum.py", "cluster.x-k8s.io/control-plane"),
+    ("health/policy/quorum.py", "cluster.x-k8s.io/etcd-cluster"),
+    ("health/policy/quorum.py", "machine.openshift.io/cluster-api-machine-role=arbiter"),
+    ("health/policy/quorum.py", "machine.openshift.io/cluster-api-machine-role=master"),
     ("runtime/rights.py", "config.openshift.io"),
     ("runtime/rights.py", "deploy/components/openshift/worker-etcd.yaml"),
     ("runtime/rights.py", "on OpenShift"),
     ("health/model/remediation_request.py", "nodehealthcheck.medik8s.io/old-remediation-cr-flag"),
 }
-"""What OpenShift, and the API of remediators, have for every kind of check: namespaces, annotations."""
+"""Namespaces, annotations and labels of platforms and of remediators, which matter to every kind of check."""
 
 # The operator before us, and its annotations, have the name of a kind.
 KIND_IN_PROSE = re.compile(

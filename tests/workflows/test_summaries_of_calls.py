@@ -10,7 +10,7 @@ from objects.brief import LONGEST_LINE, Brief
 from tests.support.values.builders import INCIDENT, NOW
 from tests.support.values.memories import order
 from workflows import summaries
-from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput, RenewInput
+from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
 
 LONG = "n" * 253
 HELD = Details(subject="Node/node-1", reason="Ready is False", more=("Threshold: 3 of 6 are unhealthy",))
@@ -36,12 +36,6 @@ def annotation(*names: str) -> Brief:
     return summaries.annotation(tuple(patches))
 
 
-def renewal(*, is_of_control_plane: bool) -> Brief:
-    return summaries.renewal(
-        RenewInput(incident=INCIDENT, duration_seconds=1, is_of_control_plane=is_of_control_plane)
-    )
-
-
 @pytest.mark.parametrize(
     ("brief", "expected"),
     [
@@ -53,8 +47,6 @@ def renewal(*, is_of_control_plane: bool) -> Brief:
         (clean_up("a", "b", "c"), "delete Reboot/ns/a and 2 more"),
         (annotation("a"), "write timed-out on Reboot/ns/a"),
         (annotation("a", "b"), "write timed-out on Reboot/ns/a and 1 more"),
-        (renewal(is_of_control_plane=False), "renew the Lease"),
-        (renewal(is_of_control_plane=True), "renew the Lease and the control-plane lock"),
     ],
 )
 def test_activity_says_what_it_does(brief: Brief, expected: str) -> None:

@@ -87,7 +87,7 @@ def test_clean_up_receives_requests_that_the_detector_does_not_see_and_the_confi
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_is_given_back_while_requests_stay_is_forgotten_once_it_is() -> None:
-    call = release(INCIDENT, BOTH)
+    call = release(INCIDENT)
     assert isinstance(call.asked, CleanUpInput)
     assert call.asked.requests == ()
     given_back = call.after(CleanUpResult(), BOTH, NOW, 1)

@@ -13,7 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.clusterapi.cluster import workload_cluster
-from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1BETA2, VERSIONS
+from health.kinds.clusterapi.group import (
+    CLUSTER_NAME,
+    CONTROL_PLANE,
+    CONTROL_PLANE_GROUP,
+    GROUP,
+    V1BETA2,
+    VERSIONS,
+)
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
@@ -119,11 +126,7 @@ class Machine(LinkedMachine):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineTarget(LinkedMachineTarget):
-    """One Machine, at one moment.
-
-    It never counts as a control-plane target (rule 21): its owner, a KubeadmControlPlane, remediates one
-    Machine at a time and knows etcd, and needs all of them marked to choose.
-    """
+    """One Machine, at one moment."""
 
     machine: Machine
 
@@ -132,9 +135,21 @@ class MachineTarget(LinkedMachineTarget):
         return self.machine.node_cluster
 
     @property
+    def owner_keeps_quorum(self) -> bool:
+        """True if a control plane owns it, in any version of the reference."""
+        owner = self.machine.controller
+        return owner is not None and owner.api_version.partition("/")[0] == CONTROL_PLANE_GROUP
+
+    @property
     def is_marked(self) -> bool:
         """True if its owner is asked to remediate it."""
         return self.owner_remediated is not None
+
+    @property
+    def is_mark_open(self) -> bool:
+        """True until its owner removes the mark, or the Machine is well (CAPI B.2.5/healthy)."""
+        succeeded = self.machine.condition(HEALTH_CHECK_SUCCEEDED)
+        return self.is_marked and (succeeded is None or succeeded.status != "True")
 
     @property
     def owner_remediated(self) -> Condition | None:

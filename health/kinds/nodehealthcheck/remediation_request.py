@@ -8,7 +8,6 @@ from health.model.node import Node
 from health.model.references import Step
 from health.model.remediation_request import (
     ATTEMPT,
-    CONTROL_PLANE_LABEL,
     INCIDENT,
     MULTIPLE_TEMPLATES,
     NODE_NAME,
@@ -39,7 +38,7 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
     metadata = {
         **_names(attempt, template),
         "namespace": step.template.namespace,
-        "labels": PART_OF | ({CONTROL_PLANE_LABEL: ""} if node.is_control_plane else {}),
+        "labels": PART_OF,
         "annotations": {
             NODE_NAME: node.metadata.name,
             TEMPLATE_NAME: step.template.name,

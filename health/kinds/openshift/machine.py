@@ -1,7 +1,6 @@
 """A Machine of OpenShift's machine API, slim, and with its Node as one target.
 
-The annotations of NodeHealthCheck that exclude or confirm Nodes have no meaning here, and a Machine does not
-wait for the control-plane lock (MHC A.1, MHC A.2.5).
+The annotations of NodeHealthCheck that exclude or confirm Nodes have no meaning here (MHC A.1).
 """
 
 import dataclasses

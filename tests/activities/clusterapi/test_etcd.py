@@ -105,6 +105,16 @@ async def test_node_stays_unless_there_is_one_budget(
     await is_held(world, worker, f"{len(names)} disruption budgets in openshift-etcd")
 
 
+@pytest.mark.rule("rule 61")
+async def test_arbiter_stays_while_another_member_is_disrupted(
+    world: World, etcd: Openshift, worker: WorkerActivities
+) -> None:
+    await world.patch_node(labels=dict.fromkeys(CONTROL_PLANE) | {"node-role.kubernetes.io/arbiter": ""})
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard(world.name, "True")
+    await is_held(world, worker, "etcd allows no disruption now")
+
+
 @pytest.mark.rule("NHC 2.4/1")
 async def test_next_step_of_a_node_that_etcd_has_spared_asks_no_budget(
     world: World, etcd: Openshift, worker: WorkerActivities

@@ -22,7 +22,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import INCIDENT, NODE_NAME
 from kube.candidates import CANDIDATE_FOR
-from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, lock_of
 from kube.resource import NODES, Object, Resource, resource_of
 from objects.timestamps import micro_time
 from runtime.paramedic_status import Installation
@@ -171,11 +171,12 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownersh
         lease("node-node-2", "NodeHealthCheck-workers"),
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-1"),
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
+        lease(lock_of("fleet/core"), "NodeHealthCheck-workers/node-1"),
     )
 
     of = owned_objects(Snapshot(now=NOW, target_leases=leases), whose)
 
-    assert [owned.stored.body for owned in of] == [leases[0], leases[3]]
+    assert [owned.stored.body for owned in of] == [leases[0], leases[3], leases[5]]
     assert {owned.disposal for owned in of} == {Disposition.DELETE}
 
 

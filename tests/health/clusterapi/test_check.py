@@ -172,4 +172,3 @@ def test_machine_of_v1beta1_is_read_by_its_own_conditions_before_the_later_ones(
         "OwnerRemediated",
         "InfrastructureReady",
     ]
-    assert not one.is_control_plane

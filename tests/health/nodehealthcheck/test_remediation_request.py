@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from health.kinds.nodehealthcheck.remediation_request import new_request, request_name
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_request import (
-    CONTROL_PLANE_LABEL,
     MULTIPLE_TEMPLATES,
     RemediationAttempt,
     RemediationRequest,
@@ -103,18 +102,6 @@ def test_machine_of_the_node_owns_the_request_as_well() -> None:
         "name": "machine-1",
         "uid": "machine-uid",
     }
-
-
-@pytest.mark.rule("NHC 1.7/isControlPlaneNode", "NHC 1.7/node-role")
-@pytest.mark.parametrize("role", ["master", "control-plane"])
-def test_request_for_a_control_plane_node_is_labelled(role: str) -> None:
-    labels = made(node=node(labels={f"node-role.kubernetes.io/{role}": ""}))["metadata"]["labels"]
-
-    assert labels == {
-        "app.kubernetes.io/part-of": "node-healthcheck-controller",
-        "remediation.medik8s.io/isControlPlaneNode": "",
-    }
-    assert CONTROL_PLANE_LABEL not in made()["metadata"]["labels"]
 
 
 @pytest.mark.rule("NHC 2.4/3/name")

@@ -116,11 +116,12 @@ def machine(  # noqa: PLR0913  each is a part of a Machine that the rules look a
     owners: tuple[dict[str, Any], ...] = (MACHINE_SET,),
     created: datetime = CREATED,
     api_version: str = V1BETA2,
+    uid: str = "machine-uid",
 ) -> Machine:
     metadata: dict[str, Any] = {
         "name": "machine-1",
         "namespace": NAMESPACE,
-        "uid": "machine-uid",
+        "uid": uid,
         "generation": 4,
         "creationTimestamp": stamp(created),
         "labels": LABELS | (labels or {}),
