@@ -163,6 +163,7 @@ class CleanUp:
         management: ClusterConnection,
         requests: OwnRequests,
         leases: TargetLeases,
+        now: Callable[[], datetime],
         *,
         removes_confirmations: bool = True,
     ) -> None:
@@ -171,6 +172,7 @@ class CleanUp:
         self._removes_confirmations = removes_confirmations
         self._requests = requests
         self._leases = leases
+        self._now = now
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
@@ -213,7 +215,7 @@ class CleanUp:
         """True once the Lease is released; None: that failed."""
 
         async def release() -> bool:
-            await self._leases.release(clean_up.incident)
+            await self._leases.release(clean_up.incident, self._now() if clean_up.is_gone else None)
             return True
 
         return await attempt.item(OF_LEASE, releasing_lease(clean_up.incident.target), release())

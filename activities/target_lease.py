@@ -30,6 +30,7 @@ from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, lock_of, name_for
 from objects.metadata import OwnerReference
 from workflows.contracts import ACT, ActInput
 
+REPLACEMENT_APPEARS_WITHIN = timedelta(minutes=1)
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
 """Holds under which a remediator may be working."""
 
@@ -69,13 +70,23 @@ class TargetLeases:
         """True if the check holds the Lease of this target and uid, expired or not."""
         return await self._leases.is_held(_name(incident.target), _holder(incident))
 
-    async def release(self, incident: IncidentReference) -> None:
-        """Release the Lease of the target, and the lock."""
-        name, lock_holder = _name(incident.target), _lock_holder(incident)
-        was_held = await self._leases.release(name, _holder(incident), lock_holder)
+    async def release(self, incident: IncidentReference, gone_at: datetime | None = None) -> None:
+        """Release the lock, then the Lease of the target.
+
+        The lock of a target that is gone expires a little later, because its owner may create the replacement
+        only then.
+        """
+
+        async def release_lock(lock: str) -> None:
+            if gone_at is None:
+                await self._leases.release(lock, _lock_holder(incident))
+            else:
+                await self._leases.shorten(lock, _lock_holder(incident), REPLACEMENT_APPEARS_WITHIN, gone_at)
+
+        was_held = await self._leases.release(_name(incident.target), _holder(incident), release_lock)
         if not was_held and not incident.target.namespace:
             # The Lease of a Node is deleted with the Node, and the lock is not.
-            await self._leases.release(CONTROL_PLANE_LOCK, lock_holder)
+            await release_lock(CONTROL_PLANE_LOCK)
 
     async def _take_lock(
         self, lock: str, incident: IncidentReference, duration: timedelta, now: datetime

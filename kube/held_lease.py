@@ -114,19 +114,30 @@ class HeldLeases:
         lease = await self._find(name)
         return lease is not None and _is_held(lease, holder)
 
-    async def release(self, name: str, holder: LeaseHolder, lock_holder: LeaseHolder | None = None) -> bool:
-        """Delete the lock that the Lease names, then the Lease, if the holders have them.
+    async def shorten(self, name: str, holder: LeaseHolder, duration: timedelta, now: datetime) -> None:
+        """Let the Lease expire after `duration` from now, if `holder` has it."""
 
-        False: `holder` did not have the Lease. A Lease without the uid of its target may name the Node as its
-        owner.
+        async def shorten_once() -> None:
+            lease = await self._find(name)
+            if lease is not None and _is_held(lease, holder):
+                await self._patch(name, renewed(lease, duration, now))
+
+        await _retry(shorten_once)
+
+    async def release(
+        self, name: str, holder: LeaseHolder, release_lock: Callable[[str], Awaitable[None]] | None = None
+    ) -> bool:
+        """Delete the Lease if `holder` has it, after `release_lock` of the lock that it names.
+
+        False: `holder` did not have it. A Lease without the uid of its target may name the Node as its owner.
         """
 
         async def release_once() -> bool:
             lease = await self._find(name)
             if lease is None or not _is_held(lease, holder):
                 return False
-            if lease.lock and lock_holder is not None:
-                await self.release(lease.lock, lock_holder)
+            if lease.lock and release_lock is not None:
+                await release_lock(lease.lock)
             stored = lease.metadata
             with suppress(NotFound):
                 await self._client.delete(

@@ -185,7 +185,9 @@ def _worker(
         activities=[
             SaveEvidenceActivity(revalidation, _stores(settings, client), clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,
-            CleanUp(connection, requests, leases, removes_confirmations=removes_confirmations).clean_up,
+            CleanUp(
+                connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
+            ).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(requests).annotate,
             WritePauses(connection, clock).write_pauses,

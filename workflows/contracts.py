@@ -210,6 +210,8 @@ class CleanUpInput(Frozen):
     """The uids of those that the detector does not see as this check's; one of another owner is kept."""
     is_confirmed: bool = False
     """Whether to remove a person's confirmation from the target."""
+    is_gone: bool = False
+    """Whether the target is gone, so that a replacement may be about to appear."""
     order: RemediationOrder | None = None
     """The person's order to remove from the target, which is over; None: there is none."""
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from temporalio.exceptions import ActivityError
 
 from health.model.moves import AnnotationPatch
-from health.model.observation import Observation
+from health.model.observation import Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
@@ -145,6 +145,7 @@ def clean_up(
         requests=memory.requests,
         doubtful=tuple(request.uid for request in memory.requests if request.uid not in visible),
         is_confirmed=observation.is_confirmed,
+        is_gone=observation.state is TargetState.GONE,
         order=None if memory.is_shadow else observation.order,
     )
     return _cleaning(task_input, partial(_cleaned_up, task_input, before))

@@ -39,7 +39,8 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
     objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
     requests = OwnRequests(LiveRequests(connection), objects)
-    clean_up, renew = CleanUp(connection, requests, leases), Renew(leases, lambda: datetime.now(UTC))
+    clean_up = CleanUp(connection, requests, leases, lambda: datetime.now(UTC))
+    renew = Renew(leases, lambda: datetime.now(UTC))
     annotate, environment = Annotate(requests), ActivityEnvironment()
 
     async def attempt() -> tuple[TaskFailure, ...]:

@@ -93,7 +93,9 @@ class WorkerActivities:
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         removes = self._removes_confirmations
-        clean_up = CleanUp(self._management, self._requests, self._leases, removes_confirmations=removes)
+        clean_up = CleanUp(
+            self._management, self._requests, self._leases, _now, removes_confirmations=removes
+        )
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
     async def renew(self, renewal: RenewInput) -> RenewResult:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import AnnotationPatch
+from health.model.observation import TargetState
 from health.model.remediation_request import TIMED_OUT
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.failures import FORBIDDEN_GRACE
@@ -83,6 +84,14 @@ def test_clean_up_receives_requests_that_the_detector_does_not_see_and_the_confi
     assert call.asked.doubtful == (NEXT.uid,)
     assert call.asked.is_confirmed
     assert len(call.tried) == len([MADE, NEXT, "the Lease", "the confirmation"])
+
+
+@pytest.mark.rule("rule 61")
+@pytest.mark.parametrize("state", [TargetState.GONE, TargetState.HEALTHY])
+def test_clean_up_says_whether_the_target_is_gone(state: TargetState) -> None:
+    asked = clean_up(INCIDENT, BOTH, seen(state=state), ()).asked
+    assert isinstance(asked, CleanUpInput)
+    assert asked.is_gone is (state is TargetState.GONE)
 
 
 @pytest.mark.rule("NHC 2.5/overdue")

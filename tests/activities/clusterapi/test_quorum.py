@@ -67,6 +67,18 @@ async def test_member_is_marked_under_the_lock_of_its_cluster_until_it_is_cleane
     assert await member.lease() is None
 
 
+async def test_lock_of_a_member_that_is_gone_gives_its_replacement_a_minute_to_appear(
+    member: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    await worker.act(member.order())
+    await worker.clean_up(CleanUpInput(incident=member.incident, requests=(), is_gone=True))
+    left = await lock(member)
+    assert left is not None
+    assert left["leaseDurationSeconds"] == 60
+    assert datetime.fromisoformat(left["renewTime"]) <= datetime.now(UTC)
+    assert await member.lease() is None
+
+
 async def test_member_is_not_marked_while_another_one_of_its_cluster_has_the_lock(
     member: ClusterApiWorld, worker: WorkerActivities
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.story.world import LEASE_NAMESPACE, World
 pytestmark = pytest.mark.cluster
 
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
+ETCD, RKE_CONTROL_PLANE = "node-role.kubernetes.io/etcd", "node-role.kubernetes.io/controlplane"
 LABEL = "remediation.medik8s.io/isControlPlaneNode"
 SECONDS = timedelta(seconds=20)
 """Less than the minute after which the NodeHealthCheck operator tries again."""
@@ -90,6 +91,32 @@ async def test_of_two_control_plane_nodes_that_fail_in_the_same_second_one_waits
     await world.until_clean(*nodes, worker)
     await until_no_lock(world)
     assert await skipped_of(world) == [("Warning", "RemediationSkipped", f"[remediation] {skipped(second)}")]
+
+
+@pytest.mark.rule("rule 61")
+async def test_of_two_etcd_nodes_that_fail_in_the_same_second_one_has_a_request(world: World) -> None:
+    nodes = (await world.add_named_nodes("etcd", "etcd-and-cp", "controlplane")).values()
+    for node, role in zip(nodes, (ETCD, ETCD, RKE_CONTROL_PLANE), strict=True):
+        await label(world, node, **{role: "true"})
+    await world.add_check()
+    since = datetime.now(UTC)
+    for node in nodes:
+        await world.set_ready(node, "Unknown", since)
+
+    await world.until(lambda: are_skipped(world, 2), "it never was one request, and two that wait")
+    (first,) = world.requests.latest
+    assert (await world.request(first))["metadata"]["labels"][LABEL] == ""
+    assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{first}"
+    second, third = set(nodes) - {first}
+    await world.recover(second, third)
+    await world.recover(first)
+    await world.until_clean(*nodes)
+    await until_no_lock(world)
+    assert (world.requests.created(second), world.requests.created(third)) == (0, 0)
+
+
+async def are_skipped(world: World, count: int) -> bool:
+    return len(await skipped_of(world)) == count and len(world.requests.latest) == 1
 
 
 async def one_is_skipped(world: World) -> bool:
