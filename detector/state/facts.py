@@ -189,8 +189,8 @@ def _other_member(
 ) -> CurrentHolder | None:
     """The member of its quorum that the target waits for (rules 21 and 61); None if its step takes no turn.
 
-    It is the member with a request by any owner (NHC 2.4/1), else one that is being replaced, else the holder
-    of the Lease. A target with a request has its turn.
+    A request by any owner comes first (NHC 2.4/1), then a mark, deletion or new Machine, then the Lease. A
+    target with a request has its turn.
     """
     judge, policy = cluster_state.checks[check].check, cluster_state.cluster_context.policy.policy
     steps = () if isinstance(judge, InvalidCheckError) else judge.steps_for(target)

@@ -126,7 +126,7 @@ class Machine(LinkedMachine):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineTarget(LinkedMachineTarget):
-    """One Machine, at one moment."""
+    """One Machine with its Node in the workload cluster, at one moment."""
 
     machine: Machine
 
