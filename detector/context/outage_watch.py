@@ -1,4 +1,4 @@
-"""OutageWatch: finds silent Nodes by cluster and zone, and suspects an outage of the path to them.
+"""OutageWatch: finds silent Nodes by cluster and domain, and suspects an outage of the path to them.
 
 A change of a Node moves one entry and counts as a change of its groups, so its cost does not grow with their
 number. A lost Node counts as silent while a Machine expects it. A Node that was deleted while silent counts
@@ -11,7 +11,7 @@ completely. The state and the end of outages are noted for the next process (`BL
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -19,7 +19,8 @@ from typing import NamedTuple
 from detector.feeds.node_watch import BlindTime
 from health.model.node import Node
 from health.model.target import TargetName, node_name
-from health.policy.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
+from health.policy.node_groups import NO_LABELS, NodeGroup, groups_of
+from health.policy.outage_guard import NO_OUTAGE, GroupOutage, OutageGuard, Outages, lacking
 from health.policy.policy_in_force import PolicyInForce
 
 _log = logging.getLogger(__name__)
@@ -28,7 +29,8 @@ _log = logging.getLogger(__name__)
 class _NodeEntry(NamedTuple):
     """The values of one Node that matter for outages."""
 
-    zone: str
+    labels: Mapping[str, str]
+    """Its labels; the last ones of a Node that is gone."""
     unknown_since: datetime | None
     """When it fell silent or vanished; None while it reports."""
     is_gone: bool = False
@@ -42,6 +44,7 @@ class _NodeEntry(NamedTuple):
 class _Nodes:
     """The Nodes of one group, and the outage of the group."""
 
+    label: str | None
     outage: GroupOutage
     total: int = 0
     unknown: dict[str, datetime] = field(default_factory=dict)
@@ -67,7 +70,7 @@ class _Nodes:
         """True if an outage is possible, but not certain, and not suspected yet."""
         if self.outage.suspected is not None or self.changes < self.lacking:
             return False
-        return guard.are_enough(len(self.unknown), self.total)
+        return guard.are_enough(len(self.unknown), self.total, self.label)
 
     def is_due(self, now: datetime) -> bool:
         return self.changes > 0 or (self.due is not None and now >= self.due)
@@ -88,7 +91,9 @@ class OutageWatch:
         self._now = now
         self._entries: dict[TargetName, _NodeEntry] = {}
         self._groups: dict[NodeGroup, _Nodes] = {}
+        self._groups_of: dict[TargetName, tuple[NodeGroup, ...]] = {}
         self._guard: OutageGuard | None = None
+        """As of the last judgement."""
 
     def node_changed(
         self, name: TargetName, node: Node | None, guard: OutageGuard | None, *, is_lost: bool = False
@@ -99,7 +104,7 @@ class OutageWatch:
         """
         if node is None:
             return self._put(name, self._gone(name, is_lost=is_lost), guard)
-        return self._put(name, _NodeEntry(node.node_zone, node.silent_since), guard)
+        return self._put(name, _NodeEntry(node.node_labels, node.silent_since), guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
         """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""
@@ -117,24 +122,28 @@ class OutageWatch:
         """The entry of a missing Node; None if it no longer counts."""
         before = self._entries.get(name)
         if before is None:
-            return _NodeEntry("", self._now(), is_gone=True, is_lost=True) if is_lost else None
+            return _NodeEntry(NO_LABELS, self._now(), is_gone=True, is_lost=True) if is_lost else None
         was_silent = before.was_silent if before.is_gone else before.unknown_since is not None
         if not is_lost and not was_silent:
             return None
         since = before.unknown_since or self._now()
-        return _NodeEntry(before.zone, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
+        return _NodeEntry(before.labels, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
 
     def _put(self, name: TargetName, entry: _NodeEntry | None, guard: OutageGuard | None) -> bool:
         before = self._entries.get(name)
         if entry == before:
+            if entry is not None:
+                self._entries[name] = entry  # so that the labels of earlier copies of the Node are freed
             return False
-        for nodes in self._groups_of(name.cluster, before):
-            nodes.remove(name.name)
+        for group in self._groups_of.pop(name, ()):
+            self._groups[group].remove(name.name)
         if entry is None:
             self._entries.pop(name, None)
             return False
         self._entries[name] = entry
-        groups = self._groups_of(name.cluster, entry)
+        labels = self._guard.labels if self._guard else ()
+        self._groups_of[name] = groups_of(name.cluster, entry.labels, labels)
+        groups = [self._group(group) for group in self._groups_of[name]]
         for nodes in groups:
             nodes.add(name.name, entry.unknown_since)
         if guard is None or entry.unknown_since is None or not self._is_read(name.cluster):
@@ -149,19 +158,32 @@ class OutageWatch:
         if policy.is_known:
             self._judge_changed(policy.policy.outage_guard, now)
         outages = {group: nodes.outage for group, nodes in self._groups.items()}
-        gone = {name: entry.zone for name, entry in self._entries.items() if entry.is_gone and entry.zone}
-        zones = {(name.cluster, name.name): zone for name, zone in gone.items()}
-        return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, zones)
+        gone = {
+            (name.cluster, name.name): self._groups_of[name]
+            for name, entry in self._entries.items()
+            if entry.is_gone and len(self._groups_of[name]) > 1
+        }
+        return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, gone)
 
     def _judge_changed(self, guard: OutageGuard | None, now: datetime) -> None:
-        is_another = guard != self._guard
+        is_another, before = guard != self._guard, self._guard
         self._guard = guard
+        if (guard.labels if guard else {}).keys() != (before.labels if before else {}).keys():
+            self._regroup()
         for group, nodes in list(self._groups.items()):
-            if not group.zone and nodes.changes:
+            if group.label is None and nodes.changes:
                 self._forget_gone(group, nodes)
-        for group, nodes in self._groups.items():
+        for group, nodes in list(self._groups.items()):
             if (is_another or nodes.is_due(now)) and self._is_read(group.cluster):
                 self._judge(group, nodes, now)
+            if not nodes.total and nodes.outage == NO_OUTAGE:
+                del self._groups[group]  # values of labels come and go
+
+    def _regroup(self) -> None:
+        """Put all Nodes into the domains of the present guard."""
+        for name, entry in list(self._entries.items()):
+            self._put(name, None, None)
+            self._put(name, entry, None)
 
     def _forget_gone(self, group: NodeGroup, nodes: _Nodes) -> None:
         """Forget Nodes that no Machine expects, once no other Node of their cluster is silent."""
@@ -179,24 +201,22 @@ class OutageWatch:
             if nodes.outage != NO_OUTAGE and nodes.total
         }
 
-    def _groups_of(self, cluster: str, entry: _NodeEntry | None) -> list[_Nodes]:
-        """The groups of a Node with this entry; empty without an entry."""
-        if entry is None:
-            return []
-        return [self._group(NodeGroup(cluster, zone)) for zone in dict.fromkeys(("", entry.zone))]
-
     def _group(self, group: NodeGroup) -> _Nodes:
         if group not in self._groups:
             noted = self._noted(group.key)
-            self._groups[group] = _Nodes(outage=GroupOutage(None, noted.until, was_noted=noted.is_lost))
+            outage = GroupOutage(None, noted.until, was_noted=noted.is_lost)
+            self._groups[group] = _Nodes(label=group.label, outage=outage)
         return self._groups[group]
 
     def _judge(self, group: NodeGroup, nodes: _Nodes, now: datetime) -> None:
         before, guard = nodes.outage, self._guard
+        if guard is not None and not guard.judges(group):
+            guard = None
         after = before.after(guard, group, nodes.total, nodes.unknown.values(), now)
         nodes.outage, nodes.changes = after, 0
         if guard is not None:
-            nodes.lacking = lacking(guard, nodes.total, nodes.unknown.values(), guard.given_way_until(now))
+            given_way = guard.given_way_until(now)
+            nodes.lacking = lacking(guard, group, nodes.total, nodes.unknown.values(), given_way)
         nodes.due = after.gives_way
         _log_change(group, before, after)
 

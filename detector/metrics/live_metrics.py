@@ -157,10 +157,11 @@ def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 
 def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while the outage guard suspects an outage in a cluster or one of its zones."
-    family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "zone"))
-    for outage in sorted(cluster_state.cluster_context.outages.suspected, key=lambda outage: outage.group):
-        family.add_metric(outage.group, 1)
+    text = "1 while the outage guard suspects an outage in a cluster or one of its domains."
+    family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "domain"))
+    groups = (outage.group for outage in cluster_state.cluster_context.outages.suspected)
+    for group in sorted(groups, key=lambda group: group.key):
+        family.add_metric((group.cluster, group.domain), 1)
     return family
 
 

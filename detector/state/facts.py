@@ -46,7 +46,7 @@ def target_facts(
         earlier_request=_earlier_request(cluster_state, check, target),
         lease_holder=_lease_of_another(cluster_state, check, target, now),
         requester=_request_of_another(cluster_state, check, name),
-        outage=_outage_of_its_zone(cluster_state, target),
+        outage=_outage_of_its_domain(cluster_state, target),
         other_member=_other_member(cluster_state, check, target, now),
         approval=_approval(cluster_state, check, target, now),
     )
@@ -76,10 +76,9 @@ def _approval(
     return approval_hold(required, plan.steps, plan.course(requests, now).due_step, progress.approval)
 
 
-def _outage_of_its_zone(cluster_state: StateView, target: Target) -> Hold | None:
-    outages, cluster = cluster_state.cluster_context.outages, target.node_cluster
-    zone = facts_of_node(target).node_zone or outages.zone_of(cluster, target.node_name)
-    return outages.hold(cluster, zone) if zone else None
+def _outage_of_its_domain(cluster_state: StateView, target: Target) -> Hold | None:
+    outages, labels = cluster_state.cluster_context.outages, facts_of_node(target).metadata.labels
+    return outages.hold_of_node(target.node_cluster, target.node_name, labels)
 
 
 def _maintenance(cluster_state: StateView, check: CheckReference, target: Target) -> str:

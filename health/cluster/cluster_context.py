@@ -17,6 +17,7 @@ from health.cluster.upgrade import NEVER_UPGRADED, Signaller, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from health.model.sighting import Gap, Restart, RestartCause
 from health.model.target import Target, facts_of_node
+from health.policy.node_groups import NO_LABELS
 from health.policy.outage_guard import NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -82,9 +83,9 @@ class ClusterContext:
         """When the last upgrade ended that affects the targets of a cluster."""
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
-    def restarts(self, cluster: str, zone: str = "") -> tuple[Restart, ...]:
-        """The moments from which timers of conditions of Nodes in a cluster and zone count anew."""
-        outage_ended = self.outages.ended(cluster, zone)
+    def restarts(self, cluster: str, node_labels: Mapping[str, str] = NO_LABELS) -> tuple[Restart, ...]:
+        """The moments from which timers of conditions of Nodes of a cluster with these labels count anew."""
+        outage_ended = self.outages.ended(cluster, node_labels)
         outages = () if outage_ended is None else (Restart(outage_ended, RestartCause.OUTAGE),)
         lost = self.lost.get(cluster, ()) if cluster != MANAGEMENT_CLUSTER else ()
         reconnected = (Restart.after(gap, RestartCause.CONNECTION) for gap in lost)
@@ -99,7 +100,7 @@ class ClusterContext:
 
     def restarts_of(self, target: Target) -> tuple[Restart, ...]:
         """The moments from which timers of conditions of the Node of `target` count anew."""
-        of_cluster = self.restarts(target.node_cluster, facts_of_node(target).node_zone)
+        of_cluster = self.restarts(target.node_cluster, facts_of_node(target).metadata.labels)
         return (*of_cluster, *self.restarts_by_owners(target))
 
     def restarts_by_owners(self, target: Target) -> tuple[Restart, ...]:

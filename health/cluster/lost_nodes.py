@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from health.model.observation import Hold, HoldReason
-from health.policy.outage_guard import NodeGroup, OutageGuard, suspicions
+from health.policy.node_groups import NodeGroup
+from health.policy.outage_guard import OutageGuard, suspicions
 from objects.durations import in_words
 from objects.timestamps import stamp
 

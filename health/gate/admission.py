@@ -48,7 +48,7 @@ class TargetFacts:
     requester: CurrentHolder | None = None
     """The owner of another request for the target; it may hold the Lease too."""
     outage: Hold | None = None
-    """The hold of a suspected outage in the zone of its Node."""
+    """The hold of a suspected outage in a domain of its Node."""
     other_member: CurrentHolder | None = None
     """The other member of its quorum that the target waits for."""
     approval: Hold | None = None
@@ -74,7 +74,7 @@ def _excluded(facts: TargetFacts) -> Hold | None:
     return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
 
 
-def _outage_of_its_zone(facts: TargetFacts) -> Hold | None:
+def _outage_of_its_domain(facts: TargetFacts) -> Hold | None:
     return facts.outage
 
 
@@ -140,7 +140,7 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
     _maintenance,
     _owner_at_work,
-    _outage_of_its_zone,
+    _outage_of_its_domain,
     _no_step,
     _earlier_request,
     _taken,

@@ -28,6 +28,7 @@ from objects.short_text import ShortText
 
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
 EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
+REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NODES = ServedKind(group="", kind="Node", plural="nodes", versions=("v1",), is_namespaced=False)
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
@@ -154,9 +155,8 @@ class Node(SightedObject):
         return self.metadata.labels.get(name, "")
 
     @property
-    def node_zone(self) -> str:
-        """The value of the zone label; "" without it."""
-        return self.metadata.labels.get(ZONE_LABEL, "")
+    def node_labels(self) -> Mapping[str, str]:
+        return self.metadata.labels
 
     @property
     def boot_id(self) -> str:

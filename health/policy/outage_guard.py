@@ -1,11 +1,11 @@
 """The outage guard: if many Nodes fall silent at once, their monitoring is suspected, not the Nodes.
 
-Rule: of the Nodes of a group (a cluster, or one of its zones) at least `minimum_nodes` and `percentage`
-turned Ready=Unknown within `window`, and are still silent, or gone while a Machine expects them. Nodes that
-were silent before the window prove nothing and are left out of both numbers. So one more silent Node never
-ends a suspicion, and fewer than the minimum never start one. It ends when fewer are silent; then the clocks
-of unhealthy targets of the group restart (rule 37). A real outage would hold for ever: `hold_limit` after
-its start the guard gives way, and no clock restarts, because those Nodes were silent all the time (ADR 34).
+Rule: of the Nodes of a group (a cluster, or a domain of it) at least `minimum_nodes` and `percentage` turned
+Ready=Unknown within `window`, and are still silent, or gone while a Machine expects them. Nodes that were
+silent before the window prove nothing and are left out of both numbers. So one more silent Node never ends a
+suspicion, and fewer than the minimum never start one. It ends when fewer are silent; then the clocks of
+unhealthy targets of the group restart (rule 37). A real outage would hold for ever: `hold_limit` after its
+start the guard gives way, and no clock restarts, because those Nodes were silent all the time (ADR 34).
 The guard gives way to each window separately: if enough Nodes fell silent in a later window, the group is
 held until the limit of that one has passed too.
 """
@@ -13,19 +13,23 @@ held until the limit of that one has passed too.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
+from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.observation import Hold, HoldReason
+from health.policy.limits import ByLabel
+from health.policy.node_groups import NO_LABELS, NodeGroup, domain_of
 from objects.bounds import Bounded
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.durations import WrittenDuration, in_words, within
 from objects.timestamps import stamp
 
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=10), timedelta(hours=1)
 LONGEST_HOLD = timedelta(days=366)
+MOST_LABELS = 20
 ASK_AGAIN_SECONDS = 60.0
 
 
@@ -40,14 +44,21 @@ class OutageGuard(Bounded):
     """The time within which the Nodes must turn Unknown."""
     hold_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_HOLD)] = timedelta(hours=1)
     """How long an outage holds at most; zero: until it ends."""
+    labels: Annotated[ByLabel, Field(max_length=MOST_LABELS)] = Field(default_factory=dict)
+    """The labels whose values are domains beside regions and zones, and `minimum_nodes` for each of them."""
 
-    def are_enough(self, silent: int, seen: int) -> bool:
-        """True if that many of the visible Nodes are an outage."""
-        return silent >= self.enough_of(seen)
+    def judges(self, group: NodeGroup) -> bool:
+        """True if an outage of the group holds."""
+        return group.label in {None, REGION_LABEL, ZONE_LABEL, *self.labels}
 
-    def enough_of(self, seen: int) -> int:
-        """The number of silent Nodes, of the visible ones, that is an outage."""
-        return max(self.minimum_nodes, -(-self.percentage * seen // 100))
+    def are_enough(self, silent: int, seen: int, label: str | None = None) -> bool:
+        """True if that many of the visible Nodes of a domain by `label` are an outage."""
+        return silent >= self.enough_of(seen, label)
+
+    def enough_of(self, seen: int, label: str | None = None) -> int:
+        """The number of silent Nodes, of the visible ones of a domain by `label`, that is an outage."""
+        minimum = self.minimum_nodes if label is None else self.labels.get(label, self.minimum_nodes)
+        return max(minimum, -(-self.percentage * seen // 100))
 
     def gives_way(self, began: datetime) -> datetime | None:
         """When an outage that began then stops holding; None: never by itself."""
@@ -66,28 +77,6 @@ def _said(value: object) -> object:
 
 WrittenGuard = Annotated[OutageGuard | None, BeforeValidator(_said)]
 """The field of the policy; without it the guard is off."""
-
-
-class NodeGroup(NamedTuple):
-    """Nodes that share one path of monitoring: those of a cluster, or of one of its zones."""
-
-    cluster: str = MANAGEMENT_CLUSTER
-    zone: str = ""
-    """The label `topology.kubernetes.io/zone`; "": all zones of the cluster."""
-
-    @property
-    def key(self) -> str:
-        """A unique string; names of zones contain no slash."""
-        return f"{self.cluster}/{self.zone}"
-
-    def __str__(self) -> str:
-        cluster = f"the workload cluster {self.cluster}" if self.cluster else "the cluster"
-        return f"the zone {self.zone} of {cluster}" if self.zone else cluster
-
-
-def is_group_key(key: str) -> bool:
-    """True for the key of a group; a cluster (`namespace/name` or "") has one slash less."""
-    return key.startswith("/") or key.endswith("/") or key.count("/") > 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +117,7 @@ def suspicions(
     """
     times = sorted(unknown_since)
     for window in _windows(guard, times, given_way):
-        if guard.are_enough(window.silent, total - window.before):
+        if guard.are_enough(window.silent, total - window.before, group.label):
             began, last = times[window.before], times[window.before + window.silent - 1]
             yield SuspectedOutage(
                 group=group,
@@ -140,7 +129,11 @@ def suspicions(
 
 
 def lacking(
-    guard: OutageGuard, total: int, unknown_since: Iterable[datetime], given_way: datetime | None = None
+    guard: OutageGuard,
+    group: NodeGroup,
+    total: int,
+    unknown_since: Iterable[datetime],
+    given_way: datetime | None = None,
 ) -> int:
     """How many Nodes must change before an outage is possible, by the rule of `suspicions`.
 
@@ -149,7 +142,8 @@ def lacking(
     """
     times = sorted(unknown_since)
     windows = [*_windows(guard, times, given_way), _Window(len(times), 0)]
-    return max(1, min(guard.enough_of(total - window.before) - window.silent for window in windows))
+    enough = (guard.enough_of(total - window.before, group.label) - window.silent for window in windows)
+    return max(1, min(enough))
 
 
 class _Window(NamedTuple):
@@ -222,27 +216,29 @@ class Outages:
 
     by_group: Mapping[NodeGroup, GroupOutage] = field(default_factory=dict)
     """The state of each group with an outage, present or past."""
-    zones_of_gone: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By cluster and name, the zone of a Node that is gone and counts as silent."""
+    groups_of_gone: Mapping[tuple[str, str], tuple[NodeGroup, ...]] = field(default_factory=dict)
+    """By cluster and name, the groups of a Node that is gone and counts as silent."""
 
-    def zone_of(self, cluster: str, node: str) -> str:
-        """The zone of a Node that is gone; "": unknown."""
-        return self.zones_of_gone.get((cluster, node), "")
+    def hold(self, cluster: str) -> Hold | None:
+        """The hold of all targets whose Nodes are in this cluster."""
+        return _hold_of(self.by_group.get(NodeGroup(cluster)))
 
-    def hold(self, cluster: str, zone: str = "") -> Hold | None:
-        """The hold of targets whose Nodes are in exactly this group."""
-        suspected = self._of(cluster, zone).suspected
-        return None if suspected is None else suspected.hold
+    def hold_of_node(self, cluster: str, node: str, labels: Mapping[str, str]) -> Hold | None:
+        """The hold of targets with this Node, by its domains; a Node that is gone has no labels."""
+        domains = self.groups_of_gone.get((cluster, node)) or self._domains_of(cluster, labels)
+        holds = (_hold_of(self.by_group.get(domain)) for domain in domains if domain.label is not None)
+        return next((hold for hold in holds if hold is not None), None)
 
-    def ended(self, cluster: str, zone: str = "") -> datetime | None:
-        """When the last outage ended that affected a zone, or the Nodes without a zone."""
-        ends = (self._of(cluster, group).ended for group in {"", zone})
+    def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS) -> datetime | None:
+        """When the last outage ended that affected the Nodes of a cluster with these labels."""
+        groups = (NodeGroup(cluster), *self._domains_of(cluster, labels))
+        ends = (self.by_group.get(group, NO_OUTAGE).ended for group in groups)
         return max((end for end in ends if end is not None), default=None)
 
     def changed_clusters(self, before: "Outages") -> frozenset[str]:
         """The clusters whose entries differ from those of `before`."""
         groups = self.by_group.items() ^ before.by_group.items()
-        gone = self.zones_of_gone.items() ^ before.zones_of_gone.items()
+        gone = self.groups_of_gone.items() ^ before.groups_of_gone.items()
         return frozenset({group.cluster for group, _ in groups} | {cluster for (cluster, _), _ in gone})
 
     @property
@@ -250,8 +246,19 @@ class Outages:
         """The outages that hold now, one per group."""
         return [outage.suspected for outage in self.by_group.values() if outage.suspected is not None]
 
-    def _of(self, cluster: str, zone: str) -> GroupOutage:
-        return self.by_group.get(NodeGroup(cluster, zone), NO_OUTAGE)
+    @cached_property
+    def _labels(self) -> tuple[str, ...]:
+        """The labels of the domains with an outage, in order; also those that the policy names no longer."""
+        labels = {group.label for group in self.by_group if group.label is not None}
+        return tuple(sorted(labels, key=lambda label: (label not in {REGION_LABEL, ZONE_LABEL}, label)))
+
+    def _domains_of(self, cluster: str, labels: Mapping[str, str]) -> Iterator[NodeGroup]:
+        domains = (domain_of(cluster, label, labels) for label in self._labels)
+        return (domain for domain in domains if domain is not None)
+
+
+def _hold_of(outage: GroupOutage | None) -> Hold | None:
+    return None if outage is None or outage.suspected is None else outage.suspected.hold
 
 
 NO_OUTAGES = Outages()

@@ -8,9 +8,10 @@ import pytest
 from detector.context import outage_watch
 from detector.context.outage_watch import OutageWatch
 from detector.feeds.node_watch import BlindTime
-from health.model.node import ZONE_LABEL
+from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.target import node_name
-from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
+from health.policy.node_groups import NodeGroup
+from health.policy.outage_guard import NO_OUTAGES, GroupOutage, OutageGuard, Outages, lacking
 from health.policy.policy import Policy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -32,11 +33,18 @@ class Clusters:
         self.watch = OutageWatch(lambda key: known.get(key, NOTHING), lambda _: self.is_read, lambda: NOW)
 
     def see(
-        self, *names: str, ready: str = "True", since: datetime = NOW, zone: str = "", cluster: str = ""
+        self,
+        *names: str,
+        ready: str = "True",
+        since: datetime = NOW,
+        zone: str = "",
+        cluster: str = "",
+        **labels: str,
     ) -> list[bool]:
         """Change Nodes; return for each whether it must be judged at once."""
-        labels = {ZONE_LABEL: zone} if zone else {}
-        seen = node(condition("Ready", ready, since), labels=labels)
+        zones = {ZONE_LABEL: zone} if zone else {}
+        regions = {REGION_LABEL: labels.pop("region")} if "region" in labels else {}
+        seen = node(condition("Ready", ready, since), labels=labels | zones | regions)
         return [self.watch.node_changed(node_name(name, cluster), seen, GUARD) for name in names]
 
     def delete(self, *names: str, is_lost: bool = False) -> None:
@@ -47,7 +55,11 @@ class Clusters:
         return self.watch.look(PolicyInForce(policy=Policy(outage_guard=guard)), now)
 
     def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
-        return [(*outage.group, outage.silent, outage.seen) for outage in self.look(now).suspected]
+        """The cluster, the value of the domain's label, and the numbers of each outage."""
+        return [
+            (outage.group.cluster, outage.group.value, outage.silent, outage.seen)
+            for outage in self.look(now).suspected
+        ]
 
 
 def test_half_of_a_cluster_is_no_outage_and_more_of_one_of_its_zones_is_one_of_the_zone() -> None:
@@ -103,7 +115,7 @@ def test_node_that_a_machine_expects_is_silent_while_it_is_gone() -> None:
     clusters.see("n1", "n2", "n3", "n4", zone="a")
     clusters.delete("n1", "n2", "n3", is_lost=True)
     assert clusters.suspected() == [("", "", 3, 4), ("", "a", 3, 4)]
-    assert clusters.look().zone_of("", "n1") == "a"
+    assert clusters.look().groups_of_gone["", "n1"] == (NodeGroup(), NodeGroup("", ZONE_LABEL, "a"))
 
     clusters.see("n1", zone="a")
     assert clusters.suspected(NOW + SECOND) == []
@@ -130,6 +142,65 @@ def test_node_that_moves_to_another_zone_leaves_its_first() -> None:
     assert clusters.suspected() == []
 
 
+def test_region_falls_silent_whose_zones_are_too_small_for_an_outage() -> None:
+    clusters = Clusters()
+    clusters.see("u1", "u2", "u3", "u4", "u5", region="us", zone="a")
+    for index in range(4):
+        clusters.see(f"e{index}", region="eu", zone="abcd"[index])
+    assert clusters.suspected() == []
+    for index in range(4):
+        clusters.see(f"e{index}", region="eu", zone="abcd"[index], ready="Unknown")
+    assert clusters.suspected() == [("", "eu", 4, 4)]
+
+
+def test_zone_of_one_region_says_nothing_about_the_zone_of_the_same_name_in_another() -> None:
+    clusters = Clusters()
+    clusters.see("u1", "u2", "u3", "u4", "u5", region="us", zone="a")
+    clusters.see("e1", "e2", "e3", "e4", "e5", "e6", region="eu", zone="b")
+    clusters.see("e7", "e8", "e9", region="eu", zone="a", ready="Unknown")
+    assert clusters.suspected() == [("", "eu/a", 3, 3)]
+
+
+def test_label_that_the_policy_names_is_a_domain_from_the_edit_until_it_is_named_no_longer() -> None:
+    clusters, by_site = Clusters(), OutageGuard(labels={"site": 2})
+    clusters.see("n1", "n2", "n3", "n4", "n5", "n6")
+    clusters.see("s1", "s2", site="s")
+    clusters.look()
+    clusters.see("s1", "s2", site="s", ready="Unknown")
+    assert clusters.suspected() == []
+
+    held = clusters.look(NOW + SECOND, by_site)
+    assert held.hold_of_node("", "s1", {"site": "s"}) is not None
+    assert held.hold_of_node("", "n1", {"site": "t"}) is None
+    assert clusters.watch.blind_times() == {"/site=s": BlindTime(is_lost=True)}
+
+    assert clusters.suspected(NOW + 2 * SECOND) == []
+    not_named = clusters.look(NOW + 3 * SECOND)
+    assert not_named.ended("", {"site": "s"}) is None, "an edit restarts no timer"
+    assert not_named == NO_OUTAGES
+
+    clusters.look(NOW + 4 * SECOND, by_site)
+    clusters.see("s2", site="s")
+    ended = clusters.look(NOW + 5 * SECOND, by_site)
+    assert ended.ended("", {"site": "s"}) == NOW + 5 * SECOND
+
+
+def test_last_silent_node_of_a_domain_is_judged_at_once() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", region="eu")
+    clusters.see("n5", "n6", "n7", "n8")
+    clusters.look()
+    assert clusters.see("n1", "n2", "n3", region="eu", ready="Unknown") == [False, False, True]
+
+
+def test_values_of_labels_that_no_node_has_any_more_are_forgotten() -> None:
+    clusters, by_name = Clusters(), OutageGuard(labels={"name": 1})
+    for number in range(100):
+        clusters.see("n1", name=str(number))
+        clusters.look(guard=by_name)
+    assert len(clusters.watch._groups) == 2  # noqa: SLF001  memory has no other view
+
+
 def test_nothing_is_judged_before_all_nodes_were_read() -> None:
     clusters = Clusters({"/": BlindTime(is_lost=True)}, is_read=False)
     assert clusters.see("n1", "n2", "n3", ready="Unknown") == [False, False, False]
@@ -147,16 +218,16 @@ def test_new_process_goes_on_with_what_was_noted() -> None:
     first.see("n1", "n2", "n3", ready="Unknown", zone="a")
     first.look()
     noted = first.watch.blind_times()
-    assert noted == {key: BlindTime(is_lost=True) for key in ("/", "/a")}
+    assert noted == {key: BlindTime(is_lost=True) for key in ("/", f"/{ZONE_LABEL}=a")}
 
     second = Clusters(noted)
     second.see("n1", "n2", "n3", "n4", zone="a")
     second.see("n1", ready="Unknown", since=NOW - HOUR, zone="a")
-    assert second.look(NOW + HOUR).ended(MANAGEMENT_CLUSTER, "a") == NOW + HOUR
+    assert second.look(NOW + HOUR).ended(MANAGEMENT_CLUSTER, {ZONE_LABEL: "a"}) == NOW + HOUR
 
     third = Clusters(second.watch.blind_times())
     third.see("n1", ready="Unknown", since=NOW - HOUR, zone="a")
-    assert third.look(NOW + HOUR * 2).ended(MANAGEMENT_CLUSTER, "a") == NOW + HOUR
+    assert third.look(NOW + HOUR * 2).ended(MANAGEMENT_CLUSTER, {ZONE_LABEL: "a"}) == NOW + HOUR
 
 
 def test_policy_that_was_not_read_yet_is_none_that_turned_the_guard_off() -> None:
@@ -186,9 +257,15 @@ def test_later_window_holds_on_when_the_first_gives_way_and_is_not_judged_each_s
     clusters.see("n2", "n3", "n4", ready="Unknown", since=later)
     assert clusters.suspected(later) == [("", "", 4, 4)]
 
-    def noting(guard: OutageGuard, total: int, unknown: Iterable[datetime], given: datetime | None) -> int:
+    def noting(
+        guard: OutageGuard,
+        group: NodeGroup,
+        total: int,
+        unknown: Iterable[datetime],
+        given: datetime | None,
+    ) -> int:
         judged.append(given)
-        return lacking(guard, total, unknown, given)
+        return lacking(guard, group, total, unknown, given)
 
     monkeypatch.setattr(outage_watch, "lacking", noting)
     for second in range(10):

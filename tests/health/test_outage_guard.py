@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.cluster.cluster_context import ClusterContext
+from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.observation import HoldReason
+from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import (
     NO_OUTAGE,
     GroupOutage,
-    NodeGroup,
     OutageGuard,
     Outages,
     SuspectedOutage,
@@ -23,7 +24,10 @@ from tests.support.values.builders import NOW
 from tests.support.values.held import latest_restart
 
 GUARD = OutageGuard()
-ALL, ZONE = NodeGroup(), NodeGroup(zone="a")
+SITE = "example.com/site"
+ALL, ZONE = NodeGroup(), NodeGroup(label=ZONE_LABEL, value="a")
+SITE_S = NodeGroup(label=SITE, value="s")
+A, B = {ZONE_LABEL: "a"}, {ZONE_LABEL: "b"}
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
 pytestmark = pytest.mark.rule("rule 37")
@@ -76,6 +80,7 @@ GUARDS = st.builds(
     percentage=st.integers(1, 100),
     window=st.integers(10, 600).map(lambda seconds: SECOND * seconds),
     holdLimit=st.sampled_from([timedelta(), MINUTE, HOUR]),
+    labels=st.dictionaries(st.just(SITE), st.integers(1, 6)),
 )
 
 
@@ -179,30 +184,77 @@ def test_zone_holds_its_own_targets_and_restarts_their_clocks_alone() -> None:
             NodeGroup("fleet/east"): GroupOutage(None, NOW),
         }
     )
-    holds = [outages.hold(*group) for group in (ZONE, NodeGroup(zone="b"), ALL, NodeGroup("fleet/east", "a"))]
-    assert [hold is not None for hold in holds] == [True, False, False, False]
+    places = [("", A), ("", B), ("", {}), ("fleet/east", A)]
+    assert [outages.hold_of_node(cluster, "n", labels) is not None for cluster, labels in places] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert outages.hold("") is None
     context = ClusterContext(outages=outages)
-    assert latest_restart(context, "", "a") == NOW - MINUTE
-    assert latest_restart(context, "", "b") == NOW - HOUR
+    assert latest_restart(context, "", A) == NOW - MINUTE
+    assert latest_restart(context, "", B) == NOW - HOUR
     assert latest_restart(context, "") == NOW - HOUR
-    assert latest_restart(context, "fleet/east", "a") == NOW
+    assert latest_restart(context, "fleet/east", A) == NOW
     assert latest_restart(context, "fleet/west") is None
 
 
-@given(GUARDS, TIMES, TIMES, st.integers(0, 30), st.integers(0, 900), st.data())
+def test_node_is_held_by_an_outage_of_any_of_its_domains() -> None:
+    groups = [
+        NodeGroup(label=REGION_LABEL, value="eu"),
+        NodeGroup(label=ZONE_LABEL, value="eu/a"),
+        SITE_S,
+    ]
+    outages = {
+        group: GroupOutage(SuspectedOutage(group=group, silent=3, seen=3, began=NOW, lasted=timedelta()))
+        for group in groups
+    }
+    labels = {REGION_LABEL: "eu", ZONE_LABEL: "a", SITE: "s"}
+    gone = {("", "gone"): (ALL, *groups)}
+    for number, words in enumerate(("the region eu", "the zone a of the region eu", f"the domain {SITE}=s")):
+        kept = Outages({group: outages[group] for group in groups[number:]}, gone)
+        for hold in (kept.hold_of_node("", "n", labels), kept.hold_of_node("", "gone", {})):
+            assert hold is not None
+            assert f"3 of 3 Nodes of {words} of the cluster" in hold.message
+    assert Outages(outages).hold_of_node("", "n", {REGION_LABEL: "us", ZONE_LABEL: "a"}) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "silent", "total", "is_one"),
+    [
+        (None, 2, 2, False),
+        (SITE, 2, 2, True),
+        (SITE, 2, 4, False),  # the percentage counts, too
+        ("example.com/rack", 1, 1, True),
+        (ZONE_LABEL, 4, 4, False),  # a minimum for zones
+        (ZONE_LABEL, 5, 5, True),
+        (REGION_LABEL, 3, 3, True),
+    ],
+)
+def test_label_has_a_minimum_of_its_own(label: str | None, silent: int, total: int, *, is_one: bool) -> None:
+    guard = OutageGuard(labels={SITE: 2, "example.com/rack": 1, ZONE_LABEL: 5})
+    group = NodeGroup(label=label, value="x")
+    assert any(suspicions(guard, group, total, ago(*[1] * silent))) is is_one
+
+
+@given(
+    GUARDS, TIMES, TIMES, st.integers(0, 30), st.integers(0, 900), st.sampled_from([ALL, SITE_S]), st.data()
+)
 def test_no_outage_begins_before_as_many_changed_as_are_lacking(  # noqa: PLR0913, PLR0917  what may change
     guard: OutageGuard,
     silent: list[datetime],
     others: list[datetime],
     heard: int,
     seconds: int,
+    group: NodeGroup,
     data: st.DataObject,
 ) -> None:
     given_way = NOW - SECOND * seconds if guard.hold_limit else None
     total = len(silent) + len(others) + heard
-    if any(suspicions(guard, ALL, total, silent, given_way)):
+    if any(suspicions(guard, group, total, silent, given_way)):
         return
-    changes = lacking(guard, total, silent, given_way) - 1
+    changes = lacking(guard, group, total, silent, given_way) - 1
     turned = data.draw(st.integers(0, min(changes, len(others))))
     gone = data.draw(st.integers(0, min(changes - turned, heard)))
-    assert not any(suspicions(guard, ALL, total - gone, [*silent, *others[:turned]], given_way))
+    assert not any(suspicions(guard, group, total - gone, [*silent, *others[:turned]], given_way))

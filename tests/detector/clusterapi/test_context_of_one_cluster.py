@@ -10,11 +10,12 @@ from detector.state.check_state import CheckRecord
 from health.cluster.cluster_context import ClusterContext, workload_cluster_hold
 from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.model.node import Node
+from health.model.node import ZONE_LABEL, Node
 from health.model.references import CheckReference
 from health.model.sighting import Gap
 from health.model.target import node_name
-from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
+from health.policy.node_groups import NodeGroup
+from health.policy.outage_guard import GroupOutage, Outages
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.support.state.small_cluster_api import (
     EDGE,
@@ -92,11 +93,14 @@ def test_each_new_text_of_a_cluster_without_a_check_notifies_nothing() -> None:
         assert heard.after(replace(heard.small.context, unreachable={"tenant/evil": text})) == set()
 
 
+ZONE = NodeGroup(EDGE, ZONE_LABEL, "zone-a")
+
+
 @pytest.mark.parametrize(
     "outages",
     [
-        Outages({NodeGroup(EDGE, "zone-a"): GroupOutage(ended=NOW)}),
-        Outages(zones_of_gone={(EDGE, "failed"): "zone-a"}),
+        Outages({ZONE: GroupOutage(ended=NOW)}),
+        Outages(groups_of_gone={(EDGE, "failed"): (ZONE,)}),
     ],
 )
 def test_outage_of_a_workload_cluster_notifies_its_own_checks_alone(outages: Outages) -> None:

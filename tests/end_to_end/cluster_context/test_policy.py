@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.node import ZONE_LABEL
+from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.policy.policy_document import POLICY
 from kube.resource import EVENTS
 from runtime.process_names import NAMESPACE
@@ -15,9 +15,12 @@ from tests.support.story.world import World
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
+SITE = "example.com/site"
+
+
 @pytest.fixture(scope="module")
 def policy() -> str:
-    return f"{NO_BACK_OFF}\noutageGuard: {{}}"
+    return f"{NO_BACK_OFF}\noutageGuard: {{labels: {{{SITE}: 4}}}}"
 
 
 @pytest.mark.rule("rule 37")
@@ -40,6 +43,25 @@ async def test_half_of_a_cluster_that_falls_silent_at_once_is_left_alone_and_one
     await world.until_requested(silent[0])
     assert "counted since" in (await world.state(silent[0])).details
     assert [world.requests.created(node) for node in silent[1:]] == [0] * 3
+
+
+@pytest.mark.rule("rule 37")
+async def test_region_without_zones_and_a_site_that_fall_silent_are_left_alone(world: World) -> None:
+    nodes = await world.add_nodes(16)
+    region, site, alone = nodes[:4], nodes[4:8], nodes[8]
+    for node in region:
+        await world.set_label(node, REGION_LABEL, f"{world.name}-eu")
+    for node in site:
+        await world.set_label(node, SITE, f"{world.name}-s")
+    await world.add_check(duration="5s")
+    await world.fail(*region, *site, alone)
+
+    await world.until_requested(alone)
+    for node in region:
+        await until_held(world, node, f"of 4 Nodes of the region {world.name}-eu of the cluster")
+    for node in site:
+        await until_held(world, node, f"of 4 Nodes of the domain {SITE}={world.name}-s of the cluster")
+    assert [world.requests.created(node) for node in (*region, *site)] == [0] * 8
 
 
 WINDOW = """\

@@ -13,7 +13,8 @@ from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.sighting import Gap
 from health.model.verdict import HEALTHY, Fact, Health
-from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
+from health.policy.node_groups import NodeGroup
+from health.policy.outage_guard import GroupOutage, Outages
 from tests.support.values.builders import NOW, condition
 from tests.support.values.cluster_api import (
     CONTROL_PLANE,

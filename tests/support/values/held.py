@@ -1,5 +1,6 @@
 """Holds of a check as a whole for tests, reported as the rows of the table say."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from health.cluster.global_stop import Stop
 from health.gate.check_holds import ALL_SEEN, CHECK_HOLDS, CheckHoldRow, CheckMoment, Unseen
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
+from health.policy.node_groups import NO_LABELS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OF_THE_CHECK = (HoldReason.PAUSED, HoldReason.THRESHOLD, HoldReason.STORM)
@@ -68,6 +70,8 @@ def _in_order(found: list[CheckHold]) -> tuple[CheckHold, ...]:
     return tuple(sorted(found, key=lambda one: CHECK_HOLDS.index(row_of(one.hold))))
 
 
-def latest_restart(context: ClusterContext, cluster: str, zone: str = "") -> datetime | None:
-    """The latest moment from which every timer of Nodes in a cluster and zone counts anew."""
-    return max((restart.at for restart in context.restarts(cluster, zone)), default=None)
+def latest_restart(
+    context: ClusterContext, cluster: str, node_labels: Mapping[str, str] = NO_LABELS
+) -> datetime | None:
+    """The latest moment from which every timer of Nodes of a cluster with these labels counts anew."""
+    return max((restart.at for restart in context.restarts(cluster, node_labels)), default=None)
