@@ -18,7 +18,15 @@ from detector.context.lost_nodes_watch import LostNodesWatch
 from detector.context.outage_watch import OutageWatch
 from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import LOST, BlindTime
-from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, UNREADABLE, KnownCluster, changed_hold
+from health.cluster.cluster_identity import (
+    ANNOTATION,
+    NOT_KNOWN,
+    UNREADABLE,
+    KnownCluster,
+    bounded,
+    changed_hold,
+    node_digest,
+)
 from health.model.observation import Hold
 from health.model.sighting import Gap
 from health.policy.node_groups import is_group_key
@@ -50,6 +58,8 @@ class NoteKind(Generic[NoteT]):
     """The value for every cluster if the annotation cannot be read."""
     is_kept: Callable[[str], bool] = lambda _: True
     """Whether to keep a note of an earlier process under this key while this process has none."""
+    bounded: Callable[[Mapping[str, NoteT]], dict[str, NoteT]] = dict
+    """Limits the size of all notes together."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ class LeaseNotes(Generic[NoteT]):
         write_again = monotonic_clock()
         while True:
             current = dict(notes())
-            current = self._of_others(current) | current
+            current = self._kind.bounded(self._of_others(current) | current)
             if current != written or (current and monotonic_clock() >= write_again):
                 writing = partial(self._write, current)
                 await retry_forever(self._kind.part, writing, (KubernetesError,), self._lease.problems)
@@ -157,6 +167,7 @@ KNOWN_CLUSTERS = NoteKind(
     notes=TypeAdapter(dict[str, KnownCluster]),
     nothing=NOT_KNOWN,
     unreadable=UNREADABLE,
+    bounded=bounded,
 )
 
 
@@ -199,15 +210,18 @@ class ClusterIdentities:
     def _of(self, cluster: str) -> KnownCluster:
         return self._records[cluster] if cluster in self._records else self._noted(cluster)
 
-    def lost(self, cluster: str) -> int:
-        """Number of Nodes that an earlier process knew to be gone."""
-        return self._noted(cluster).lost
+    def believed(self, cluster: str) -> tuple[str, ...]:
+        """The Nodes that an earlier process knew to be gone, by `node_digest`."""
+        return self._noted(cluster).believed
 
-    def notes(self, lost: Mapping[str, int]) -> dict[str, KnownCluster]:
-        """The notes for the next process; `lost` is the number of Nodes known to be gone, by cluster."""
-        changed = {cluster for cluster, number in lost.items() if number != self.lost(cluster)}
+    def notes(self, lost: Mapping[str, Collection[str]]) -> dict[str, KnownCluster]:
+        """The notes for the next process; `lost` has the Nodes that are known to be gone, by cluster."""
+        believed = {cluster: tuple(sorted(map(node_digest, names))) for cluster, names in lost.items()}
+        changed = {cluster for cluster, digests in believed.items() if digests != self.believed(cluster)}
         return {
-            cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, self.lost(cluster))})
+            cluster: self._of(cluster).model_copy(
+                update={"believed": believed.get(cluster, self.believed(cluster))}
+            )
             for cluster in self._records.keys() | changed
         }
 
@@ -251,10 +265,11 @@ class ClusterNotes:
         self.refresh()
 
     def known_clusters(self) -> dict[str, KnownCluster]:
-        """The identity of clusters, and how many of their Nodes are gone."""
+        """The identity of clusters, and which of their Nodes are gone."""
         return self.identities.notes(self.lost_nodes.believed())
 
     def take_noted_clusters(self) -> None:
         """Prefer the previous leader's notes on clusters."""
         self.identities.take_noted()
+        self.lost_nodes.take_noted()
         self.refresh()

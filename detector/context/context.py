@@ -17,12 +17,13 @@ from detector.feeds.feeds import Feeds
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin
 from health.cluster.cluster_context import ClusterContext
+from health.cluster.lost_nodes import refused_confirmations
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold
-from health.model.references import IncidentReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.sighting import Gap, Look, Sighting
 from health.model.target import TargetName, node_name
 from health.model.verdict import CountedFact
@@ -93,6 +94,7 @@ class ContextAssembly:
             of_kinds=self.feeds.context.of_kinds(),
             upgrade_pause=self.pause_progress(),
             policy=self.feeds.policy.look(),
+            refused_confirmations=self._refused_confirmations(),
         )
 
     def _distrusted(self, read: ClusterContext) -> dict[str, Hold]:
@@ -115,21 +117,26 @@ class ContextAssembly:
         return confirmations
 
     def _confirmed_losses(self, read: ClusterContext) -> dict[str, datetime]:
-        """The latest time up to which losses of Nodes are confirmed, by cluster.
-
-        A time in the future confirms nothing: it would confirm losses that have not happened yet.
-        """
+        """The latest time up to which losses of Nodes are confirmed, by cluster."""
         losses: dict[str, datetime] = {}
-        for check_state in self.cluster_state.checks.values():
-            if isinstance(check_state.check, InvalidCheckError):
-                continue
-            confirmed, cluster = (
-                check_state.check.choices.confirmed_node_loss,
-                check_state.node_cluster_in(read),
-            )
-            if confirmed is not None and confirmed <= self.now():
+        for check, confirmed in self._written_confirmations().items():
+            if confirmed <= self.now() and check not in read.refused_confirmations:
+                cluster = self.cluster_state.checks[check].node_cluster_in(read)
                 losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
         return losses
+
+    def _refused_confirmations(self) -> dict[CheckReference, datetime]:
+        refused = self.cluster_state.cluster_context.refused_confirmations
+        return refused_confirmations(self._written_confirmations(), refused, self.now())
+
+    def _written_confirmations(self) -> dict[CheckReference, datetime]:
+        """The times up to which people confirmed losses of Nodes, by check."""
+        return {
+            reference: state.check.choices.confirmed_node_loss
+            for reference, state in self.cluster_state.checks.items()
+            if not isinstance(state.check, InvalidCheckError)
+            and state.check.choices.confirmed_node_loss is not None
+        }
 
     def _wanted_clusters(self, read: ClusterContext) -> dict[str, SecretField]:
         """The clusters whose Nodes checks judge, and the Secret field of each kubeconfig."""
@@ -298,7 +305,7 @@ def context_of(
     now = server_clock.now
     identities = ClusterIdentities(earlier.known_cluster)
     outages = OutageWatch(earlier.blind_time, feeds.is_read, now)
-    lost_nodes = LostNodesWatch(identities.lost, feeds.were_notified, now)
+    lost_nodes = LostNodesWatch(identities.believed, feeds.were_notified, now)
     assembly = ContextAssembly(
         cluster_state=cluster_state,
         feeds=feeds,

@@ -3,16 +3,16 @@
 A change of a Node moves one entry. The watch judges each cluster once a second, and at once only where a Node
 that vanishes may make it a suspected loss. It judges no cluster before its Nodes were read completely.
 
-Nodes that were gone when this process began vanished at an unknown time. An earlier process noted how many
-Nodes it believed to be gone. So many are believed; the others vanished while no detector ran (ADR 41).
+Nodes that were gone when this process began vanished at an unknown time. An earlier process noted the names
+of those that it believed to be gone; the others vanished while no detector ran (ADR 41).
 """
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from health.cluster.cluster_identity import node_digest
 from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
 from health.model.observation import Hold
 from health.model.target import TargetName
@@ -29,6 +29,8 @@ LOOK_AGAIN = timedelta(seconds=1)
 class _Nodes:
     """The Nodes of one cluster: expected, existing, and lost."""
 
+    noted: set[str]
+    """Those that an earlier process believed to be gone, until they are seen here; by `node_digest`."""
     expected: set[str] = field(default_factory=set)
     there: set[str] = field(default_factory=set)
     undecodable: set[str] = field(default_factory=set)
@@ -40,52 +42,70 @@ class _Nodes:
     """`vanished` as of the last look."""
     suspected: SuspectedLoss | None = None
     was_judged: bool = False
-    believed: int = 0
-    """Number of lost Nodes that are believed to be gone, as of the latest judgement."""
+    believed: frozenset[str] = frozenset()
+    """The lost Nodes that are believed to be gone, as of the latest judgement."""
 
     def look_at(self, name: str, now: datetime) -> bool:
         """Update whether a Node is lost; returns whether it became lost now."""
-        is_lost = name in self.expected and name not in self.there and name not in self.undecodable
-        if not is_lost:
+        exists = name in self.there or name in self.undecodable
+        if exists and self.noted:
+            self.noted.discard(node_digest(name))
+        if exists or name not in self.expected:
             self.lost.pop(name, None)
             return False
-        is_new = name not in self.lost
-        self.lost.setdefault(name, now)
-        return is_new
+        if name in self.lost:
+            return False
+        is_noted = bool(self.noted) and node_digest(name) in self.noted
+        self.lost[name] = BELIEVED if is_noted else now
+        return not is_noted
 
 
 class LostNodesWatch:
     """The lost Nodes of all clusters of one detector."""
 
     def __init__(
-        self, believed: Callable[[str], int], is_read: Callable[[str], bool], now: Callable[[], datetime]
+        self,
+        noted: Callable[[str], Collection[str]],
+        is_read: Callable[[str], bool],
+        now: Callable[[], datetime],
     ) -> None:
-        """`believed` returns how many Nodes of a cluster an earlier process knew to be gone."""
-        self._believed = believed
+        """`noted` returns the Nodes of a cluster that an earlier process knew to be gone, by digest."""
+        self._noted = noted
         self._is_read = is_read
         self._now = now
-        self._clusters: defaultdict[str, _Nodes] = defaultdict(_Nodes)
+        self._clusters: dict[str, _Nodes] = {}
+
+    def take_noted(self) -> None:
+        """Believe the losses that the previous leader believed, for which people may have confirmed them."""
+        for cluster, nodes in self._clusters.items():
+            noted = set(self._noted(cluster))
+            nodes.lost |= {name: BELIEVED for name in nodes.lost if node_digest(name) in noted}
+
+    def _of(self, cluster: str) -> _Nodes:
+        if cluster not in self._clusters:
+            self._clusters[cluster] = _Nodes(noted=set(self._noted(cluster)))
+        return self._clusters[cluster]
 
     def node_changed(self, name: TargetName, guard: OutageGuard | None, *, is_there: bool) -> bool:
         """Note whether a decodable Node exists; returns whether its cluster has to be judged at once."""
-        nodes = self._clusters[name.cluster]
+        nodes = self._of(name.cluster)
         (nodes.there.add if is_there else nodes.there.discard)(name.name)
         return self._looked_at(name, guard)
 
     def decoding_changed(self, name: TargetName, guard: OutageGuard | None, *, is_undecodable: bool) -> bool:
         """Note whether a Node exists that does not decode; returns the same as `node_changed`."""
-        nodes = self._clusters[name.cluster]
+        nodes = self._of(name.cluster)
         (nodes.undecodable.add if is_undecodable else nodes.undecodable.discard)(name.name)
         return self._looked_at(name, guard)
 
     def expected_changed(self, name: TargetName, guard: OutageGuard | None, *, is_expected: bool) -> bool:
         """Note whether a Machine expects a Node; returns the same as `node_changed`."""
-        nodes = self._clusters[name.cluster]
+        nodes = self._of(name.cluster)
         (nodes.expected.add if is_expected else nodes.expected.discard)(name.name)
         return self._looked_at(name, guard)
 
     def _looked_at(self, name: TargetName, guard: OutageGuard | None) -> bool:
-        nodes, now = self._clusters[name.cluster], self._now()
+        nodes, now = self._of(name.cluster), self._now()
         if not nodes.look_at(name.name, now) or not self._is_read(name.cluster):
             return False
         nodes.vanished = now
@@ -95,11 +115,11 @@ class LostNodesWatch:
 
     def is_lost(self, name: TargetName) -> bool:
         """True if a Machine expects the Node and the Node is known to be gone."""
-        return self._is_read(name.cluster) and name.name in self._clusters[name.cluster].lost
+        return self._is_read(name.cluster) and name.name in self._of(name.cluster).lost
 
     def lost_of(self, cluster: str) -> list[str]:
         """The names of the lost Nodes of a cluster."""
-        return list(self._clusters[cluster].lost)
+        return list(self._of(cluster).lost)
 
     def look(self, guard: OutageGuard | None, confirmed: Mapping[str, datetime]) -> dict[str, Hold]:
         """Judge each cluster; returns the holds of clusters whose lost Nodes are not believed to be gone.
@@ -114,15 +134,13 @@ class LostNodesWatch:
     def _judge(
         self, cluster: str, nodes: _Nodes, guard: OutageGuard | None, confirmed: datetime | None
     ) -> None:
-        if not nodes.was_judged:
-            nodes.was_judged = True
-            nodes.lost |= dict.fromkeys(sorted(nodes.lost)[: self._believed(cluster)], BELIEVED)
+        nodes.was_judged = True
         before = nodes.suspected
         found = before or suspected_loss(rule_of(guard), cluster, len(nodes.expected), nodes.lost)
         nodes.suspected = still_suspected(found, nodes.lost, confirmed) if found else None
         if found and nodes.suspected is None:
             nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
-        nodes.believed = len(nodes.lost) - len(nodes.suspected.names if nodes.suspected else ())
+        nodes.believed = frozenset(nodes.lost.keys() - (nodes.suspected.names if nodes.suspected else ()))
         _log_change(before, nodes.suspected)
 
     def vanished(self) -> dict[str, datetime]:
@@ -131,8 +149,8 @@ class LostNodesWatch:
             nodes.shown = nodes.vanished
         return {cluster: nodes.shown for cluster, nodes in self._clusters.items() if nodes.shown is not None}
 
-    def believed(self) -> dict[str, int]:
-        """Number of Nodes that are believed to be gone, for each cluster that was judged.
+    def believed(self) -> dict[str, frozenset[str]]:
+        """The names of Nodes that are believed to be gone, for each cluster that was judged.
 
         A cluster that no check names loses no Node: its Nodes are not read.
         """

@@ -104,7 +104,7 @@ class OutageWatch:
         """
         if node is None:
             return self._put(name, self._gone(name, is_lost=is_lost), guard)
-        return self._put(name, _NodeEntry(node.node_labels, node.silent_since), guard)
+        return self._put(name, _NodeEntry(node.metadata.labels, node.silent_since), guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
         """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""

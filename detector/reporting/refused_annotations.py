@@ -8,6 +8,7 @@ from typing import NamedTuple
 from detector.reporting.own_status import EmitEvents
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
+from health.cluster.lost_nodes import CONFIRM
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import involved_node
 from health.model.order_annotations import ON_TARGETS, digest_of
@@ -18,6 +19,7 @@ from health.policy.check_choices import SETTINGS, annotation_hint
 from kube.time_slice import TimeSlice
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, InvolvedObject, Severity
+from objects.timestamps import as_time
 
 LOOK_AGAIN_SECONDS = 10.0
 MOST_AT_ONCE = 20
@@ -43,9 +45,10 @@ class _Refusal(NamedTuple):
 class RefusedAnnotations:
     """Emits an Event about each annotation of a target or check that should order something, and does not.
 
-    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; or a Machine, its Node or
-    another Node has a `paramedic.dev/…` that does not exist. Without the Event, the person who wrote it gets
-    no answer. The seed of an Event has the object and the annotation, so a new leader emits no second one.
+    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; a confirmation of lost Nodes
+    is in the future; or a Machine, its Node or another Node has a `paramedic.dev/…` that does not exist.
+    Without the Event, the person who wrote it gets no answer. The seed of an Event has the object and the
+    annotation, so a new leader emits no second one.
     The detector skips targets that no check selects, and checks in shadow.
     """
 
@@ -80,6 +83,10 @@ class RefusedAnnotations:
             if (text := metadata.annotations.get(REMEDIATE)) is not None:
                 found = _Found(metadata.uid, REMEDIATE, digest_of(text))
                 yield _Refusal(check, found, partial(_misplaced, found, text))
+            text, refused = metadata.annotations.get(CONFIRM), context.refused_confirmations.get(check)
+            if text is not None and refused is not None and as_time(text) == refused:
+                found = _Found(metadata.uid, CONFIRM, digest_of(text))
+                yield _Refusal(check, found, partial(_in_the_future, found, check, text))
             for name in [*check_state.selected]:
                 await piece.yield_if_over()
                 target = self._cluster_state.targets.get(check, name)
@@ -110,6 +117,14 @@ class RefusedAnnotations:
 
 def _misplaced(found: _Found, text: str) -> Event:
     words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
+    return _refused(found, words, None)
+
+
+def _in_the_future(found: _Found, check: CheckReference, text: str) -> Event:
+    words = (
+        f"confirms nothing for {check}: the time is in the future (found {shown(text)!r}); "
+        f"write the time that the hold names"
+    )
     return _refused(found, words, None)
 
 

@@ -35,6 +35,10 @@ class MachineLike(Sighted, Protocol):
     def is_going(self) -> bool:
         """True if the Machine has a deletion timestamp."""
 
+    @property
+    def is_instance_gone(self) -> bool:
+        """True if its provider says that the instance is gone, or has failed for good."""
+
 
 class MakeTarget(Protocol):
     """Makes a target of a Machine and its Node."""
@@ -138,9 +142,14 @@ class MachineJoin:
 
 
 def _expected_by(machine: MachineLike | None) -> TargetName | None:
-    """The Node that should exist; None for a Machine that is being deleted, as its Node is deleted first."""
-    is_expected = machine is not None and machine.node_name and not machine.is_going
-    return _node_of(machine) if machine is not None and is_expected else None
+    """The Node that should exist; None if it may vanish for a known reason.
+
+    The Node of a Machine that is being deleted is deleted first, and a cloud controller deletes the Node of
+    an instance that is gone.
+    """
+    if machine is None or not machine.node_name or machine.is_going or machine.is_instance_gone:
+        return None
+    return _node_of(machine)
 
 
 def _node_of(machine: MachineLike) -> TargetName:

@@ -15,6 +15,7 @@ from health.cluster.global_stop import Stop
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Signaller, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference
 from health.model.sighting import Gap, Restart, RestartCause
 from health.model.target import Target, facts_of_node
 from health.policy.node_groups import NO_LABELS
@@ -45,6 +46,8 @@ class ClusterContext:
     """By cluster, when the connection was made or restored."""
     vanished: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, when the latest Node of a Machine vanished."""
+    refused_confirmations: Mapping[CheckReference, datetime] = field(default_factory=dict)
+    """By check, the confirmation of lost Nodes that is in the future, or was when it was first read."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, the context that only its checks use."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)

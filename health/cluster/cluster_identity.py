@@ -6,10 +6,13 @@ Machines here, so all checks of that Cluster are held until the first uid is bac
 new one. A Cluster that was deleted and created again has another uid of its own, and counts as new.
 
 The detector records the known clusters on the leader Lease, and the worker reads them there before each act
-(ADR 41).
+(ADR 41). Beside the uid the record has the Nodes that are known to be gone, as digests of their names: the
+names of 5,000 Nodes would fill the annotations of an object (256 KiB).
 """
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
+from hashlib import sha256
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,6 +23,8 @@ ANNOTATION = "paramedic.dev/known-clusters"
 CONFIRM = "paramedic.dev/confirmed-cluster"
 """The annotation of a check by which a person confirms the uid of its workload cluster."""
 ASK_AGAIN_SECONDS = 60.0
+MOST_BELIEVED = 6000
+"""How many believed losses the record of all clusters has: about 80 KB."""
 
 
 class KnownCluster(Frozen):
@@ -29,8 +34,8 @@ class KnownCluster(Frozen):
     """The uid of the Cluster."""
     uid: str = ""
     """The uid of the namespace kube-system there; "": not seen yet."""
-    lost: int = 0
-    """How many Nodes of its Machines are known and believed to be gone."""
+    believed: tuple[str, ...] = ()
+    """The Nodes of its Machines that are known and believed to be gone, by `node_digest`."""
     is_readable: bool = True
     """False if the record cannot be read; it may then be any cluster."""
 
@@ -38,7 +43,7 @@ class KnownCluster(Frozen):
         """The known cluster after `uid` was seen under the Cluster `owner`."""
         is_first = self.is_readable and (not self.uid or self.owner != owner)
         if is_first or uid in confirmed:
-            return KnownCluster(owner=owner, uid=uid, lost=self.lost if self.owner == owner else 0)
+            return KnownCluster(owner=owner, uid=uid, believed=self.believed if self.owner == owner else ())
         return self
 
     def is_one(self, owner: str, uid: str) -> bool:
@@ -49,6 +54,24 @@ class KnownCluster(Frozen):
 NOT_KNOWN = KnownCluster()
 UNREADABLE = KnownCluster(is_readable=False)
 _NOTE = TypeAdapter(dict[str, KnownCluster])
+
+
+@lru_cache(maxsize=2 * MOST_BELIEVED)
+def node_digest(name: str) -> str:
+    """A short digest of the name of a Node."""
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:10]
+
+
+def bounded(records: Mapping[str, KnownCluster]) -> dict[str, KnownCluster]:
+    """The records with `MOST_BELIEVED` losses at most, of the clusters with the fewest.
+
+    The others are suspected by the next process, which holds their clusters.
+    """
+    left, kept = MOST_BELIEVED, dict(records)
+    for cluster, record in sorted(records.items(), key=lambda item: len(item[1].believed)):
+        kept[cluster] = record.model_copy(update={"believed": record.believed[:left]})
+        left -= len(kept[cluster].believed)
+    return kept
 
 
 def read_note(annotations: Mapping[str, str]) -> dict[str, KnownCluster] | None:

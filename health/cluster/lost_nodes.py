@@ -3,17 +3,20 @@
 A Machine that is linked to a Node and is not being deleted expects that Node. If many expected Nodes of one
 cluster are gone at once, the API server is suspected (its etcd is empty or was restored), and not the
 Machines. The checks of that cluster are held until each of these Nodes is back or no longer expected, or
-until a person confirms the loss. The numbers are those of the outage guard if it is on; without it, most of
-the Nodes, and at least two. There is no time limit, because a deleted Machine cannot be restored.
+until a person confirms the loss. The numbers are those of the outage guard, with its defaults if it is off.
+There is no time limit, because a deleted Machine cannot be restored.
+
+A Machine whose provider says that its instance is gone expects no Node: the reason of the loss is known.
 
 Nodes that vanish one by one over a longer time are believed to be gone.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference
 from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import OutageGuard, suspicions
 from objects.durations import in_words
@@ -21,11 +24,13 @@ from objects.timestamps import stamp
 
 CONFIRM = "paramedic.dev/confirmed-node-loss"
 """The annotation of a check by which a person confirms that Nodes that vanished until then are gone."""
-WITHOUT_GUARD = OutageGuard(minimumNodes=2)
+WITHOUT_GUARD = OutageGuard()
 """The numbers without an outage guard, because a check may by default mark every Machine."""
 BELIEVED = datetime.min.replace(tzinfo=UTC)
 """The time of loss of a Node that is believed to be gone."""
 ASK_AGAIN_SECONDS = 60.0
+CLOCK_TOLERANCE = timedelta(seconds=5)
+"""A confirmation that is ahead by no more waits for its time; clocks of people and servers differ."""
 
 
 def rule_of(guard: OutageGuard | None) -> OutageGuard:
@@ -75,6 +80,20 @@ def suspected_loss(
         began=found.began,
         last=found.began + found.lasted,
     )
+
+
+def refused_confirmations(
+    written: Mapping[CheckReference, datetime], refused: Mapping[CheckReference, datetime], now: datetime
+) -> dict[CheckReference, datetime]:
+    """Those of the `written` confirmations that are in the future, or were when they were `refused` before.
+
+    Otherwise such a confirmation would at its time confirm losses that happened after it was written.
+    """
+    return {
+        check: time
+        for check, time in written.items()
+        if time > now + CLOCK_TOLERANCE or refused.get(check) == time
+    }
 
 
 def still_suspected(

@@ -155,10 +155,6 @@ class Node(SightedObject):
         return self.metadata.labels.get(name, "")
 
     @property
-    def node_labels(self) -> Mapping[str, str]:
-        return self.metadata.labels
-
-    @property
     def boot_id(self) -> str:
         """Identifies the current boot of the machine; "" if the kubelet does not report it."""
         return self.status.boot_id

@@ -18,7 +18,7 @@ from detector.context.cluster_notes import (
 )
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note
+from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, node_digest, read_note
 from kube.client import Client
 from kube.resource import LEASES, Object
 from kube.transport import Transport
@@ -127,11 +127,19 @@ async def test_new_leader_keeps_what_it_saw_where_nothing_is_noted(lease: Leader
     assert identities.see({"east": "another"}, confirmations).keys() == {"east"}
 
 
-def test_number_of_lost_nodes_stays_as_noted_until_their_cluster_is_judged() -> None:
-    noted = {"east": FIRST.model_copy(update={"lost": 3}), "": KnownCluster(lost=2)}
+def test_lost_nodes_stay_as_noted_until_their_cluster_is_judged() -> None:
+    lost = {"east": ("n1", "n2", "n3"), "": ("n4", "n5")}
+    digests = {cluster: tuple(sorted(map(node_digest, names))) for cluster, names in lost.items()}
+    noted = {
+        "east": FIRST.model_copy(update={"believed": digests["east"]}),
+        "": KnownCluster(believed=digests[""]),
+    }
     identities = ClusterIdentities(lambda cluster: noted.get(cluster, NOT_KNOWN))
     identities.see({"east": "first"}, {"east": Confirmations("cluster-uid")})
 
     assert identities.notes({}) == {"east": noted["east"]}
-    assert identities.notes({"east": 0, "": 0}) == {"east": FIRST, "": NOT_KNOWN}
-    assert identities.notes({"east": 3, "": 2, "west": 0}) == {"east": noted["east"]}
+    assert identities.notes({"east": (), "": ()}) == {"east": FIRST, "": NOT_KNOWN}
+    assert identities.notes({**lost, "west": ()}) == {"east": noted["east"]}
+    assert identities.notes({"": ("n4", "n6")})[""] == KnownCluster(
+        believed=tuple(sorted(map(node_digest, ("n4", "n6"))))
+    )

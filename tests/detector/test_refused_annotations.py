@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -115,6 +117,27 @@ def test_annotation_on_a_check_leaves_it_valid_and_has_an_event_on_the_check() -
         f"metadata.annotations[{REMEDIATE}]: orders nothing: it belongs on a Node or Machine (found 'please')"
     )
     assert leader.look() == []
+
+
+def test_confirmation_in_the_future_has_one_event_that_names_the_check_and_the_value() -> None:
+    written = {"confirmed-node-loss": "2999-01-31T12:00:00Z"}
+    leader = Leader(**written)
+    state = leader.cluster.cluster_state
+    refused = {CHECK: datetime(2999, 1, 31, 12, tzinfo=UTC)}
+    state.take_context(replace(state.cluster_context, refused_confirmations=refused))
+    (event,) = leader.look()
+    assert (event.subject, event.reason) == (None, "OrderRefused")
+    assert event.message == (
+        "metadata.annotations[paramedic.dev/confirmed-node-loss]: confirms nothing for "
+        "NodeHealthCheck/workers: the time is in the future (found '2999-01-31T12:00:00Z'); "
+        "write the time that the hold names"
+    )
+    assert leader.look() == []
+
+    accepted = Leader(**{"confirmed-node-loss": "2026-01-31T12:00:00Z"})
+    context = replace(accepted.cluster.cluster_state.cluster_context, refused_confirmations=refused)
+    accepted.cluster.cluster_state.take_context(context)
+    assert accepted.look() == [], "the annotation was corrected after the last look at the cluster"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,25 @@
 """Machines of OpenShift whose Nodes, in their own cluster, vanish together."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from devcluster.simulation.resources import MACHINES
+from health.cluster.lost_nodes import CONFIRM
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
-from kube.resource import NODES, Object
+from kube.resource import NODES, Object, resource_of
 from kube.transport import Transport
+from objects.timestamps import stamp
 from tests.detector.test_unreadable_machine import machine_object, serve, watched
 from tests.support.api.api_server import ApiServer, LiveWatch
 from tests.support.api.eventually import eventually
-from tests.support.state.small_machines import CHECK
+from tests.support.state.small_machines import CHECK, UNKNOWN
 from tests.support.values.builders import NOW, condition, node_object
+from tests.support.values.openshift import check_object
 
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 NAMES = [f"m{index}" for index in range(3)]
 
 
@@ -45,7 +52,7 @@ async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_r
 
         def unheld(check: CheckReference, target: str | None) -> None:
             lost = target in state.checks[check].unhealthy
-            if lost and len(state.checks[CHECK].unhealthy) > 1 and not state.cluster_context.distrusted:
+            if lost and len(state.checks[CHECK].unhealthy) > 2 and not state.cluster_context.distrusted:
                 failed.append(target)
 
         state.event_handlers.add_change_handler(unheld)
@@ -60,6 +67,71 @@ async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_r
             nodes.send({"type": "ADDED", "object": node(name, str(21 + number))})
         await eventually(lambda: not state.cluster_context.distrusted, 10)
         assert state.cluster_context.gone_from("") is not None
+
+
+@pytest.mark.rule("rule 50/vanished")
+async def test_confirmation_in_the_future_ends_no_hold_and_one_in_the_past_does(
+    server: ApiServer, transport: Transport
+) -> None:
+    checks, nodes = LiveWatch(), LiveWatch()
+    server.watch(CHECKS.path(), checks)
+    server.watch(NODES.path(), nodes)
+    serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
+    serve(server, MACHINES.path(), *map(machine, NAMES))
+    async with watched(server, transport) as state:
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+        for number, name in enumerate(NAMES):
+            nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
+        await eventually(lambda: bool(state.cluster_context.distrusted), 10)
+
+        def confirm(time: datetime, version: str) -> None:
+            found = check_object(unhealthyConditions=[UNKNOWN])
+            metadata = found["metadata"] | {"annotations": {CONFIRM: stamp(time)}, "resourceVersion": version}
+            checks.send({"type": "MODIFIED", "object": found | {"metadata": metadata}})
+
+        now = datetime.now(UTC)
+        confirm(now + timedelta(hours=1), "20")
+        await eventually(lambda: CHECK in state.cluster_context.refused_confirmations, 10)
+        assert state.cluster_context.distrusted
+
+        confirm(now + timedelta(seconds=1), "21")
+        await eventually(lambda: not state.cluster_context.distrusted, 10)
+        assert not state.cluster_context.refused_confirmations
+
+
+@pytest.mark.rule("rule 50/vanished")
+@pytest.mark.parametrize("is_known_before", [True, False])
+async def test_machines_whose_provider_says_that_the_instance_is_gone_hold_nothing(
+    server: ApiServer, transport: Transport, *, is_known_before: bool
+) -> None:
+    """A cloud may delete the Node before or after the provider notices that the instance is gone."""
+    nodes, machines = LiveWatch(), LiveWatch()
+    server.watch(NODES.path(), nodes)
+    server.watch(MACHINES.path(), machines)
+    serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
+    serve(server, MACHINES.path(), *map(machine, NAMES))
+    async with watched(server, transport) as state:
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+
+        def fail_machines() -> None:
+            for number, name in enumerate(NAMES):
+                failed = machine(name, resourceVersion=str(11 + number))
+                status = failed["status"] | {"phase": "Failed"}
+                machines.send({"type": "MODIFIED", "object": failed | {"status": status}})
+
+        def have_failed() -> bool:
+            return all(target.machine.has_failed for target in state.targets.of(CHECK).values())  # type: ignore[attr-defined]  # Machines
+
+        if is_known_before:
+            fail_machines()
+            await eventually(have_failed, 10)
+        for number, name in enumerate(NAMES):
+            nodes.send({"type": "DELETED", "object": node(name, str(21 + number))})
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        assert bool(state.cluster_context.distrusted) is not is_known_before
+        if not is_known_before:
+            fail_machines()
+        await eventually(lambda: have_failed() and not state.cluster_context.distrusted, 10)
 
 
 @pytest.mark.rule("rule 50/vanished")

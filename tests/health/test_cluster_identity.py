@@ -1,19 +1,23 @@
 """The uid of the namespace kube-system distinguishes clusters with the same name."""
 
 import pytest
+from pydantic import TypeAdapter
 
 from health.cluster.cluster_identity import (
     ANNOTATION,
+    MOST_BELIEVED,
     NOT_KNOWN,
     UNREADABLE,
     KnownCluster,
+    bounded,
     changed_hold,
+    node_digest,
     read_note,
 )
 
 pytestmark = pytest.mark.rule("rule 50")
 
-EAST = KnownCluster(owner="cluster-1", uid="uid-1", lost=2)
+EAST = KnownCluster(owner="cluster-1", uid="uid-1", believed=("12", "34"))
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,25 @@ def test_note_that_is_not_there_says_nothing_and_one_that_is_garbage_may_say_any
     assert read_note({ANNOTATION: '{"fleet/east": {"uid": "uid-1"}}'}) == {
         "fleet/east": KnownCluster(uid="uid-1")
     }
+
+
+def test_note_of_an_earlier_version_which_had_the_number_of_losses_alone_has_no_names() -> None:
+    assert read_note({ANNOTATION: '{"fleet/east": {"uid": "uid-1", "lost": 3}}'}) == {
+        "fleet/east": KnownCluster(uid="uid-1")
+    }
+
+
+def test_record_of_ten_thousand_losses_fits_on_a_lease_and_keeps_those_of_small_clusters() -> None:
+    large, small = (
+        tuple(node_digest(f"{one}-{index}") for index in range(number))
+        for one, number in (("l", 10_000), ("s", 3))
+    )
+    records = {
+        "fleet/large": KnownCluster(uid="1", believed=large),
+        "fleet/small": KnownCluster(uid="2", believed=small),
+    }
+    kept = bounded(records)
+    assert kept["fleet/small"] == records["fleet/small"]
+    assert (kept["fleet/large"].uid, len(kept["fleet/large"].believed)) == ("1", MOST_BELIEVED - len(small))
+    assert len(TypeAdapter(dict[str, KnownCluster]).dump_json(kept)) < 256 * 1024 / 2
+    assert len(set(large)) == len(large)

@@ -1,13 +1,25 @@
 """Nodes that vanish together are not believed to be gone; those that go one by one are."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
+from health.cluster.lost_nodes import (
+    BELIEVED,
+    SuspectedLoss,
+    refused_confirmations,
+    rule_of,
+    still_suspected,
+    suspected_loss,
+)
+from health.kinds.clusterapi import machine as cluster_api
 from health.model.observation import HoldReason
+from health.model.references import CheckReference
 from health.policy.outage_guard import OutageGuard
-from tests.support.values.builders import NOW
+from objects.timestamps import stamp
+from tests.support.values.builders import NOW, condition
+from tests.support.values.openshift import machine as openshift_machine
 
 pytestmark = pytest.mark.rule("rule 50/vanished")
 
@@ -31,8 +43,11 @@ def suspected(
         (10, 10, None, True),
         (6, 10, None, True),
         (5, 10, None, False),
-        (2, 2, None, True),
-        (2, 3, None, True),
+        (2, 2, None, False),  # fewer than three are believed, with and without a guard
+        (2, 3, None, False),
+        (3, 3, None, True),
+        (3, 5, None, True),
+        (3, 6, None, False),
         (1, 1, None, False),  # a cluster of one Node: nothing tells its loss from that of the cluster
         (0, 0, None, False),
         (2, 2, OutageGuard(), False),  # the numbers of the guard, which wants three
@@ -88,3 +103,60 @@ def test_person_confirms_what_vanished_until_a_time_and_nothing_later() -> None:
     assert still_suspected(found, lost(10, NOW + SECOND / 2), NOW) is None
     later = lost(9) | lost(1, NOW + HOUR, "m")
     assert still_suspected(found, later, NOW + SECOND) is not None
+
+
+@pytest.mark.parametrize(
+    ("ahead", "refused"),
+    [(-HOUR, False), (0 * SECOND, False), (5 * SECOND, False), (6 * SECOND, True), (9999 * HOUR, True)],
+)
+def test_confirmation_in_the_future_is_refused_also_when_its_time_has_come(
+    ahead: timedelta, *, refused: bool
+) -> None:
+    check = CheckReference(kind="MachineHealthCheck", namespace="fleet", name="workers")
+    written = {check: NOW + ahead}
+    first = refused_confirmations(written, {}, NOW)
+    assert (check in first) is refused
+    assert refused_confirmations(written, first, NOW + ahead + HOUR) == first
+    assert refused_confirmations({check: NOW}, first, NOW + HOUR) == {}, (
+        "another time is another confirmation"
+    )
+    assert refused_confirmations({}, first, NOW) == {}
+
+
+def with_infrastructure(status: str, reason: str) -> dict[str, Any]:
+    return condition("InfrastructureReady", status, NOW) | {"reason": reason}
+
+
+@pytest.mark.parametrize(
+    ("status", "is_gone"),
+    [
+        ({}, False),
+        ({"phase": "Running"}, False),
+        ({"phase": "Failed"}, True),
+        ({"conditions": [with_infrastructure("True", "Ready")]}, False),
+        ({"conditions": [with_infrastructure("Unknown", "InternalError")]}, False),
+        ({"conditions": [with_infrastructure("False", "InstanceTerminated")]}, True),
+        ({"conditions": [with_infrastructure("False", "VMNotFound")]}, True),
+        ({"conditions": [with_infrastructure("False", "Deleted")]}, True),
+        ({"conditions": [with_infrastructure("False", "NotReady")]}, True),
+        ({"conditions": [with_infrastructure("False", "")]}, True),
+        ({"v1beta2": {"conditions": [with_infrastructure("False", "DoesNotExist")]}}, True),
+        # The instance is not ready yet, its state is not known, or the Node itself is the cause.
+        ({"conditions": [with_infrastructure("False", "WaitingForInfrastructure")]}, False),
+        ({"conditions": [with_infrastructure("False", "InstanceProvisionStarted")]}, False),
+        ({"conditions": [with_infrastructure("False", "VMUpdating")]}, False),
+        ({"conditions": [with_infrastructure("False", "HCloudCredentialsInvalid")]}, False),
+        ({"conditions": [with_infrastructure("False", "SettingProviderIDOnNodeFailed")]}, False),
+    ],
+)
+def test_machine_of_cluster_api_says_whether_its_instance_is_gone(
+    status: dict[str, Any], *, is_gone: bool
+) -> None:
+    metadata = {"name": "m", "namespace": "fleet", "uid": "u", "creationTimestamp": stamp(NOW)}
+    machine = cluster_api.Machine.model_validate({"metadata": metadata, "status": status})
+    assert machine.is_instance_gone is is_gone
+
+
+@pytest.mark.parametrize(("phase", "is_gone"), [("Running", False), ("Failed", True), ("Provisioned", False)])
+def test_machine_of_openshift_says_whether_its_instance_is_gone(phase: str, *, is_gone: bool) -> None:
+    assert openshift_machine(phase=phase).is_instance_gone is is_gone

@@ -5,6 +5,7 @@ have no meaning here.
 """
 
 import dataclasses
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -36,6 +37,11 @@ EXTERNALLY_REMEDIATED = "ExternallyRemediated"
 OURS = frozenset({HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, EXTERNALLY_REMEDIATED})
 """The conditions of a Machine that checks write first; other controllers then update two of them."""
 INFRASTRUCTURE_READY = "InfrastructureReady"
+_NOT_GONE = re.compile(
+    "waiting|provision|creat|updat|start|pending|paus|node|credential|token|limit|unreachable|error",
+    re.IGNORECASE,
+)
+"""In a reason why the infrastructure is not ready: it is not ready yet, or its state is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=BY_FULL_NAME)
@@ -72,6 +78,7 @@ def _with_served_conditions(raw: object) -> object:
 class MachineStatus(common.AnyMachineStatus):
     """The part of a Machine's status that we read."""
 
+    phase: str = ""
     conditions: tuple[Condition, ...] = ()
 
 
@@ -119,6 +126,17 @@ class Machine(LinkedMachine):
         has_failed = updating.reason == "InPlaceUpdateFailed"
         words = "Cluster API updates the Machine in place"
         return (Sign(OwnerSign.MACHINE_UPDATE, words, updating.last_transition_time, has_failed),)
+
+    @property
+    def is_instance_gone(self) -> bool:
+        """True if it failed for good, or its infrastructure is no longer ready.
+
+        Providers have hundreds of reasons, and many give none but `NotReady`. A reason that names another
+        cause than the instance counts as no loss: some look at the Node itself.
+        """
+        found = self.condition(INFRASTRUCTURE_READY)
+        is_lost = found is not None and found.status == "False" and not _NOT_GONE.search(found.reason)
+        return is_lost or self.status.phase == "Failed"
 
     def condition(self, type_: str) -> Condition | None:
         return next((condition for condition in self.status.conditions if condition.type == type_), None)

@@ -86,6 +86,10 @@ class Machine(LinkedMachine):
         return self.status.phase == "Failed"
 
     @property
+    def is_instance_gone(self) -> bool:
+        return self.has_failed
+
+    @property
     def is_marked(self) -> bool:
         """True if it has the annotation for external remediation, with any value."""
         return self.metadata.annotations.external_remediation is not None
