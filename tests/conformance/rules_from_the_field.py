@@ -29,6 +29,14 @@ FIELD = Section(
             "policy, are remediated one at a time in each cluster, until the first is well or replaced."
         ),
         "61/owner": "A mark takes no turn if a control plane of Cluster API owns the Machine.",
+        "62": (
+            "A region, a zone as the pair of region and zone, and each value of a label that the policy "
+            "names, are domains: an outage of one holds its targets, and its end restarts their timers."
+        ),
+        "63": (
+            "A Node whose Machine's provider says that the instance is gone did not vanish; a suspected loss "
+            "needs three Nodes; believed losses are remembered by name."
+        ),
     },
 )
 

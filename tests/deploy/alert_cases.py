@@ -132,9 +132,9 @@ CASES = {
         quiet={f'paramedic_open_incidents{{check="{CHECK}",phase="Unknown"}}': "2+0x17 0+0x3"},
     ),
     "ParamedicSuspectedOutage": AlertCase(
-        fires={'paramedic_suspected_outage{cluster="",zone="a"}': "1+0x20"},
-        labels={"zone": "a"},
-        quiet={'paramedic_suspected_outage{cluster="",zone="a"}': "1+0x10 stale"},
+        fires={'paramedic_suspected_outage{cluster="",domain="site=a"}': "1+0x20"},
+        labels={"domain": "site=a"},
+        quiet={'paramedic_suspected_outage{cluster="",domain="site=a"}': "1+0x10 stale"},
     ),
     "ParamedicSlotsStuck": AlertCase(
         fires={'paramedic_stuck_slots{limit="maxInFlight of the policy"}': "2+0x20"},

@@ -12,7 +12,7 @@ from health.model.target import TargetName, node_name
 from health.policy.outage_guard import OutageGuard
 from tests.support.values.builders import NOW
 
-pytestmark = pytest.mark.rule("rule 50/vanished")
+pytestmark = pytest.mark.rule("rule 50/vanished", "rule 63")
 
 EAST, WEST = "fleet/east", "fleet/west"
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

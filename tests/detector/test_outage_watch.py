@@ -17,7 +17,7 @@ from health.policy.policy_in_force import UNREAD, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.support.values.builders import NOW, condition, node
 
-pytestmark = pytest.mark.rule("rule 37")
+pytestmark = pytest.mark.rule("rule 37", "rule 62")
 
 GUARD = OutageGuard()
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

@@ -21,7 +21,7 @@ from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition
 from tests.support.values.openshift import machine as openshift_machine
 
-pytestmark = pytest.mark.rule("rule 50/vanished")
+pytestmark = pytest.mark.rule("rule 50/vanished", "rule 63")
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 STRICT = OutageGuard(minimumNodes=5, percentage=90)

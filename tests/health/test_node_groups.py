@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.policy.node_groups import NodeGroup, groups_of, is_group_key
 
-pytestmark = pytest.mark.rule("rule 37")
+pytestmark = pytest.mark.rule("rule 62")
 
 EAST = "fleet/east"
 OLD_REGION, OLD_ZONE = "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone"

@@ -30,7 +30,7 @@ SITE_S = NodeGroup(label=SITE, value="s")
 A, B = {ZONE_LABEL: "a"}, {ZONE_LABEL: "b"}
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
-pytestmark = pytest.mark.rule("rule 37")
+pytestmark = pytest.mark.rule("rule 37", "rule 62")
 
 
 def ago(*minutes: float) -> list[datetime]:
