@@ -19,7 +19,7 @@ notifications:
 IN_FORCE = """\
 stalenessLimit: 30s (default)
 backOffLimit: 10m
-outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": "1h"}
+outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": "1h", "labels": {}}
 shadow: false (default)
 heldNodes: {"cordoned": false, "tainted": [], "atMost": "1h", "signs": [], "without": []} (default)
 limits: {"maxInFlightByLabel": {}} (default)

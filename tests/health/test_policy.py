@@ -76,6 +76,10 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
         ("outageGuard: {}", replace(SETTINGS, outage_guard=OutageGuard())),
         (
+            "outageGuard: {labels: {example.com/site: 2}}",
+            replace(SETTINGS, outage_guard=OutageGuard(labels={"example.com/site": 2})),
+        ),
+        (
             "outageGuard: {minimumNodes: 5, percentage: 80, window: 2m, holdLimit: 0}",
             replace(
                 SETTINGS,
@@ -117,6 +121,13 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         (
             "outageGuard: {minimum_nodes: 5}",
             "outageGuard.minimum_nodes: there is no such field; did you mean minimumNodes?",
+        ),
+        ("outageGuard: {labels: {site: 0}}", "outageGuard.labels.site: must be at least 1 (found 0)"),
+        ("outageGuard: {labels: {'a b': 2}}", "outageGuard.labels: 'a b' is not a label name"),
+        ("outageGuard: {labels: [site]}", "outageGuard.labels: must be a mapping"),
+        (
+            f"outageGuard: {{labels: {{{', '.join(f'l{number}: 2' for number in range(21))}}}}}",
+            "outageGuard.labels: must have at most 20",
         ),
         ("outageGuard: {minimumNodes: true}", "outageGuard.minimumNodes: must be an integer"),
         ("outageGuard: {window: 2h}", "outageGuard.window: must be from 10s to 1h (found '2h')"),
