@@ -187,7 +187,7 @@ def never_allows(coverage: Coverage) -> Iterator[Finding]:
     for one in coverage.checks:
         total = len(one.selected)
         if total and not any(
-            one.check.allowance(total=total, healthy=healthy).allowed for healthy in range(total)
+            one.check.allowance(total=total, healthy=healthy).allowed for healthy in reversed(range(total))
         ):
             limit = one.check.allowance(total=total, healthy=total - 1).limit
             what = f"{one.name} never allows a remediation of its {total} {one.targets}: {limit}"

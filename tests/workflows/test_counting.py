@@ -99,7 +99,7 @@ def test_all_counters_exist_from_the_start() -> None:
         *map(acted, ("Requested", "Done", "Lost", "Failed")),
         *(acted("Held", reason) for reason in HoldReason),
     }
-    tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
+    tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Refused")}
     assert Counted().shown() == dict.fromkeys(
         {LONG_UPGRADES, *EVIDENCE.values(), *ends, *acts, *tasks, *NOTIFICATIONS}, 0
     )
