@@ -120,6 +120,7 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         recovered=_recovered(end, memory, now),
         attempts=memory.attempt,
         deleted=memory.disruption.deleted_at,
+        remediation=memory.earlier,
         requests=ended(memory.records, now),
         ordered=memory.order,
         orders=memory.orders,

@@ -167,6 +167,7 @@ class ObservationBuilder:
             lease_acquired_at=acquired_at(self.cluster_state, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
+            relapse_seconds=check.choices.relapse.total_seconds() if check.choices.relapse else 0,
             generation=check.generation,
             replaced_by=self._replaced_by(check),
             templates=self._templates(check, target),

@@ -3,21 +3,26 @@
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
 
 from health.gate.back_off import EndedAttempt
+from health.model.ended_remediation import EndedRemediation
+from health.model.incident_result import IncidentResult
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.target import TargetName, owner_name
+from health.runbook.escalation import is_classic
+from health.runbook.state import Memory
 from kube.time_slice import TimeSlice
 from objects.bounds import bounded_time
 from objects.markdown import listed
 from runtime import search_attributes
 from runtime.guard import Guard
-from runtime.listed_incidents import ListedIncident, listed_incident
+from runtime.listed_incidents import UNREADABLE, ListedIncident, listed_incident
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems
+from runtime.problems import Problems, one_sentence
 from workflows.contracts import worker_queue
 from workflows.messages import (
     ATTEMPT,
@@ -44,12 +49,24 @@ class IncidentCalls:
         self._cluster = cluster
         self._guard = guard or Guard()
         self._strangers = Problems("an incident is known only by its workflow id")
+        self._unread = Problems("an incident begins with the first step, as the one before it cannot be read")
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
-        """Start the incident with its observation, or wake it if it is open, in one call without a race."""
+        """Start the incident with its observation, or wake it if it is open, in one call without a race.
+
+        Where steps follow each other, a new incident begins with what the one before it tells (rule 64).
+        """
+        memory = Memory()
+        if not is_classic(observation):
+            latest = await self._latest(incident)
+            if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
+                if await self._is_woken(incident):
+                    return
+                latest = await self._latest(incident)
+            memory = Memory(earlier=await self._earlier(latest))
         await self._client().start_workflow(
             WORKFLOW,
-            RemediationInput(incident=incident, observation=observation),
+            RemediationInput(incident=incident, observation=observation, memory=memory),
             id=incident.workflow_id,
             task_queue=worker_queue(self._cluster),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
@@ -62,6 +79,44 @@ class IncidentCalls:
             static_details=_details(incident, observation),
             rpc_timeout=RPC_TIMEOUT,
         )
+
+    async def _latest(self, incident: IncidentReference) -> WorkflowExecution | None:
+        """The latest incident of this check and target, open or closed; None if there was none."""
+        try:
+            return (
+                await self._client()
+                .get_workflow_handle(incident.workflow_id)
+                .describe(rpc_timeout=RPC_TIMEOUT)
+            )
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    async def _is_woken(self, incident: IncidentReference) -> bool:
+        """Wake it; False if it has ended meanwhile."""
+        try:
+            await self.wake(incident)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _earlier(self, latest: WorkflowExecution | None) -> EndedRemediation | None:
+        """The remediation in the result of a closed incident; None without a readable result."""
+        if latest is None or latest.status is not WorkflowExecutionStatus.COMPLETED:
+            return None
+        handle = self._client().get_workflow_handle(
+            latest.id, run_id=latest.run_id, result_type=IncidentResult
+        )
+        try:
+            result: IncidentResult = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
+        except UNREADABLE as error:
+            self._unread.report("results of incidents", f"{latest.id}: {one_sentence(error)}")
+            return None
+        self._unread.report("results of incidents", "")
+        return result.remediation
 
     async def wake(self, incident: IncidentReference) -> None:
         """Wake an open incident; raises RPCError NOT_FOUND if it has ended."""

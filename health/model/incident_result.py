@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from health.model.ended_remediation import EndedRemediation
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
 from health.model.order import OrderRecord
@@ -29,6 +30,8 @@ class IncidentResult(Frozen):
     deleted: datetime | None = None
     """When the target was deleted, if a step deleted it."""
     requests: tuple[RequestRecord, ...] = ()
+    remediation: EndedRemediation | None = None
+    """The latest remediation of the target by this check, also if an earlier incident made it (rule 64)."""
     ordered: RemediationOrder | None = None
     """The order of a person that it carried out; None: it was automated, for a failure of its target."""
     orders: tuple[OrderRecord, ...] = ()

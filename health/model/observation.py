@@ -212,6 +212,8 @@ class Observation(Frozen):
 
     With a proof required, a healthy target also has steps, a hold, and a fact: that it runs since the boot
     that it shows."""
+    relapse_seconds: Annotated[float, WakeRule.NEVER] = 0
+    """How soon after a remediation a failure goes on with the next step; 0: with the first (ADR 58)."""
     boot_id: Annotated[str, WakeRule.IF_RECOVERY_INTERRUPTED] = ""
     """The boot ID of the Node, where recovery is to be proven; "": unknown."""
     last_transition: Annotated[datetime | None, WakeRule.IF_RECOVERY_INTERRUPTED] = None

@@ -27,6 +27,7 @@ from objects.field_problem import FieldProblem, dotted, quoted
 from objects.timestamps import as_time
 
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
+SHORTEST_RELAPSE, LONGEST_RELAPSE = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
 _WORDS = {"true": True, "false": False}
 
@@ -144,6 +145,8 @@ class CheckChoices(_Choices):
     """The names of its maintenance windows in the policy."""
     proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
     """How long a target must be healthy after a new boot; None: no proof is required (ADR 38)."""
+    relapse: Annotated[Duration, within(SHORTEST_RELAPSE, LONGEST_RELAPSE)] | None = None
+    """How soon after a remediation a failure goes on with the next step; None: with the first (ADR 58)."""
     confirmed_cluster: str = Field(default="", max_length=64)
     """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
     confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None

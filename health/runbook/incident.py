@@ -50,7 +50,7 @@ class Incident:
     @property
     def has_begun(self) -> bool:
         """True if the remediation has requests, or has tried steps."""
-        return bool(self.observation.requests or self.memory.spent)
+        return bool(self.observation.requests or self.memory.tried)
 
     @property
     def is_state_known(self) -> bool:

@@ -16,6 +16,7 @@ from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory_parts import Disruption
 from health.runbook.obeying import obeyed
 from health.runbook.recovery import with_proof
+from health.runbook.relapse import with_relapse
 from health.runbook.state import Memory
 from health.runbook.step_names import meant_by
 
@@ -75,6 +76,7 @@ def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     memory = obeyed(memory, observation, now)
     memory = _spending(memory, observation, now)
     memory = _starting_over(memory, observation)
+    memory = with_relapse(memory, observation)
     memory = followed(memory, observation, now)
     return _exhausting(memory, observation, now)
 
@@ -170,9 +172,12 @@ def _ending_the_row_of_failures(memory: Memory, observation: Observation) -> Mem
 
 
 def _spending(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    plan = memory.plan(observation)
+    seen = (plan.step_of(request.reference) for request in observation.requests)
+    taken = memory.with_taken(step for step in seen if step is not None)
+    memory = memory.model_copy(update={"taken": taken})
     if observation.state is not TargetState.EXPIRED:
         return memory
-    plan = memory.plan(observation)
     over = {plan.step_of(request.reference) for request in plan.course(observation.requests, now).over}
     # A classic remediation has one step, never spent: if its request is deleted, another one is made.
     steps = [step for step in observation.steps if step in over and step.timeout_seconds is not None]
@@ -188,6 +193,7 @@ def _starting_over(memory: Memory, observation: Observation) -> Memory:
     before = tuple(step.template for step in observation.steps[:first])
     loss = memory.loss.model_copy(update={"attempt": 0}) if memory.loss else None
     changes = {"spent": before, "patches": (), "starts_over": None, "loss": loss}
+    changes |= {"taken": (), "earlier": None, "relapsed": ()}
     proves = (
         memory.recovery.over() if observation.state in ENDED else memory.recovery.anew(observation.boot_id)
     )
@@ -197,6 +203,6 @@ def _starting_over(memory: Memory, observation: Observation) -> Memory:
 def _exhausting(memory: Memory, observation: Observation, now: datetime) -> Memory:
     if observation.state is TargetState.UNKNOWN:
         return memory
-    is_tried = observation.state not in ENDED and bool(observation.requests or memory.spent)
+    is_tried = observation.state not in ENDED and bool(observation.requests or memory.tried)
     is_exhausted = is_tried and memory.plan(observation).course(observation.requests, now).is_exhausted
     return memory.model_copy(update={"is_exhausted": is_exhausted})

@@ -10,6 +10,7 @@ from typing import Self
 from health.gate.act_finding import finding
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
+from health.model.ended_remediation import EndedRemediation
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -73,6 +74,12 @@ class Memory(OrdersMemory):
     """Whether the target was last seen with a mark."""
     spent: tuple[TemplateReference, ...] = ()
     """Templates that were tried, whether or not their requests still exist."""
+    taken: tuple[TemplateReference, ...] = ()
+    """The templates of the steps with a timeout that were taken, whether or not they are over."""
+    earlier: EndedRemediation | None = None
+    """The remediation before this one; None: there was none, or it ended too long ago to matter."""
+    relapsed: tuple[TemplateReference, ...] = ()
+    """Templates that count as tried because the failure came back (rule 64)."""
     skipped: tuple[str, ...] = ()
     """The uids of requests that count as timed out by a person's order."""
     is_exhausted: bool = False
@@ -130,6 +137,11 @@ class Memory(OrdersMemory):
         return not self.requests and not self.spent
 
     @property
+    def tried(self) -> tuple[TemplateReference, ...]:
+        """Templates of which no further request is made."""
+        return (*self.relapsed, *self.spent)
+
+    @property
     def may_have_replaced_it(self) -> bool:
         """True if the incident deleted its target, or the controller that its mark addressed may have."""
         is_marked = self.disruption.marked_at is not None or (self.has_acted and self.is_marked)
@@ -157,7 +169,7 @@ class Memory(OrdersMemory):
     @property
     def progress(self) -> Progress:
         """The part of the memory that a question reports."""
-        return Progress(spent=self.spent, skipped=self.skipped, approval=self.approval)
+        return Progress(spent=self.tried, skipped=self.skipped, approval=self.approval)
 
     def is_approved(self, step: Step) -> bool:
         """True if this step was approved for this failure."""
@@ -175,7 +187,7 @@ class Memory(OrdersMemory):
 
     def plan(self, check: Stepped) -> Plan:
         """The steps of a check or an observation, with those that this incident has tried."""
-        return Plan(check.steps, self.spent, self.skipped)
+        return Plan(check.steps, self.tried, self.skipped)
 
     def attempt_of(self, observation: Observation) -> int:
         """The number, in a row, of the remediation that a request made now, or existing now, belongs to."""
@@ -222,6 +234,7 @@ class Memory(OrdersMemory):
         duration = lease_duration(step)
         lease = self.lease.taken(duration, acquired, now + duration / 2 if acquired else now)
         return self._with(
+            taken=self.with_taken((step,)),
             requests=(
                 *(earlier for earlier in self.requests if earlier.uid != request.uid),
                 request.reference,
@@ -231,6 +244,11 @@ class Memory(OrdersMemory):
             clean_up_at=None,
             **_DONE,
         )
+
+    def with_taken(self, steps: Iterable[Step]) -> tuple[TemplateReference, ...]:
+        """The templates of the steps taken, with these; a classic step has none after it."""
+        templates = (step.template for step in steps if step.timeout_seconds is not None)
+        return tuple(dict.fromkeys((*self.taken, *templates)))
 
     def having_disrupted(
         self, step: Step, observation: Observation, acquired: datetime | None, now: datetime
@@ -279,9 +297,7 @@ class Memory(OrdersMemory):
         """
         before = tuple(requests)
         not_ours = {request.uid for request in before if request.is_being_deleted}.difference(self.withdrawn)
-        nothing_left = (
-            {} if left.requests else {"spent": (), "skipped": (), "patches": (), "is_exhausted": False}
-        )
+        nothing_left = {} if left.requests else self._over
         is_over = not left.requests and not self.starts_over
         return self._with(
             requests=left.requests,
@@ -292,6 +308,16 @@ class Memory(OrdersMemory):
             cleaned_up=tuple(sorted(request.uid for request in before)),
             **nothing_left,
         )
+
+    @property
+    def _over(self) -> dict[str, object]:
+        """Changes once no request is left; without a recovery, no failure can come back."""
+        steps, recovered = tuple(dict.fromkeys((*self.tried, *self.taken))), self.recovery.healthy_since
+        earlier = self.earlier
+        if self.taken or self.spent:
+            earlier = EndedRemediation.after(earlier, steps, recovered) if recovered else None
+        none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
+        return {**none, "earlier": earlier}
 
     def having_tried(
         self,

@@ -37,6 +37,11 @@ FIELD = Section(
             "A Node whose Machine's provider says that the instance is gone did not vanish; a suspected loss "
             "needs three Nodes; believed losses are remembered by name."
         ),
+        "64": (
+            "Where a check has paramedic.dev/relapse, a failure within that time after a remediation goes on "
+            "with the next step; by default it begins with the first."
+        ),
+        "65": "A boot is told by boot ID, machine ID and system UUID together.",
     },
 )
 

@@ -1,0 +1,41 @@
+"""A monitor that says "ok" after each boot: the node recovers after each step, and fails again."""
+
+import pytest
+
+from tests.support.story.escalation import Escalation
+from tests.support.story.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 64")]
+
+
+async def test_failure_that_comes_back_after_each_step_takes_the_next_one_until_none_is_left(
+    world: World,
+) -> None:
+    escalation = Escalation(world)
+    (node,) = await world.add_nodes(1)
+    await escalation.add("first", "second", annotations={"paramedic.dev/relapse": "30m"})
+    for step in ("first", "second"):
+        await world.fail(node)
+        await escalation.until_steps(node, step)
+        await world.recover(node)
+        assert await world.outcome(node) == "Remediated"
+        await world.until_clean(node)
+
+    await world.fail(node)
+    await world.until_phase(node, "Exhausted")
+    assert escalation.taken(node) == ["first", "second"]
+    await world.recover(node)
+    await world.until_ended(node)
+
+
+async def test_without_a_relapse_the_first_step_is_taken_again_and_again(world: World) -> None:
+    escalation = Escalation(world)
+    (node,) = await world.add_nodes(1)
+    await escalation.add("first", "second")
+    for _ in range(3):
+        await world.fail(node)
+        await escalation.until_steps(node, "first")
+        await world.recover(node)
+        await world.until_ended(node)
+        await world.until_clean(node)
+    assert escalation.taken(node) == ["first"] * 3

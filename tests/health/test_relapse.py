@@ -1,0 +1,192 @@
+"""A failure that comes back after a remediation: the step that follows, and what is said without it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.model.admission import Admission
+from health.model.ended_remediation import IN_A_ROW, EndedRemediation
+from health.model.moves import TakeStep
+from health.model.observation import Observation, TargetState
+from health.model.references import Step, TemplateReference
+from health.model.remediation_order import REMEDIATE
+from health.runbook.decide import next_move
+from health.runbook.learn import learned
+from health.runbook.relapse import repetition
+from health.runbook.state import Memory, NewStart
+from health.runbook.task_notes import LeftBehind
+from tests.support.values.builders import (
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    NOW,
+    REBOOT,
+    RESET,
+    SECOND,
+    THIRD,
+    fact,
+    request_of,
+    seen,
+)
+
+pytestmark = pytest.mark.rule("rule 64")
+
+RELAPSE = 30 * MINUTE
+A_SECOND = timedelta(seconds=1)
+OTHER = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"name": "other"})})
+THIRD_TEMPLATE = THIRD.template
+
+
+def earlier(*taken: TemplateReference, in_a_row: int = 1) -> EndedRemediation:
+    return EndedRemediation(ended=NOW, taken=taken, in_a_row=in_a_row)
+
+
+def failing(after: timedelta = MINUTE, limit: timedelta = RELAPSE, **fields: Any) -> Observation:
+    """A target that failed again so long after the end of its remediation."""
+    return seen(**{"fact": fact(NOW + after), "relapse_seconds": limit.total_seconds()} | fields)
+
+
+def next_step(memory: Memory, observation: Observation) -> int | None:
+    return memory.plan(observation).course(observation.requests, NOW).next_step
+
+
+@pytest.mark.parametrize(
+    ("taken", "observation", "step"),
+    [
+        pytest.param([], failing(), 0, id="nothing was taken"),
+        pytest.param([REBOOT], failing(), 1, id="one step was taken"),
+        pytest.param([REBOOT, RESET], failing(), 2, id="two were taken"),
+        pytest.param([REBOOT, RESET, THIRD_TEMPLATE], failing(), None, id="all were taken"),
+        pytest.param([RESET], failing(), 0, id="a person had begun with the second"),
+        pytest.param([REBOOT], failing(RELAPSE), 1, id="just in time"),
+        pytest.param([REBOOT], failing(RELAPSE + A_SECOND), 0, id="too late"),
+        pytest.param([REBOOT], failing(-A_SECOND), 1, id="in the second of the recovery"),
+        pytest.param([REBOOT], failing(limit=timedelta()), 0, id="off"),
+        pytest.param([REBOOT], failing(fact=fact(NOW, "set", REMEDIATE)), 0, id="by order"),
+        pytest.param([REBOOT], failing(state=TargetState.WAITING), 1, id="before its deadline"),
+        pytest.param([REBOOT], failing(steps=(OTHER, SECOND)), 0, id="the step has another template now"),
+        pytest.param([REBOOT], failing(steps=(SECOND, FIRST)), 0, id="the steps have another order now"),
+        pytest.param([RESET], failing(steps=(SECOND, FIRST)), 1, id="by template, not by number"),
+        pytest.param([REBOOT], failing(steps=(FIRST,)), None, id="no step is left"),
+        pytest.param([REBOOT], failing(2 * IN_A_ROW, 3 * IN_A_ROW), 1, id="a long time"),
+    ],
+)
+def test_failure_that_comes_back_in_time_goes_on_after_the_steps_that_were_taken(
+    taken: list[TemplateReference], observation: Observation, step: int | None
+) -> None:
+    memory = learned(Memory(earlier=earlier(*taken) if taken else None), observation, NOW)
+    assert next_step(memory, observation) == step
+    assert memory.is_exhausted is (step is None)
+    assert learned(memory, observation, NOW) == memory
+
+
+def test_question_tells_the_detector_which_steps_are_not_taken_again() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT)), failing(), NOW)
+    assert memory.progress.spent == (REBOOT,)
+    assert memory.is_before_the_first_step
+
+
+def remediated(memory: Memory, step: Step, recovered: datetime | None = NOW) -> Memory:
+    """The memory after this step, a recovery (None: none), and the clean-up."""
+    made = request_of(step)
+    memory = memory.having_acted(step, made, NOW, NOW)
+    if recovered:
+        memory = learned(memory, seen(made, state=TargetState.HEALTHY, fact=None, steps=()), recovered)
+    return memory.having_cleaned_up(LeftBehind(), [made], NOW + MINUTE)
+
+
+def test_relapse_of_a_relapse_goes_on_after_it_also_in_one_incident() -> None:
+    memory, taken = Memory(), []
+    for _ in ESCALATION:
+        observation = failing(admission=None)
+        memory = learned(memory, observation, NOW)
+        number = next_step(memory, observation)
+        assert number is not None
+        taken.append(number)
+        memory = remediated(memory, ESCALATION[number])
+    assert taken == [0, 1, 2]
+    assert learned(memory, failing(), NOW).is_exhausted
+    assert memory.earlier == earlier(*(step.template for step in ESCALATION))
+
+
+def test_time_counts_from_the_recovery_not_from_the_clean_up() -> None:
+    assert remediated(Memory(), FIRST).earlier == earlier(REBOOT)
+
+
+def test_chain_ends_with_a_failure_that_comes_late() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT)), failing(RELAPSE + A_SECOND), NOW)
+    assert remediated(memory, FIRST).earlier == earlier(REBOOT, in_a_row=2)
+
+
+def test_flicker_before_a_step_is_no_remediation_and_hides_none() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT)), failing(state=TargetState.WAITING), NOW)
+    memory = learned(memory, seen(state=TargetState.HEALTHY, fact=None, steps=()), NOW)
+    assert memory.earlier == earlier(REBOOT)
+    memory = learned(memory, failing(RELAPSE + A_SECOND), NOW)
+    assert next_step(memory, failing()) == 0
+
+
+def test_remediation_that_a_person_ended_without_a_recovery_is_followed_by_the_first_step() -> None:
+    memory = remediated(Memory(earlier=earlier(REBOOT)), SECOND, recovered=None)
+    assert memory.earlier is None
+
+
+def test_clean_up_that_leaves_a_request_ends_nothing() -> None:
+    made = request_of(FIRST)
+    memory = Memory().having_acted(FIRST, made, NOW, NOW)
+    memory = memory.having_cleaned_up(LeftBehind(hanging=(made.reference,)), [made], NOW)
+    assert (memory.earlier, memory.taken) == (None, (REBOOT,))
+
+
+def test_order_to_start_over_begins_where_it_says() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT), starts_over=NewStart()), failing(), NOW)
+    assert (next_step(memory, failing()), memory.earlier) == (0, None)
+
+
+def test_classic_remediation_has_no_step_after_another() -> None:
+    memory = remediated(Memory(), CLASSIC[0])
+    assert memory.earlier is None
+
+
+def test_request_that_was_only_seen_counts_as_taken() -> None:
+    memory = learned(Memory(), failing(requests=(request_of(FIRST),)), NOW)
+    assert memory.taken == (REBOOT,)
+
+
+def test_relapse_takes_the_step_that_is_next() -> None:
+    observation = failing().admitted(Admission())
+    move = next_move(observation, learned(Memory(earlier=earlier(REBOOT)), observation, NOW), NOW)
+    assert isinstance(move, TakeStep)
+    assert move.step == 1
+
+
+@pytest.mark.parametrize(
+    ("taken", "in_a_row", "observation", "times"),
+    [
+        pytest.param([REBOOT], 2, failing(limit=timedelta()), 0, id="twice"),
+        pytest.param([REBOOT], 3, failing(limit=timedelta()), 3, id="three times"),
+        pytest.param([REBOOT], 6, failing(limit=timedelta()), 6, id="six times"),
+        pytest.param([REBOOT, RESET], 3, failing(limit=timedelta()), 0, id="the second was reached"),
+        pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(FIRST,)), 0, id="there is no other step"),
+        pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(OTHER, SECOND)), 0, id="another step"),
+        pytest.param([REBOOT], 3, failing(IN_A_ROW + A_SECOND, timedelta()), 0, id="long ago"),
+    ],
+)
+def test_first_step_that_is_taken_again_and_again_is_counted(
+    taken: list[TemplateReference], in_a_row: int, observation: Observation, times: int
+) -> None:
+    memory = learned(Memory(earlier=earlier(*taken, in_a_row=in_a_row)), observation, NOW)
+    assert repetition(memory, observation) == times
+
+
+@given(times=st.integers(min_value=1, max_value=9))
+def test_number_in_a_row_is_that_of_the_remediations(times: int) -> None:
+    memory = Memory()
+    for _ in range(times):
+        memory = remediated(learned(memory, failing(limit=timedelta()), NOW), FIRST)
+    assert memory.earlier is not None
+    assert memory.earlier.in_a_row == times
