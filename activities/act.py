@@ -23,13 +23,15 @@ from activities.revalidation import Revalidation, not_true, stale
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from activities.target_lease import LeaseGuard, TargetLeases
 from health.check.same_boot import SAME_BOOT
+from health.model.ended_remediation import repeated
 from health.model.observation import HoldReason, failed
 from health.model.references import Action, RequestReference
 from health.model.remediation_request import BOOT_ID
 from kube.errors import KubernetesError
 from objects.durations import in_words
+from objects.event import Event, Severity
 from objects.group_kind import GroupKind
-from workflows.contracts import ACT, ActInput, ActResult
+from workflows.contracts import ACT, ActInput, ActResult, RequestExists
 
 
 class SameBootEvidence:
@@ -131,6 +133,8 @@ class Act:
         done = await self._step_result(act)
         if done.event is not None:
             await self._event_recorder.emit(act.incident, done.event)
+        if act.repeated and isinstance(done.result.outcome, RequestExists):
+            await self._event_recorder.emit(act.incident, _repetition(act))
         return done.result
 
     async def _step_result(self, act: ActInput) -> StepResult:
@@ -144,6 +148,13 @@ class Act:
             return _held(StepHeld.by(error))
         except TimeoutError:
             return StepResult(ActResult.held(failed(f"it took longer than {in_words(ACT.attempt)}")))
+
+
+def _repetition(act: ActInput) -> Event:
+    """The Event that the first step is taken again and again; the run takes it for the first time."""
+    seed = f"{act.incident.workflow_id}\n{act.run_id}\nrepeated"
+    message = f"{act.incident.check}: {repeated(act.repeated)}"
+    return Event(seed=seed, severity=Severity.WARNING, reason="StepRepeated", message=message)
 
 
 def _held(error: StepHeld) -> StepResult:

@@ -13,6 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from health.gate.act_finding import is_new
 from health.model.admission import Admission
+from health.model.ended_remediation import SAID_FROM
 from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
@@ -77,12 +78,20 @@ class AdmittedStep:
             is_approved=self.before.is_approved(self.step),
             requests=tuple(request.reference for request in self.observation.requests),
             delay=self._delay,
+            repeated=self._repeated,
         )
 
     @property
     def _delay(self) -> RequestDelay | None:
         """The times since the failure or the order; None for a later step."""
         return self.before.delays.before_act(self.began) if self.before.is_before_the_first_step else None
+
+    @property
+    def _repeated(self) -> int:
+        """How often in a row the first step alone is taken with this act; 0 unless that is to be said now."""
+        times = self.before.times_repeated + 1
+        is_first = self.step.template == self.before.first and not self.before.taken
+        return times if is_first and times == SAID_FROM else 0
 
     @property
     def _due_after_loss(self) -> datetime | None:

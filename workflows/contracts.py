@@ -93,6 +93,8 @@ class ActInput(Frozen):
     """True if a person, or the default of the check, approved this step."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
+    repeated: int = 0
+    """How often in a row the first step alone was taken, with this one; 0 unless an Event says so now."""
 
 
 class EvidenceInput(Frozen):

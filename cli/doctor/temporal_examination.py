@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from cli.doctor.finding import Finding, FindingSeverity, problem, warning
 from cli.doctor.of_answers import answer_findings
+from cli.doctor.of_repeated_steps import repetition_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
@@ -201,6 +202,7 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
         *await task_failure_findings(client, cluster),
         *await stranger_findings(client, cluster),
         *await memory_findings(client, cluster),
+        *await repetition_findings(client, cluster, datetime.now(UTC)),
         *await notification_findings(client, cluster, datetime.now(UTC)),
     ]
 

@@ -152,6 +152,8 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     yield "Started", ago(summary.started, now)
     if summary.closed is not None:
         yield "Ended", ago(summary.closed, now)
+    if summary.repetition:
+        yield "Repeated", summary.repetition
     if state is not None:
         if state.memory.counted is not None:
             yield "Failure", state.memory.counted.words

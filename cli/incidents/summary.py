@@ -83,6 +83,14 @@ class IncidentSummary:
         return source.evidence if source else None
 
     @property
+    def repetition(self) -> str:
+        """That its first step is taken again and again, in words; "" if it is not, or if that is unknown."""
+        if self.state is not None:
+            return self.state.memory.repetition
+        remediation = self.result.remediation if self.result else None
+        return remediation.repetition if remediation else ""
+
+    @property
     def orders(self) -> tuple[OrderRecord, ...]:
         """The latest orders that it got; empty if they are unknown."""
         source = self.state.memory if self.state else self.result

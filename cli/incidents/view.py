@@ -148,6 +148,8 @@ class IncidentView(IncidentRunView):
     retries: tuple[RetryView, ...] = ()
     shadow: ShadowRecord | None = None
     evidence: EvidenceRecord | None = None
+    repetition: str = ""
+    """That the first step alone is taken again and again; "" if it is not."""
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
@@ -162,6 +164,7 @@ class IncidentView(IncidentRunView):
             outcome=summary.outcome,
             shadow=summary.shadow,
             evidence=summary.evidence,
+            repetition=summary.repetition,
             started_at=summary.started,
             closed_at=summary.closed,
             lasted_seconds=summary.lasted(now).total_seconds(),

@@ -19,7 +19,7 @@ from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
-from workflows.messages import WORKFLOW
+from workflows.messages import ATTEMPT_ENDED, WORKFLOW
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,21 @@ async def ended_since(client: Client, wanted: Filter, since: datetime) -> list[I
     ended = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
     query = f"{wanted.query} AND {ended} AND CloseTime >= '{stamp(since)}'"
     return [summary async for summary in _list(client, query, wanted)]
+
+
+async def remediated_since(
+    client: Client, clusters: Sequence[str], since: datetime, limit: int
+) -> list[IncidentSummary]:
+    """The newest incidents, at most `limit`, of these clusters that acted and ended since then.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    here = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
+    ended = f"ExecutionStatus = 'Completed' AND {ATTEMPT_ENDED.name} >= '{stamp(since)}'"
+    query = f"{Filter().query} AND {here} AND {ended}"
+    return [summary async for summary in _list(client, query, Filter(), limit)]
 
 
 async def _list(

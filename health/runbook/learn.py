@@ -175,7 +175,8 @@ def _spending(memory: Memory, observation: Observation, now: datetime) -> Memory
     plan = memory.plan(observation)
     seen = (plan.step_of(request.reference) for request in observation.requests)
     taken = memory.with_taken(step for step in seen if step is not None)
-    memory = memory.model_copy(update={"taken": taken})
+    first = observation.steps[0].template if observation.steps[1:] else None
+    memory = memory.model_copy(update={"taken": taken} | ({"first": first} if observation.steps else {}))
     if observation.state is not TargetState.EXPIRED:
         return memory
     over = {plan.step_of(request.reference) for request in plan.course(observation.requests, now).over}

@@ -4,7 +4,7 @@ With `paramedic.dev/relapse` a failure within that time goes on with the step af
 remediation took; a relapse of a relapse with the step after that one. A step counts as taken if the check
 still lists its template. An order of a person is no failure, and begins with the first step.
 
-Without it, a remediation that always takes the first step alone is counted, and said from the third one on.
+Without it, remediations that take the first step alone are counted, and said from the third one on.
 """
 
 from datetime import timedelta
@@ -13,8 +13,6 @@ from health.check.ordered import is_by_order
 from health.model.ended_remediation import IN_A_ROW
 from health.model.observation import Observation
 from health.runbook.state import Memory
-
-SAID_FROM = 3
 
 
 def with_relapse(memory: Memory, observation: Observation) -> Memory:
@@ -32,20 +30,3 @@ def with_relapse(memory: Memory, observation: Observation) -> Memory:
         return memory.model_copy(update={"earlier": None, "relapsed": ()})
     is_relapse = bool(relapse) and earlier.is_within(relapse, fact.since)
     return memory.model_copy(update={"relapsed": earlier.taken if is_relapse else ()})
-
-
-def repetition(memory: Memory, observation: Observation) -> int:
-    """How often in a row the first step alone was taken, while later steps exist; 0: below three times."""
-    steps, earlier = observation.steps, memory.earlier
-    if earlier is None or earlier.taken != (*(step.template for step in steps[:1]),) or not steps[1:]:
-        return 0
-    times = earlier.in_a_row + (memory.taken == earlier.taken)
-    return times if times >= SAID_FROM else 0
-
-
-def repeated_words(times: int) -> str:
-    """The sentence about a first step that was taken so often, with the setting that helps."""
-    return (
-        f"step 1 was taken {times} times in a row; the steps after it are not reached "
-        "(the annotation paramedic.dev/relapse on the check goes on with the next step)"
-    )

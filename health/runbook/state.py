@@ -10,7 +10,7 @@ from typing import Self
 from health.gate.act_finding import finding
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
-from health.model.ended_remediation import EndedRemediation
+from health.model.ended_remediation import SAID_FROM, EndedRemediation, repeated
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -78,6 +78,8 @@ class Memory(OrdersMemory):
     """The templates of the steps with a timeout that were taken, whether or not they are over."""
     earlier: EndedRemediation | None = None
     """The remediation before this one; None: there was none, or it ended too long ago to matter."""
+    first: TemplateReference | None = None
+    """The template of the first step, as last seen, if others follow it."""
     relapsed: tuple[TemplateReference, ...] = ()
     """Templates that count as tried because the failure came back (rule 64)."""
     skipped: tuple[str, ...] = ()
@@ -135,6 +137,19 @@ class Memory(OrdersMemory):
     def is_before_the_first_step(self) -> bool:
         """True before the first step of a remediation: no request exists and no step was tried."""
         return not self.requests and not self.spent
+
+    @property
+    def times_repeated(self) -> int:
+        """How many remediations in a row, before this one, took the first step alone."""
+        is_first = self.earlier is not None and self.earlier.taken == (self.first,)
+        return self.earlier.in_a_row if self.earlier is not None and is_first else 0
+
+    @property
+    def repetition(self) -> str:
+        """That the first step is taken again and again, with this remediation, in words; "" if it is not."""
+        has_gone_on = bool(self.relapsed) or self.taken not in ((), (self.first,))
+        times = self.times_repeated + bool(self.taken)
+        return "" if has_gone_on or not self.times_repeated or times < SAID_FROM else repeated(times)
 
     @property
     def tried(self) -> tuple[TemplateReference, ...]:
@@ -315,7 +330,9 @@ class Memory(OrdersMemory):
         steps, recovered = tuple(dict.fromkeys((*self.tried, *self.taken))), self.recovery.healthy_since
         earlier = self.earlier
         if self.taken or self.spent:
-            earlier = EndedRemediation.after(earlier, steps, recovered) if recovered else None
+            in_a_row = self.times_repeated + 1 if steps == (self.first,) else 0
+            ended = recovered and EndedRemediation(ended=recovered, taken=steps, in_a_row=in_a_row)
+            earlier = ended or None
         none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return {**none, "earlier": earlier}
 

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.admission import Admission
-from health.model.ended_remediation import IN_A_ROW, EndedRemediation
+from health.model.ended_remediation import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
 from health.model.moves import TakeStep
 from health.model.observation import Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
-from health.runbook.relapse import repetition
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import (
@@ -41,13 +40,14 @@ OTHER = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"name": "
 THIRD_TEMPLATE = THIRD.template
 
 
-def earlier(*taken: TemplateReference, in_a_row: int = 1) -> EndedRemediation:
+def earlier(*taken: TemplateReference, in_a_row: int = 0) -> EndedRemediation:
     return EndedRemediation(ended=NOW, taken=taken, in_a_row=in_a_row)
 
 
 def failing(after: timedelta = MINUTE, limit: timedelta = RELAPSE, **fields: Any) -> Observation:
     """A target that failed again so long after the end of its remediation."""
-    return seen(**{"fact": fact(NOW + after), "relapse_seconds": limit.total_seconds()} | fields)
+    says: dict[str, Any] = {"fact": fact(NOW + after), "relapse_seconds": limit.total_seconds()}
+    return seen(**says | fields)
 
 
 def next_step(memory: Memory, observation: Observation) -> int | None:
@@ -119,7 +119,7 @@ def test_time_counts_from_the_recovery_not_from_the_clean_up() -> None:
 
 def test_chain_ends_with_a_failure_that_comes_late() -> None:
     memory = learned(Memory(earlier=earlier(REBOOT)), failing(RELAPSE + A_SECOND), NOW)
-    assert remediated(memory, FIRST).earlier == earlier(REBOOT, in_a_row=2)
+    assert remediated(memory, FIRST).earlier == earlier(REBOOT, in_a_row=1)
 
 
 def test_flicker_before_a_step_is_no_remediation_and_hides_none() -> None:
@@ -165,22 +165,26 @@ def test_relapse_takes_the_step_that_is_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "in_a_row", "observation", "times"),
+    ("taken", "in_a_row", "observation", "said"),
     [
-        pytest.param([REBOOT], 2, failing(limit=timedelta()), 0, id="twice"),
-        pytest.param([REBOOT], 3, failing(limit=timedelta()), 3, id="three times"),
-        pytest.param([REBOOT], 6, failing(limit=timedelta()), 6, id="six times"),
-        pytest.param([REBOOT, RESET], 3, failing(limit=timedelta()), 0, id="the second was reached"),
+        pytest.param([REBOOT], 1, failing(limit=timedelta()), 0, id="for the second time"),
+        pytest.param([REBOOT], 2, failing(limit=timedelta()), 3, id="for the third time"),
+        pytest.param([REBOOT], 5, failing(limit=timedelta()), 6, id="for the sixth time"),
+        pytest.param([REBOOT, RESET], 0, failing(limit=timedelta()), 0, id="the second was reached"),
         pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(FIRST,)), 0, id="there is no other step"),
         pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(OTHER, SECOND)), 0, id="another step"),
         pytest.param([REBOOT], 3, failing(IN_A_ROW + A_SECOND, timedelta()), 0, id="long ago"),
+        pytest.param([REBOOT], 3, failing(), 0, id="with a relapse"),
     ],
 )
-def test_first_step_that_is_taken_again_and_again_is_counted(
-    taken: list[TemplateReference], in_a_row: int, observation: Observation, times: int
+def test_first_step_that_is_taken_again_and_again_is_said(
+    taken: list[TemplateReference], in_a_row: int, observation: Observation, said: int
 ) -> None:
     memory = learned(Memory(earlier=earlier(*taken, in_a_row=in_a_row)), observation, NOW)
-    assert repetition(memory, observation) == times
+    number = next_step(memory, observation)
+    assert number is not None
+    memory = memory.having_acted(observation.steps[number], request_of(observation.steps[number]), NOW, NOW)
+    assert memory.repetition == (repeated(said) if said else "")
 
 
 @given(times=st.integers(min_value=1, max_value=9))
@@ -190,3 +194,4 @@ def test_number_in_a_row_is_that_of_the_remediations(times: int) -> None:
         memory = remediated(learned(memory, failing(limit=timedelta()), NOW), FIRST)
     assert memory.earlier is not None
     assert memory.earlier.in_a_row == times
+    assert bool(memory.earlier.repetition) is (times >= SAID_FROM)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from health.model.ended_remediation import repeated
+from kube.resource import EVENTS
 from tests.support.story.escalation import Escalation
 from tests.support.story.world import World
 
@@ -28,14 +30,22 @@ async def test_failure_that_comes_back_after_each_step_takes_the_next_one_until_
     await world.until_ended(node)
 
 
-async def test_without_a_relapse_the_first_step_is_taken_again_and_again(world: World) -> None:
+async def test_without_a_relapse_an_event_says_once_that_the_first_step_is_taken_again_and_again(
+    world: World,
+) -> None:
     escalation = Escalation(world)
     (node,) = await world.add_nodes(1)
     await escalation.add("first", "second")
-    for _ in range(3):
+    for _ in range(4):
         await world.fail(node)
         await escalation.until_steps(node, "first")
         await world.recover(node)
         await world.until_ended(node)
         await world.until_clean(node)
-    assert escalation.taken(node) == ["first"] * 3
+    assert escalation.taken(node) == ["first"] * 4
+    reasons = [
+        (event["type"], event["message"])
+        for event in await world.client.list(EVENTS, "default")
+        if (event["reason"], event["involvedObject"]["name"]) == ("StepRepeated", node)
+    ]
+    assert reasons == [("Warning", f"NodeHealthCheck/{world.name}: {repeated(3)}")]

@@ -1,0 +1,48 @@
+"""Targets whose first step is taken again and again."""
+
+from dataclasses import replace
+
+import pytest
+
+from cli.doctor.finding import FindingSeverity
+from cli.doctor.of_repeated_steps import findings_of, repetition_findings
+from cli.incidents.summary import IncidentSummary
+from health.model.ended_remediation import EndedRemediation
+from tests.cli.incidents.summaries import ended
+from tests.support.story.fleet import Fleet
+from tests.support.values.builders import NOW, REBOOT
+from tests.support.values.observations import escalating
+
+pytestmark = pytest.mark.rule("rule 64")
+
+
+def repeated(times: int, node: str = "node-1") -> IncidentSummary:
+    summary = ended(remediation=EndedRemediation(ended=NOW, taken=(REBOOT,), in_a_row=times))
+    target = summary.incident.target.model_copy(update={"name": node})
+    return replace(summary, incident=summary.incident.model_copy(update={"target": target}))
+
+
+def test_finding_names_targets_with_their_check_and_how_often() -> None:
+    (finding,) = findings_of([repeated(3), repeated(2, "node-2"), ended()])
+    assert (finding.reason, finding.severity) == ("StepRepeated", FindingSeverity.WARNING)
+    assert finding.what.startswith(
+        "Node/node-1 (NodeHealthCheck/workers): step 1 was taken 3 times in a row; "
+        "the steps after it are not reached"
+    )
+    assert "node-2" not in finding.what
+    assert "paramedic.dev/relapse" in finding.advice
+
+
+def test_finding_names_the_first_and_counts_the_others() -> None:
+    (finding,) = findings_of([repeated(3, f"node-{number}") for number in range(5)])
+    assert finding.what.endswith("; and 2 more")
+
+
+def test_incidents_that_took_other_steps_are_no_finding() -> None:
+    assert findings_of([ended(), repeated(0)]) == []
+
+
+@pytest.mark.cluster
+async def test_incidents_without_a_repetition_in_temporal_are_no_finding(fleet: Fleet) -> None:
+    await fleet.fail("node-1", escalating())
+    assert await repetition_findings(fleet.client, [fleet.cluster], NOW) == []
