@@ -23,6 +23,7 @@ from activities.revalidation import Revalidation, not_true, stale
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from activities.target_lease import LeaseGuard, TargetLeases
 from health.check.same_boot import SAME_BOOT
+from health.model.boot import is_same_boot
 from health.model.ended_remediation import repeated
 from health.model.observation import HoldReason, failed
 from health.model.references import Action, RequestReference
@@ -58,17 +59,17 @@ class SameBootEvidence:
         if act.fact.condition != SAME_BOOT or await self._leases.is_held(act.incident):
             return
         for request in act.requests:
-            if await self._boot_before(request, act) == act.fact.status:
+            if is_same_boot(await self._boot_before(request, act), act.fact.status):
                 return
         raise not_true(f"nothing shows that {act.incident.target} was remediated in this boot")
 
-    async def _boot_before(self, request: RequestReference, act: ActInput) -> str | None:
+    async def _boot_before(self, request: RequestReference, act: ActInput) -> str:
         try:
             found = await self._requests.find(request, act.incident)
         except InputRefused:
-            return None
+            return ""
         annotations = found["metadata"].get("annotations") if found else None
-        return (annotations or {}).get(BOOT_ID)
+        return (annotations or {}).get(BOOT_ID) or ""
 
 
 class Steps:

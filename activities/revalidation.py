@@ -170,13 +170,9 @@ class Revalidation:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
         if is_by_order(judged.fact):
             self._refuse_order_that_is_over(check, target)
-<<<<<<< ours
         if policy is not None and not is_shadow:
             self._refuse_while_an_owner_works(judged, target, policy)
-        return Confirmed(target, check, owner, context, policy or DEFAULTS)
-=======
         return Confirmed(target=target, check=check, owner=owner, context=context, policy=policy or DEFAULTS)
->>>>>>> theirs
 
     def _refuse_while_an_owner_works(self, judged: JudgedStep, target: Target, policy: Policy) -> None:
         now = self.live.management.server_clock.now()

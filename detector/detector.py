@@ -77,6 +77,7 @@ def _add_handlers(layers: Layers) -> None:
     handlers.add_change_handler(dispatching.dispatch.changed)
     handlers.add_change_handler(reporters.of_checks.changed)
     handlers.add_change_handler(reporters.of_targets.changed)
+    handlers.add_change_handler(reporters.of_names.changed)
     handlers.add_change_handler(dispatching.annotated_orders.check_changed)
     handlers.add_request_handler(reporters.of_checks.request_changed)
     handlers.add_request_handler(layers.reporting.ledger.request_changed)

@@ -154,7 +154,7 @@ class ObservationBuilder:
         return Observation(
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
-            reason=verdict.reason,
+            reason="; ".join(filter(None, (verdict.reason, target.shared_name))),
             remaining_seconds=(max(timedelta(), deadline - self.now) + JUST_AFTER).total_seconds(),
             fact=verdict.fact,
             deadline=deadline,

@@ -17,6 +17,7 @@ from detector.registry import WATCHED_KINDS
 from detector.reporting.own_status import OwnStatus, TroubleReporter
 from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.refused_annotations import RefusedAnnotations
+from detector.reporting.shared_names import SharedNames
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
@@ -42,6 +43,7 @@ class Reporters:
     of_policy: PolicyReporter
     of_trouble: TroubleReporter
     of_orders: RefusedAnnotations
+    of_names: SharedNames
 
     async def lead(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -129,6 +131,7 @@ def _reporters(
             cluster_state, own_status.reported, own_status.checks_without_slots, reporters.emit, now
         ),
         of_orders=RefusedAnnotations(cluster_state, reporters.emit),
+        of_names=SharedNames(cluster_state, reporters.emit),
     )
 
 

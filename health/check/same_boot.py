@@ -11,6 +11,7 @@ from typing import Any
 from health.check.health_check import HealthCheck
 from health.check.ordered import fact_of, is_by_order, order_in_force
 from health.cluster.cluster_context import ClusterContext
+from health.model.boot import is_same_boot
 from health.model.target import Target, facts_of_node
 from health.model.verdict import Fact
 
@@ -55,4 +56,4 @@ def still_states(check: HealthCheck, fact: Fact, target: Target, context: Cluste
     if fact.condition != SAME_BOOT:
         return check.still_states(fact, target, context)
     is_asked = proof_seconds(check, target) > 0 and not target.is_confirmed_healthy
-    return is_asked and facts_of_node(target).boot_id == fact.status
+    return is_asked and is_same_boot(facts_of_node(target).boot_id, fact.status)

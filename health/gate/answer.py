@@ -16,6 +16,7 @@ one, so a question that would not act is answered with a hold.
 from collections.abc import Callable
 
 from health.model.admission import Admission, Intent
+from health.model.boot import is_same_boot
 from health.model.observation import NO_ADMISSION, Hold, HoldReason, Observation, TargetState
 
 Admit = Callable[[], Admission | Hold]
@@ -51,5 +52,5 @@ def _skips_back_off(observation: Observation, intent: Intent) -> bool:
 
 def _would_act(observation: Observation, intent: Intent) -> bool:
     """A healthy target is acted on only where the incident knows that it did not boot."""
-    is_unproven = bool(observation.boot_id) and observation.boot_id == intent.unproven_boot
+    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot)
     return intent.would_act and (observation.state is not TargetState.HEALTHY or is_unproven)

@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, AliasPath, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
+from pydantic import AfterValidator, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
+from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
 from health.model.node_signs import Taint, node_signs
 from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
 from health.model.owner_signs import Sign, SignSighting
-from health.model.sighting import SightedObject
+from health.model.sighting import OURS, Look, SightedObject
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import InvolvedObject
@@ -99,11 +100,29 @@ NO_SPEC = NodeSpec()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class _NodeInfo:
+    boot_id: ShortText = Field(default="", alias="bootID")
+    machine_id: ShortText | None = Field(default=None, alias="machineID")
+    system_uuid: ShortText | None = Field(default=None, alias="systemUUID")
+
+
+def _boot(info: _NodeInfo | str | None) -> str:
+    if isinstance(info, _NodeInfo):
+        return boot_of(info.boot_id, info.machine_id or "", info.system_uuid or "")
+    return info or ""
+
+
+def _of_node_info(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    return handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
     conditions: tuple[NodeCondition, ...] = ()
-    boot_id: Annotated[ShortText, Field(validation_alias=AliasPath("nodeInfo", "bootID"))] = ""
+    boot_id: Annotated[str, GetPydanticSchema(_of_node_info), Field(validation_alias="nodeInfo")] = ""
+    """Its boot (`health.model.boot`); "" if the kubelet does not report it."""
 
 
 class Node(SightedObject):
@@ -112,6 +131,15 @@ class Node(SightedObject):
     metadata: NodeMetadata
     spec: NodeSpec = NO_SPEC
     status: NodeStatus = NodeStatus()
+    earlier_boots: Annotated[tuple[str, ...] | None, OURS] = None
+    """The boots that the detector saw before the present one, the latest last; None: no other one."""
+
+    def seen_after(self, before: Self | None, look: Look) -> Self:
+        seen = super().seen_after(before, look)
+        if before is None or before.metadata.uid != self.metadata.uid:
+            return seen
+        earlier = earlier_boots(before.earlier_boots or (), before.boot_id, self.boot_id)
+        return seen.model_copy(update={"earlier_boots": earlier}) if earlier else seen
 
     @property
     def timed(self) -> Sequence[NodeCondition]:
@@ -164,6 +192,14 @@ class Node(SightedObject):
         return any(
             condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
         )
+
+    @property
+    def shared_name(self) -> str:
+        earlier = self.earlier_boots or ()
+        if not has_come_back(earlier, self.boot_id):
+            return ""
+        back, between = boot_id_of(self.boot_id), boot_id_of(earlier[-1])
+        return f"two machines use the name {self.metadata.name}: boot {back} came back after boot {between}"
 
     @property
     def silent_since(self) -> datetime | None:

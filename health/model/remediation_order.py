@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from health.model.boot import is_same_boot
 from objects.field_problem import FieldProblem
 from objects.frozen import Frozen
 from objects.short_text import PersonText, ShortText
@@ -67,7 +68,7 @@ class RemediationOrder(Frozen):
 
     def is_fulfilled_by(self, boot_id: str) -> bool:
         """True if the Node has booted since the order; an unknown boot fulfils nothing."""
-        return bool(self.boot_id) and bool(boot_id) and boot_id != self.boot_id
+        return bool(self.boot_id) and bool(boot_id) and not is_same_boot(boot_id, self.boot_id)
 
 
 _SHOWN = 100

@@ -126,7 +126,7 @@ def _began(condition: TypedCondition, last: Sighting | None, look: Look) -> date
     return written if written is not None and is_after and written <= look.at else look.at
 
 
-_OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
+OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
 """No object brings sightings with it: the detector alone adds them."""
 
 
@@ -157,8 +157,8 @@ class Sighted(Protocol):
 class SightedObject(FrozenObject):
     """An object with conditions; the detector adds its sightings."""
 
-    sightings: Annotated[Mapping[str, Sighting] | None, _OURS] = None
-    signs_seen: Annotated[tuple[SignSighting, ...] | None, _OURS] = None
+    sightings: Annotated[Mapping[str, Sighting] | None, OURS] = None
+    signs_seen: Annotated[tuple[SignSighting, ...] | None, OURS] = None
     """The sightings of its signs that an owner works on it; None: there never was one."""
 
     if TYPE_CHECKING:  # a field of each kind of object

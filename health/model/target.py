@@ -121,6 +121,11 @@ class Target(Protocol):
         return ()
 
     @property
+    def shared_name(self) -> str:
+        """That two machines take turns under the name of the Node, in words; "" if none is seen to."""
+        return ""
+
+    @property
     def replaced_by(self) -> str:
         """Kind and name of the owner in its namespace that replaces it after its deletion; "": none."""
         return ""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
+from health.model.boot import boot_id_of, is_same_boot
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.by_order import without_ended_order
@@ -94,17 +95,14 @@ def _is_begun_anew(observation: Observation, memory: Memory) -> bool:
 
 
 def _has_not_booted(observation: Observation, memory: Memory) -> bool:
-    return (
-        _is_asked(observation, memory)
-        and bool(observation.boot_id)
-        and observation.boot_id == memory.recovery.boot_id_before
-    )
+    before = memory.recovery.boot_id_before or ""
+    return _is_asked(observation, memory) and is_same_boot(observation.boot_id, before)
 
 
 def _same_boot(observation: Observation, memory: Memory) -> str:
     since = memory.recovery.healthy_since
     when = f" since {stamp(since)}" if since else ""
-    return f"healthy{when}, but its boot ID {observation.boot_id} is the same as before the step"
+    return f"healthy{when}, but its boot ID {boot_id_of(observation.boot_id)} is the same as before the step"
 
 
 def _with_which_boot(observation: Observation, memory: Memory) -> str:

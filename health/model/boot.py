@@ -1,0 +1,46 @@
+"""Boots: which boot of which machine a Node shows (rule 65). Pure.
+
+A boot ID alone does not tell it: Windows counts boots, so that the tenth boots of two machines are equal. A
+boot is the boot ID, the machine ID and the system UUID together, joined by "/"; a Node that reports the boot
+ID alone has that. A part that is missing tells nothing: an older version wrote the boot ID alone.
+"""
+
+from collections.abc import Sequence
+
+from objects.short_text import short
+
+_BETWEEN = "/"
+MOST_EARLIER_BOOTS = 4
+"""Earlier boots of a Node that are remembered: enough to see two or three machines take turns."""
+
+
+def boot_of(boot_id: str, machine_id: str = "", system_uuid: str = "") -> str:
+    """The boot, as a text; "" without a boot ID."""
+    # The kubelet wrote the system UUID in other letters before it read it from another place.
+    parts = (boot_id, machine_id, system_uuid.lower())
+    return short(_BETWEEN.join(parts).rstrip(_BETWEEN)) if boot_id else ""
+
+
+def is_same_boot(one: str, other: str) -> bool:
+    """True if both are known, and no part that both have differs."""
+    pairs = zip(one.split(_BETWEEN), other.split(_BETWEEN), strict=False)
+    return bool(one) and bool(other) and all(a == b for a, b in pairs if a and b)
+
+
+def boot_id_of(boot: str) -> str:
+    """The boot ID alone, for people."""
+    return boot.split(_BETWEEN, 1)[0]
+
+
+def earlier_boots(known: Sequence[str], was: str, now: str) -> tuple[str, ...]:
+    """The boots before `now`, the latest last, once it follows `was`; a time without a boot tells nothing."""
+    if was and not is_same_boot(was, now):
+        return (*known, was)[-MOST_EARLIER_BOOTS:]
+    if now and known and not was and is_same_boot(known[-1], now):
+        return tuple(known[:-1])
+    return tuple(known)
+
+
+def has_come_back(earlier: Sequence[str], boot: str) -> bool:
+    """True if the Node showed this boot before another one: a machine never boots the same way twice."""
+    return any(is_same_boot(before, boot) for before in earlier)

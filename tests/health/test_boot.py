@@ -1,0 +1,132 @@
+"""Which boot of which machine a Node shows, and a boot that comes back."""
+
+from typing import Any
+
+import pytest
+
+from health.model.boot import MOST_EARLIER_BOOTS, boot_of, earlier_boots, has_come_back, is_same_boot
+from health.model.node import Node
+from health.model.remediation_order import RemediationOrder
+from health.model.sighting import Look
+from tests.support.values import openshift
+from tests.support.values.builders import MINUTE, NOW, condition, node_object
+
+pytestmark = pytest.mark.rule("rule 65")
+
+A, B, C = (boot_of(f"boot-{name}", f"machine-{name}", f"uuid-{name}") for name in "abc")
+LOOK = Look(at=NOW)
+
+
+def node(info: dict[str, Any] | None, **metadata: Any) -> Node:
+    body = node_object(condition("Ready", "True"), **metadata)
+    body["status"]["nodeInfo"] = info
+    return Node.model_validate(body)
+
+
+def showing(*boots: str, **metadata: Any) -> Node:
+    """A Node that showed these boots, one after the other."""
+    seen: Node | None = None
+    for boot in boots:
+        parts = zip(("bootID", "machineID", "systemUUID"), boot.split("/"), strict=False)
+        seen = node(dict(parts), **metadata).seen_after(seen, LOOK)
+    assert seen is not None
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("info", "boot"),
+    [
+        ({"bootID": "b", "machineID": "m", "systemUUID": "u"}, "b/m/u"),
+        ({"bootID": "b", "machineID": "m", "systemUUID": "4C4C-AB"}, "b/m/4c4c-ab"),
+        ({"bootID": "b"}, "b"),
+        ({"bootID": "b", "machineID": "", "systemUUID": ""}, "b"),
+        ({"bootID": "b", "machineID": None, "systemUUID": None}, "b"),
+        ({"bootID": "b", "machineID": "m"}, "b/m"),
+        ({"bootID": "b", "systemUUID": "u"}, "b//u"),
+        ({"machineID": "m", "systemUUID": "u"}, ""),
+        ({"kernelVersion": "6.12"}, ""),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_boot_of_a_node_has_the_parts_that_its_kubelet_reports(
+    info: dict[str, Any] | None, boot: str
+) -> None:
+    assert node(info).boot_id == boot
+
+
+def test_long_parts_are_bounded() -> None:
+    found = node({"bootID": "b" * 9000, "machineID": "m" * 9000, "systemUUID": "u" * 9000}).boot_id
+    assert len(found) <= 1024
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        pytest.param("b/m/u", "b/m/u", True, id="the same"),
+        pytest.param("b/m/u", "c/m/u", False, id="another boot of the machine"),
+        pytest.param("7/m/u", "7/n/v", False, id="the seventh boots of two machines"),
+        pytest.param("7/m/u", "7/m/v", False, id="two machines of one image"),
+        pytest.param("7/m/u", "8/m/u", False, id="the next boot of a Windows machine"),
+        pytest.param("b", "b/m/u", True, id="an older version wrote the boot ID alone"),
+        pytest.param("b", "c/m/u", False, id="an older version wrote another boot ID"),
+        pytest.param("b//u", "b/m/u", True, id="without the machine ID"),
+        pytest.param("b//u", "b/m/v", False, id="another machine, without the machine ID"),
+        pytest.param("", "b", False, id="unknown before"),
+        pytest.param("", "", False, id="unknown"),
+    ],
+)
+def test_boots_are_the_same_if_no_part_that_both_have_differs(one: str, other: str, *, is_same: bool) -> None:
+    assert is_same_boot(one, other) is is_same
+    assert is_same_boot(other, one) is is_same
+    order = RemediationOrder(
+        check="NodeHealthCheck/workers", reason="r", given=NOW, until=NOW + MINUTE, boot_id=one
+    )
+    assert order.is_fulfilled_by(other) is (bool(one and other) and not is_same)
+
+
+@pytest.mark.parametrize(
+    ("boots", "is_shared"),
+    [
+        pytest.param([A], False, id="one boot"),
+        pytest.param([A, B], False, id="a reboot"),
+        pytest.param([A, B, C], False, id="two reboots"),
+        pytest.param([A, A, B, B], False, id="each seen twice"),
+        pytest.param([A, B, A], True, id="back"),
+        pytest.param([A, B, A, B], True, id="in turn"),
+        pytest.param([A, B, C, A], True, id="three machines"),
+        pytest.param([A, B, A, C], False, id="another boot afterwards"),
+        pytest.param([A, "", A], False, id="not reported for a while"),
+        pytest.param([A, "", B, "", A], True, id="back, and not reported in between"),
+        pytest.param(["7/m/u", "7/n/v", "7/m/u"], True, id="boots that Windows counts"),
+        pytest.param(["b", "b/m/u", "b"], False, id="parts that are reported later"),
+    ],
+)
+def test_boot_that_comes_back_shows_that_two_machines_use_the_name(
+    boots: list[str], *, is_shared: bool
+) -> None:
+    assert bool(showing(*boots).shared_name) is is_shared
+
+
+def test_words_name_the_node_and_both_boots() -> None:
+    words = "two machines use the name node-1: boot boot-a came back after boot boot-b"
+    assert showing(A, B, A).shared_name == words
+    assert openshift.target(condition("Ready", "True")).shared_name == ""
+
+
+def test_another_node_of_the_name_begins_anew() -> None:
+    again = node({"bootID": "boot-a"}, uid="another").seen_after(showing(A, B), LOOK)
+    assert (again.earlier_boots, again.shared_name) == (None, "")
+
+
+def test_few_boots_are_remembered() -> None:
+    known: tuple[str, ...] = ()
+    for number in range(100):
+        known = earlier_boots(known, f"b{number}", f"b{number + 1}")
+    assert len(known) == MOST_EARLIER_BOOTS
+    assert not has_come_back(known, "b0")
+    assert has_come_back(known, "b99")
+
+
+def test_a_node_that_never_booted_again_remembers_nothing() -> None:
+    assert showing(A, A).earlier_boots is None
