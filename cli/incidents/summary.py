@@ -84,7 +84,7 @@ class IncidentSummary:
 
     @property
     def repetition(self) -> str:
-        """That its first step is taken again and again, in words; "" if it is not, or if that is unknown."""
+        """How often in a row its first step alone was taken, in words; "": seldom, or unknown."""
         if self.state is not None:
             return self.state.memory.repetition
         remediation = self.result.remediation if self.result else None

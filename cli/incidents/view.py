@@ -149,7 +149,7 @@ class IncidentView(IncidentRunView):
     shadow: ShadowRecord | None = None
     evidence: EvidenceRecord | None = None
     repetition: str = ""
-    """That the first step alone is taken again and again; "" if it is not."""
+    """How often in a row its first step alone was taken, in words; "": seldom."""
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:

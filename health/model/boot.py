@@ -1,8 +1,8 @@
-"""Boots: which boot of which machine a Node shows (rule 65). Pure.
+"""Boots: the identity of one boot of one machine, as a Node shows it (rule 65). Pure.
 
-A boot ID alone does not tell it: Windows counts boots, so that the tenth boots of two machines are equal. A
-boot is the boot ID, the machine ID and the system UUID together, joined by "/"; a Node that reports the boot
-ID alone has that. A part that is missing tells nothing: an older version wrote the boot ID alone.
+A boot ID alone does not identify it: Windows counts boots, so that the tenth boots of two machines are equal.
+A boot is the boot ID, the machine ID and the system UUID together, joined by "/"; a Node that reports the
+boot ID alone has that. A missing part is not compared: an older version wrote the boot ID alone.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def is_same_boot(one: str, other: str) -> bool:
 
 
 def boot_id_of(boot: str) -> str:
-    """The boot ID alone, for people."""
+    """The boot ID alone; a person knows it from `kubectl describe`."""
     return boot.split(_BETWEEN, 1)[0]
 
 
 def earlier_boots(known: Sequence[str], was: str, now: str) -> tuple[str, ...]:
-    """The boots before `now`, the latest last, once it follows `was`; a time without a boot tells nothing."""
+    """The boots before `now`, the latest last, once it follows `was`; a time without a boot is not one."""
     if was and not is_same_boot(was, now):
         return (*known, was)[-MOST_EARLIER_BOOTS:]
     if now and known and not was and is_same_boot(known[-1], now):

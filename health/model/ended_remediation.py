@@ -26,12 +26,12 @@ class EndedRemediation(Frozen):
 
     @property
     def repetition(self) -> str:
-        """That the first step is taken again and again, in words; "" if it is not."""
+        """How often in a row its first step alone was taken, in words; "": seldom."""
         return repeated(self.in_a_row) if self.in_a_row >= SAID_FROM else ""
 
 
 def repeated(times: int) -> str:
-    """That the first step alone was taken so often, and the setting that helps."""
+    """The words for a first step that was taken alone so often, with the annotation that helps."""
     return (
         f"step 1 was taken {times} times in a row; the steps after it are not reached "
         "(the annotation paramedic.dev/relapse on the check makes a failure go on with the next step)"

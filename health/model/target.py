@@ -122,7 +122,7 @@ class Target(Protocol):
 
     @property
     def shared_name(self) -> str:
-        """That two machines take turns under the name of the Node, in words; "" if none is seen to."""
+        """The words for two machines that take turns under the name of the Node; "": one machine has it."""
         return ""
 
     @property

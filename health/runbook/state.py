@@ -146,14 +146,14 @@ class Memory(OrdersMemory):
 
     @property
     def repetition(self) -> str:
-        """That the first step is taken again and again, with this remediation, in words; "" if it is not."""
+        """How often in a row the first step alone was taken, with this remediation, in words; "": seldom."""
         has_gone_on = bool(self.relapsed) or self.taken not in ((), (self.first,))
         times = self.times_repeated + bool(self.taken)
         return "" if has_gone_on or not self.times_repeated or times < SAID_FROM else repeated(times)
 
     @property
     def tried(self) -> tuple[TemplateReference, ...]:
-        """Templates of which no further request is made."""
+        """The templates that get no further request."""
         return (*self.relapsed, *self.spent)
 
     @property

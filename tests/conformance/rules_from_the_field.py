@@ -41,7 +41,7 @@ FIELD = Section(
             "Where a check has paramedic.dev/relapse, a failure within that time after a remediation goes on "
             "with the next step; by default it begins with the first."
         ),
-        "65": "A boot is told by boot ID, machine ID and system UUID together.",
+        "65": "Boot ID, machine ID and system UUID together identify a boot.",
     },
 )
 

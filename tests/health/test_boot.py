@@ -1,4 +1,4 @@
-"""Which boot of which machine a Node shows, and a boot that comes back."""
+"""The boots that a Node shows: their identity, and a boot that comes back."""
 
 from typing import Any
 
