@@ -148,8 +148,8 @@ class IncidentView(IncidentRunView):
     retries: tuple[RetryView, ...] = ()
     shadow: ShadowRecord | None = None
     evidence: EvidenceRecord | None = None
-    repetition: str = ""
-    """How often in a row its first step alone was taken, in words; "": seldom."""
+    repetition: str | None = None
+    """How often in a row its first step alone was taken, in words; None: seldom."""
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
@@ -164,7 +164,7 @@ class IncidentView(IncidentRunView):
             outcome=summary.outcome,
             shadow=summary.shadow,
             evidence=summary.evidence,
-            repetition=summary.repetition,
+            repetition=summary.repetition or None,
             started_at=summary.started,
             closed_at=summary.closed,
             lasted_seconds=summary.lasted(now).total_seconds(),

@@ -36,6 +36,7 @@ FIELDS = {
     "retries",
     "shadow",
     "evidence",
+    "repetition",
 }
 
 
