@@ -27,7 +27,7 @@ from health.gate.admission import target_hold
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.references import CheckReference
-from health.model.target import Target, node_name
+from health.model.target import Target, facts_of_node, node_name
 from health.model.verdict import UnhealthyCondition, matches
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -252,9 +252,9 @@ def claimed(coverage: Coverage) -> Iterator[Finding]:
 
 def claim_on(target: Target, annotations: Mapping[str, Mapping[str, str]]) -> str:
     """The sign that others work on the Node of a target; "" without one."""
-    spec, is_here = target.node_spec, target.node_cluster == MANAGEMENT_CLUSTER
+    spec, is_here = facts_of_node(target).spec, target.node_cluster == MANAGEMENT_CLUSTER
     of_node = annotations.get(target.node_name, {}) if is_here else {}
-    for key in spec.taints:
+    for key in (taint.key for taint in spec.taints):
         owner = CLAIMING_TAINTS.get(key) or CLAIMING_TAINTS.get(f"{key.partition('/')[0]}/")
         if owner:
             return f"the taint {key} of {owner}"

@@ -26,7 +26,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.model.target import Target, TargetName
+from health.model.target import Target, TargetName, facts_of_node
 from health.model.verdict import Health, Verdict
 from objects.durations import JUST_AFTER
 
@@ -154,7 +154,7 @@ class ObservationBuilder:
         return Observation(
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
-            reason="; ".join(filter(None, (verdict.reason, target.shared_name))),
+            reason="; ".join(filter(None, (verdict.reason, facts_of_node(target).shared_name))),
             remaining_seconds=(max(timedelta(), deadline - self.now) + JUST_AFTER).total_seconds(),
             fact=verdict.fact,
             deadline=deadline,

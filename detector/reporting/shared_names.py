@@ -5,7 +5,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
-from health.model.target import Target
+from health.model.target import Target, facts_of_node
 from objects.event import Event, Severity
 
 
@@ -23,7 +23,7 @@ class SharedNames:
         if target is None or check_state is None:
             return
         found, key = self._cluster_state.targets.get(check, target), (check, target)
-        if found is None or target not in check_state.selected or not found.shared_name:
+        if found is None or target not in check_state.selected or not facts_of_node(found).shared_name:
             self._reported.discard(key)
             return
         is_shadow = check_state.is_shadow_in(self._cluster_state.cluster_context)
@@ -34,9 +34,9 @@ class SharedNames:
 def _event(check: CheckReference, target: Target) -> Event:
     reference = place_of(check).reference(target.metadata.name, target.metadata.uid)
     return Event(
-        seed=f"{target.metadata.uid}\n{target.boot_id}\nshared name",
+        seed=f"{target.metadata.uid}\n{facts_of_node(target).boot_id}\nshared name",
         severity=Severity.WARNING,
         reason="NameUsedTwice",
-        message=target.shared_name,
+        message=facts_of_node(target).shared_name,
         subject=CHECK_KINDS[check.group_kind].involved(reference),
     )

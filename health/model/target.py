@@ -121,11 +121,6 @@ class Target(Protocol):
         return ()
 
     @property
-    def shared_name(self) -> str:
-        """The words for two machines that take turns under the name of the Node; "": one machine has it."""
-        return ""
-
-    @property
     def replaced_by(self) -> str:
         """Kind and name of the owner in its namespace that replaces it after its deletion; "": none."""
         return ""

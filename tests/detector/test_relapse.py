@@ -1,7 +1,5 @@
 """The relapse of a check in the observations of its incidents."""
 
-from datetime import timedelta
-
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
@@ -11,7 +9,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check_object
 
-FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness()
 
 
 @pytest.mark.rule("rule 64")

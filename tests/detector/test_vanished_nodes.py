@@ -127,7 +127,7 @@ async def test_machines_whose_provider_says_that_the_instance_is_gone_hold_nothi
             await eventually(have_failed, 10)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(21 + number))})
-        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)
         assert bool(state.cluster_context.distrusted) is not is_known_before
         if not is_known_before:
             fail_machines()

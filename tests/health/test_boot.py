@@ -8,6 +8,7 @@ from health.model.boot import MOST_EARLIER_BOOTS, boot_of, earlier_boots, has_co
 from health.model.node import Node
 from health.model.remediation_order import RemediationOrder
 from health.model.sighting import Look
+from health.model.target import facts_of_node
 from tests.support.values import openshift
 from tests.support.values.builders import MINUTE, NOW, condition, node_object
 
@@ -111,7 +112,7 @@ def test_boot_that_comes_back_shows_that_two_machines_use_the_name(
 def test_words_name_the_node_and_both_boots() -> None:
     words = "two machines use the name node-1: boot boot-a came back after boot boot-b"
     assert showing(A, B, A).shared_name == words
-    assert openshift.target(condition("Ready", "True")).shared_name == ""
+    assert facts_of_node(openshift.target(condition("Ready", "True"))).shared_name == ""
 
 
 def test_another_node_of_the_name_begins_anew() -> None:
