@@ -188,12 +188,6 @@ class Node(SightedObject):
         return self.status.boot_id
 
     @property
-    def is_well(self) -> bool:
-        return any(
-            condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
-        )
-
-    @property
     def shared_name(self) -> str:
         earlier = self.earlier_boots or ()
         if not has_come_back(earlier, self.boot_id):

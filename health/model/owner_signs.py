@@ -11,7 +11,9 @@ from enum import StrEnum
 from pydantic.dataclasses import dataclass
 
 SAME_WORK = timedelta(hours=1)
-"""A sign that is back within this time on a Node that did not get well meanwhile is the same work."""
+"""A sign that is back within this time is the same work: a controller may try again and again."""
+MOST_ENDED = 32
+"""Other controllers choose the keys of taints, so the signs that are over are bounded."""
 
 
 class OwnerSign(StrEnum):
@@ -55,33 +57,30 @@ def taint_sign(key: str) -> str:
 
 
 def sighted(
-    before: Iterable[SignSighting] | None, signs: Iterable[Sign], now: datetime, *, is_well: bool
+    before: Iterable[SignSighting] | None, signs: Iterable[Sign], now: datetime
 ) -> tuple[SignSighting, ...]:
-    """The sightings after a look at `now` that shows `signs`.
+    """The sightings after a look at `now` that shows `signs`; those that ended last are kept.
 
-    `before` are those of the look before; None: this is the first look at the object. `is_well`: the object
-    is healthy by its own word.
+    `before` are those of the look before; None: this is the first look at the object.
     """
     earlier = {sighting.name: sighting for sighting in before or ()}
     shown = {sign.name: sign for sign in signs if not sign.has_failed}
     lasting = (
-        SignSighting(name, _since(earlier.get(name), sign, now, is_first=before is None, is_well=is_well))
+        SignSighting(name, _since(earlier.get(name), sign, now, is_first=before is None))
         for name, sign in shown.items()
     )
-    over = (
+    over = [
         SignSighting(name, sighting.since, sighting.ended or now)
         for name, sighting in earlier.items()
         if name not in shown
-    )
-    return (*lasting, *over)
+    ]
+    return (*lasting, *sorted(over, key=lambda sighting: sighting.ended or now)[-MOST_ENDED:])
 
 
-def _since(
-    earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first: bool, is_well: bool
-) -> datetime:
+def _since(earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first: bool) -> datetime:
     if is_first:
         return min(sign.stated or now, now)
     if earlier is None:
         return now
-    is_same = earlier.ended is None or (not is_well and now - earlier.ended < SAME_WORK)
+    is_same = earlier.ended is None or now - earlier.ended < SAME_WORK
     return earlier.since if is_same else now

@@ -176,18 +176,11 @@ class SightedObject(FrozenObject):
         """The signs on it that an owner works on it."""
         return ()
 
-    @property
-    def is_well(self) -> bool:
-        """True if it is healthy by its own word."""
-        return True
-
     def seen_after(self, before: Self | None, look: Look) -> Self:
         """The same object with its sightings after the change from `before`, if that is the same object."""
         if before is None or before.metadata.uid != self.metadata.uid:
             before = None
-        signs_seen = signs_sighted(
-            None if before is None else before.signs_seen or (), self.signs, look.at, is_well=self.is_well
-        )
+        signs_seen = signs_sighted(None if before is None else before.signs_seen or (), self.signs, look.at)
         after = self.model_copy(update={"signs_seen": signs_seen}) if signs_seen else self
         if before is None:
             return after.with_sightings(sightings(None, None, self.timed, look))

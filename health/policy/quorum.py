@@ -97,7 +97,10 @@ def wait_for(other: Target, target: Target, now: datetime, more: Sequence[str] =
     has_same_node = bool(other.node_name) and other.node_name == target.node_name
     if other.metadata.uid == target.metadata.uid or has_same_node or not is_member(other, more):
         return None
-    if other.metadata.deletion_timestamp is not None:
+    going, since = other.metadata.deletion_timestamp, target.metadata.deletion_timestamp
+    if going is not None and since is not None and since <= going:
+        return None  # of two that are being deleted the later one waits
+    if going is not None:
         return MemberWait("is being deleted")
     if other.is_mark_open:
         return MemberWait("is marked for remediation")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from health.kinds.clusterapi.machine import Machine
 from health.model.node import Node
-from health.model.owner_signs import SAME_WORK, OwnerSign, Sign, SignSighting, sighted
+from health.model.owner_signs import MOST_ENDED, SAME_WORK, OwnerSign, Sign, SignSighting, sighted
 from health.model.sighting import Look
 from health.model.target import signs_on, signs_seen_on
 from health.policy.held_nodes import HeldNodes
@@ -160,37 +160,32 @@ OVER = SignSighting("Karpenter", BEGAN, BEGAN + MINUTE)
 
 
 @pytest.mark.parametrize(
-    ("before", "signs", "is_well", "expected"),
+    ("before", "signs", "expected"),
     [
-        pytest.param(None, [WORK], False, [("Karpenter", NOW, None)], id="first look, no time"),
-        pytest.param(None, [Sign("K", "", BEGAN)], False, [("K", BEGAN, None)], id="first look, its time"),
-        pytest.param(
-            None, [Sign("K", "", NOW + HOUR)], False, [("K", NOW, None)], id="a clock that is ahead"
-        ),
-        pytest.param((), [Sign("K", "", BEGAN)], False, [("K", NOW, None)], id="seen without it before"),
-        pytest.param([EARLIER], [WORK], False, [("Karpenter", BEGAN, None)], id="it lasts"),
-        pytest.param([EARLIER], [], False, [("Karpenter", BEGAN, NOW)], id="it is gone"),
-        pytest.param([OVER], [], True, [("Karpenter", BEGAN, BEGAN + MINUTE)], id="it was gone before"),
-        pytest.param([EARLIER], [FAILED], False, [("Karpenter", BEGAN, NOW)], id="failed"),
-        pytest.param([OVER], [WORK], False, [("Karpenter", BEGAN, None)], id="back on a failed Node"),
-        pytest.param([OVER], [WORK], True, [("Karpenter", NOW, None)], id="back on a well Node"),
+        pytest.param(None, [WORK], [("Karpenter", NOW, None)], id="first look, no time"),
+        pytest.param(None, [Sign("K", "", BEGAN)], [("K", BEGAN, None)], id="first look, its time"),
+        pytest.param(None, [Sign("K", "", NOW + HOUR)], [("K", NOW, None)], id="a clock that is ahead"),
+        pytest.param((), [Sign("K", "", BEGAN)], [("K", NOW, None)], id="seen without it before"),
+        pytest.param([EARLIER], [WORK], [("Karpenter", BEGAN, None)], id="it lasts"),
+        pytest.param([EARLIER], [], [("Karpenter", BEGAN, NOW)], id="it is gone"),
+        pytest.param([OVER], [], [("Karpenter", BEGAN, BEGAN + MINUTE)], id="it was gone before"),
+        pytest.param([EARLIER], [FAILED], [("Karpenter", BEGAN, NOW)], id="failed"),
+        pytest.param([OVER], [WORK], [("Karpenter", BEGAN, None)], id="back within an hour"),
         pytest.param(
             [SignSighting("Karpenter", BEGAN - 2 * HOUR, BEGAN - HOUR)],
             [WORK],
-            False,
             [("Karpenter", NOW, None)],
             id="back after more than an hour",
         ),
-        pytest.param(None, [FAILED], False, [], id="failed at the first look"),
+        pytest.param(None, [FAILED], [], id="failed at the first look"),
     ],
 )
 def test_looks_show_since_when_an_owner_is_at_work_and_when_it_stopped(
     before: Any,
     signs: list[Sign],
-    is_well: bool,  # noqa: FBT001  a column of the table
     expected: list[Any],
 ) -> None:
-    found = sighted(before, signs, NOW, is_well=is_well)
+    found = sighted(before, signs, NOW)
     assert [(one.name, one.since, one.ended) for one in found] == expected
 
 
@@ -210,6 +205,14 @@ def test_sign_that_comes_and_goes_on_a_failed_node_delays_it_for_its_time_and_no
             first = first or now
         assert all(first is not None and end <= first + held.at_most for end in held.ends_on(seen))
         assert all(work.since == first for work in held.work_on(seen, now))
+
+
+def test_other_controllers_cannot_fill_the_memory_with_taints() -> None:
+    seen = node(name="a").seen_after(None, Look(NOW))
+    for number in range(100):
+        shown = node(name="a", **tainted(f"example.com/job-{number}"))
+        seen = shown.seen_after(seen, Look(NOW + number * MINUTE))
+    assert len([*signs_seen_on(seen)]) == MOST_ENDED + 1
 
 
 def test_healthy_node_stays_the_same_object_and_another_one_of_its_name_begins_anew() -> None:
