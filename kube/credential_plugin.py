@@ -43,7 +43,9 @@ _CLUSTER_FIELDS = (
     "proxy-url",
     "disable-compression",
 )
-_EXTENSION = "client.authentication.k8s.io/exec"
+_API_GROUP = "client.authentication.k8s.io"
+_EXTENSION = f"{_API_GROUP}/exec"
+"""The name of an extension of a kubeconfig, not of an annotation."""
 
 Entry = Mapping[str, Any]
 
