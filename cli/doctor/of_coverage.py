@@ -52,7 +52,7 @@ CLAIMING_TAINTS: Mapping[str, str] = {
 }
 """Taints of others that work on a Node, with their owner; a key that ends with "/" is a prefix."""
 CLAIMING_ANNOTATIONS: Mapping[str, str] = {"weave.works/kured-reboot-in-progress": "kured"}
-_HOLD_THEM = "the policy can hold such Nodes, see docs/policy.md#nodes-that-others-work-on"
+_HOLD_THEM = "the policy can hold such Nodes, see docs/owners-and-quorums.md#nodes-that-others-work-on"
 
 
 @dataclass(frozen=True, kw_only=True)

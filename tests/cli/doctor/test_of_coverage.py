@@ -241,11 +241,7 @@ def test_unhealthy_nodes_that_no_check_selects_are_named_up_to_a_bound() -> None
     ("spec", "annotations", "sign"),
     [
         ({"unschedulable": True}, {}, "cordoned"),
-        (
-            tainted("ToBeDeletedByClusterAutoscaler"),
-            {},
-            "the taint ToBeDeletedByClusterAutoscaler of the cluster autoscaler",
-        ),
+        (tainted("ToBeDeletedByClusterAutoscaler"), {}, ""),
         (
             tainted("aws-node-termination-handler/spot-itn"),
             {},
@@ -259,7 +255,7 @@ def test_unhealthy_nodes_that_no_check_selects_are_named_up_to_a_bound() -> None
         (tainted("nvidia.com/gpu"), {}, ""),
         (tainted("node.kubernetes.io/unreachable"), {}, ""),
     ],
-    ids=["cordoned", "autoscaler", "a prefix", "kured", "of a pool", "of Kubernetes"],
+    ids=["cordoned", "an owner at work, which holds it", "a prefix", "kured", "of a pool", "of Kubernetes"],
 )
 @pytest.mark.parametrize(("ready", "reason"), [("Unknown", "ClaimedAndUnhealthy"), ("True", "Claimed")])
 def test_node_that_others_work_on_and_that_would_be_remediated_is_named(
