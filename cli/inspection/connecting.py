@@ -164,7 +164,11 @@ ANSWERS_WITHIN = timedelta(seconds=20)
 
 
 async def read_memories(inspection: Inspection, incidents: Iterable[IncidentReference]) -> IncidentMemories:
-    """The memories of those of these incidents that are open; their progress is noted in the state."""
+    """The memories of those of these incidents that are open.
+
+    The state has then noted their progress, and counts their failures as they do: this process has not seen
+    the beginnings.
+    """
     by_id = {incident.workflow_id: incident for incident in incidents}
     if not by_id:
         return IncidentMemories()
@@ -181,8 +185,10 @@ async def read_memories(inspection: Inspection, incidents: Iterable[IncidentRefe
         if summary.state is None:
             unknown[incident] = summary.problem
         else:
-            found[incident] = summary.state.memory
-            inspection.cluster_state.reported(incident, summary.state.memory.progress)
+            memory = found[incident] = summary.state.memory
+            inspection.cluster_state.reported(incident, memory.progress)
+            if memory.counted is not None:
+                inspection.watched.context.node_changes.count_on(incident, memory.counted)
     return IncidentMemories(found=found, unknown=unknown)
 
 

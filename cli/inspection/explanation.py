@@ -56,6 +56,7 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
         targets = selected(inspection.cluster_state, name)
         incidents = (inspection.incident(check.reference, target) for check, target in targets)
         memories = await read_memories(inspection, incidents)
+        targets = selected(inspection.cluster_state, name)  # as their incidents count them
         found = [explain(inspection, check, target, memories) for check, target in targets]
         now = inspection.state.now()
         invalid = invalid_checks_for(inspection.cluster_state, name)

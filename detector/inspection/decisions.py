@@ -110,7 +110,6 @@ def decisions(
     inspection: Inspection, check: CheckReference, memories: IncidentMemories
 ) -> Iterator[TargetDecision]:
     """The decisions about the targets of a check that need one, ordered by name."""
-    inspection.count_on(memories)
     for incident in incidents(inspection, check):
         yield decision(inspection, incident, memories)
 

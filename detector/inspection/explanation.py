@@ -106,8 +106,6 @@ def explain(
     inspection: Inspection, check: HealthCheck, target: Target, memories: IncidentMemories
 ) -> Explanation:
     """Why this check, which selects this target, does or does not act on it now."""
-    inspection.count_on(memories)
-    target = inspection.cluster_state.targets.get(check.reference, target.metadata.name) or target
     state, now, reference = inspection.cluster_state, inspection.state.now(), check.reference
     incident, observer = inspection.incident(reference, target), inspection.answers.observer
     verdict = check.verdict(target, now, state.cluster_context)

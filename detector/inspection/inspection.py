@@ -15,7 +15,6 @@ from datetime import timedelta
 from detector.attempts.attempts import AttemptReading
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.feeds.policy_feed import PolicyFeed
-from detector.inspection.memories import IncidentMemories
 from detector.limits.ended_remediations import EndedRemediations
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
@@ -64,12 +63,6 @@ class Inspection:
         name = node_name(target.node_name, target.node_cluster)
         found = self.cluster_state.targets.at(name.place).get(name.name)
         return found if isinstance(found, Node) else None
-
-    def count_on(self, memories: IncidentMemories) -> None:
-        """Count failures as their incidents do: this process has not seen their beginnings."""
-        for incident, memory in memories.found.items():
-            if memory.counted is not None:
-                self.watched.context.node_changes.count_on(incident, memory.counted)
 
     @property
     def unknown_policy(self) -> str:
