@@ -115,9 +115,10 @@ class Feeds:
 
     def look_at_change(self, cluster: str) -> Look | None:
         """The look at the change of a Node that is notified now; None: the cluster is not watched."""
+        limit = self.policy.current().staleness_limit
         if cluster == MANAGEMENT_CLUSTER:
-            return self.own_nodes.watch.look_at_change()
-        return None if self.workloads is None else self.workloads.look_at_change(cluster)
+            return self.own_nodes.watch.look_at_change(limit)
+        return None if self.workloads is None else self.workloads.look_at_change(cluster, limit)
 
     def is_updated(self, cluster: str) -> bool:
         """True once the targets of the Nodes of a workload cluster are up to date with them."""

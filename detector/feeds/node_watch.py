@@ -23,7 +23,6 @@ from health.gate.check_holds import SILENT, UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
 from health.model.target import TargetName, node_name
-from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.record import Change, Key
 from kube.reflector import Reflector
@@ -37,7 +36,6 @@ from objects.frozen import Frozen
 JUST_BACK = "they can be read again, and their timers restart"
 
 
-DEFAULT_LIMIT = Policy.staleness_limit
 SHORT_LOSS = timedelta(minutes=10)
 """A condition that did not change over a loss of at most this time was there meanwhile."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -147,7 +145,6 @@ class NodeWatch:
         self._at_the_loss: Mapping[Key, Node] = {}
         """The Nodes as they were when the connection was lost."""
         self._is_distrusted = False
-        self._limit = DEFAULT_LIMIT
         self.back: datetime | None = None
         """When the connection was last replaced, or back after a loss; None: neither has happened."""
 
@@ -266,7 +263,7 @@ class NodeWatch:
 
         A distrusted cluster counts as lost (rule 50).
         """
-        self._limit, self._is_distrusted = limit, is_distrusted
+        self._is_distrusted = is_distrusted
         if is_distrusted:
             self.resume(BlindTime(gaps=self.blind_time.gaps, is_lost=True))
             return
@@ -280,14 +277,14 @@ class NodeWatch:
         if self.blind_time.is_lost and not was_lost:
             self._at_the_loss = dict(self._read.store)
 
-    def look_at_change(self) -> Look:
-        """The look at the change that is notified now."""
+    def look_at_change(self, limit: timedelta) -> Look:
+        """The look at the change that is notified now; it is broken after more than `limit`."""
         source, now = self._source, self._now()
         proven = source.proven_before if source is not None else None
         if proven is None and self._before is not None:
             before = self._before.age()
             proven = None if before is None else _proven_at(before)
-        return look_at(proven, now, self._limit)
+        return look_at(proven, now, limit)
 
     def _report_unmoved(self, gap: Gap, now_there: Mapping[Key, Node]) -> None:
         """Report the conditions that a short loss of a workload cluster did not change at all."""

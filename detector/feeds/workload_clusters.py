@@ -182,10 +182,10 @@ class WorkloadClusters:
         replaced_at = {nodes.cluster: nodes.back for nodes in self.watches}
         return {cluster: back for cluster, back in replaced_at.items() if back is not None}
 
-    def look_at_change(self, cluster: str) -> Look | None:
+    def look_at_change(self, cluster: str, limit: timedelta) -> Look | None:
         """The look at the change of a Node that is notified now; None: no check names the cluster."""
         watched = self._clusters.get(cluster)
-        return None if watched is None else watched.nodes.look_at_change()
+        return None if watched is None else watched.nodes.look_at_change(limit)
 
     def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, tuple[Gap, ...]]:
         """Look at each connection and report its problem; returns the losses of each by cluster.
