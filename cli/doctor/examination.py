@@ -197,11 +197,8 @@ class ClusterExamination:
         """Ask what the checks do here, by the state of a detector with the rights of the caller."""
         logging.getLogger().addHandler(logging.NullHandler())  # findings name the problems; no log is printed
         # A detector waits for rights on these two kinds, and a caller without them need not.
-        nodes = await self._connection.client.list_metadata(NODES)
-        leases = LEASES.path(self._settings.lease_namespace)
-        await self._connection.transport.request("GET", leases, query=(("limit", "1"),))
-        metadata = (node["metadata"] for node in nodes)
-        annotations = {found["name"]: found.get("annotations") or {} for found in metadata}
+        for path in (NODES.path(), LEASES.path(self._settings.lease_namespace)):
+            await self._connection.transport.request("GET", path, query=(("limit", "1"),))
         problems = Problems()
         connections = Connections(
             management=self._connection,
@@ -213,7 +210,7 @@ class ClusterExamination:
         )
         try:
             async with reading(self._settings, connections) as inspection:
-                return coverage_findings(await coverage_of(inspection, annotations))
+                return coverage_findings(await coverage_of(inspection))
         except UnreadClusterError as error:
             return [
                 warning("CannotLook", f"cannot look at the targets of checks: {error}", _MAKE_IT_POSSIBLE)

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -51,7 +51,6 @@ CLAIMING_TAINTS: Mapping[str, str] = {
     "kubevirt.io/drain": "the Node Maintenance Operator",
 }
 """Taints of others that work on a Node, with their owner; a key that ends with "/" is a prefix."""
-CLAIMING_ANNOTATIONS: Mapping[str, str] = {"weave.works/kured-reboot-in-progress": "kured"}
 _HOLD_THEM = "the policy can hold such Nodes, see docs/owners-and-quorums.md#nodes-that-others-work-on"
 
 
@@ -84,8 +83,6 @@ class Coverage:
     """Returns True if the sources of the numbers of a check were read completely."""
     are_all_read: bool
     """False if checks or targets are missing here because they could not be read."""
-    annotations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """The annotations of the Nodes of the management cluster, by name."""
 
     @cached_property
     def checks(self) -> tuple[CheckHere, ...]:
@@ -118,7 +115,7 @@ class Coverage:
         return [node for node in found if isinstance(node, Node)]
 
 
-async def coverage_of(inspection: Inspection, annotations: Mapping[str, Mapping[str, str]]) -> Coverage:
+async def coverage_of(inspection: Inspection) -> Coverage:
     """The coverage by an inspection, once each check was read, or could not be read in time."""
     of_checks, feeds = inspection.watched.context.of_checks, inspection.watched.feeds
     with suppress(TimeoutError):
@@ -129,7 +126,6 @@ async def coverage_of(inspection: Inspection, annotations: Mapping[str, Mapping[
         now=inspection.state.now(),
         is_read=of_checks.is_read,
         are_all_read=all(source.synced for source in feeds.watched.all),
-        annotations=annotations,
     )
 
 
@@ -238,7 +234,7 @@ def claimed(coverage: Coverage) -> Iterator[Finding]:
         unhealthy: list[str] = []
         healthy: list[str] = []
         for target in one.selected:
-            sign = claim_on(target, coverage.annotations)
+            sign = claim_on(target)
             if sign and _would_be_remediated(coverage, one, target):
                 found = unhealthy if target.metadata.name in one.state.unhealthy else healthy
                 found.append(f"{target.metadata.name} ({sign})")
@@ -250,17 +246,17 @@ def claimed(coverage: Coverage) -> Iterator[Finding]:
             yield note("Claimed", what, f"once they are unhealthy; {_HOLD_THEM}")
 
 
-def claim_on(target: Target, annotations: Mapping[str, Mapping[str, str]]) -> str:
+def claim_on(target: Target) -> str:
     """The sign that others work on the Node of a target; "" without one."""
-    spec, is_here = facts_of_node(target).spec, target.node_cluster == MANAGEMENT_CLUSTER
-    of_node = annotations.get(target.node_name, {}) if is_here else {}
+    node = facts_of_node(target)
+    spec, annotations = node.spec, node.metadata.annotations
     for key in (taint.key for taint in spec.taints):
         owner = CLAIMING_TAINTS.get(key) or CLAIMING_TAINTS.get(f"{key.partition('/')[0]}/")
         if owner:
             return f"the taint {key} of {owner}"
-    for key, owner in CLAIMING_ANNOTATIONS.items():
-        if key in of_node:
-            return f"the annotation {key} of {owner}"
+    if annotations.kured_before or annotations.kured:
+        prefix = "weave.works" if annotations.kured_before else "kured.dev"
+        return f"the annotation {prefix}/kured-reboot-in-progress of kured"
     return "cordoned" if spec.unschedulable else ""
 
 

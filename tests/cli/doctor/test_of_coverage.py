@@ -1,6 +1,6 @@
 """Doctor asks what checks do in a cluster: each question with its inputs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from detector.state.cluster_state import ClusterState
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import EXCLUDE_LABEL, Node
+from health.model.owner_signs import OwnerSign
 from health.model.target import TargetName
 from health.policy.held_nodes import HeldNodes
 from health.policy.policy import Policy
@@ -28,20 +29,9 @@ SCHEMAS = [*Path("deploy/base/crds").glob("*.yaml"), *Path("tools/devcluster/crd
 NOT_THERE = f"has fields that {NODE_HEALTH_CHECK.api_version} does not have: "
 
 
-def findings(
-    state: ClusterState,
-    annotations: Mapping[str, Mapping[str, str]] | None = None,
-    *,
-    are_all_read: bool = True,
-) -> list[Finding]:
+def findings(state: ClusterState, *, are_all_read: bool = True) -> list[Finding]:
     return coverage_findings(
-        Coverage(
-            cluster_state=state,
-            now=NOW,
-            is_read=lambda _: True,
-            are_all_read=are_all_read,
-            annotations=annotations or {},
-        )
+        Coverage(cluster_state=state, now=NOW, is_read=lambda _: True, are_all_read=are_all_read)
     )
 
 
@@ -57,9 +47,11 @@ def small_cluster(nodes: int = 3, **spec: Any) -> SmallCluster:
     return cluster
 
 
-def put_node(cluster: SmallCluster, name: str, spec: dict[str, Any], ready: str = "True") -> None:
+def put_node(
+    cluster: SmallCluster, name: str, spec: dict[str, Any], ready: str = "True", **metadata: Any
+) -> None:
     made = node_object(
-        condition("Ready", ready, NOW), labels={"role": "worker"}, name=name, uid=f"uid-{name}"
+        condition("Ready", ready, NOW), labels={"role": "worker"}, name=name, uid=f"uid-{name}", **metadata
     )
     node = Node.model_validate(made | {"spec": spec})
     cluster.cluster_state.target_changed(TargetName("Node", "", name), node)
@@ -262,16 +254,21 @@ def test_node_that_others_work_on_and_that_would_be_remediated_is_named(
     spec: dict[str, Any], annotations: dict[str, str], sign: str, ready: str, reason: str
 ) -> None:
     cluster = small_cluster()
-    put_node(cluster, "node-1", spec, ready)
-    found = findings(cluster.cluster_state, {"node-1": annotations})
+    _hold(cluster, HeldNodes(without=(OwnerSign.KURED,)))  # else kured's Node is held, and nothing claims it
+    put_node(cluster, "node-1", spec, ready, annotations=annotations)
+    found = findings(cluster.cluster_state)
     assert [one.reason for one in found] == ([reason] if sign else [])
     assert all(one.what.endswith(f"others work on: node-1 ({sign})") for one in found)
 
 
-def _held_by_policy(cluster: SmallCluster) -> None:
+def _hold(cluster: SmallCluster, held_nodes: HeldNodes) -> None:
     context = cluster.cluster_state.cluster_context
-    policy = replace(context.policy, policy=Policy(held_nodes=HeldNodes(cordoned=True)))
+    policy = replace(context.policy, policy=Policy(held_nodes=held_nodes))
     cluster.cluster_state.take_context(replace(context, policy=policy))
+
+
+def _held_by_policy(cluster: SmallCluster) -> None:
+    _hold(cluster, HeldNodes(cordoned=True))
 
 
 @pytest.mark.parametrize(
