@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import MACHINES
 from health.cluster.lost_nodes import CONFIRM
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -36,6 +37,10 @@ def machine(name: str, **metadata: str) -> Object:
     }
 
 
+async def until_healthy(state: ClusterState) -> None:
+    await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+
+
 @pytest.mark.rule("rule 50/vanished")
 async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_reported(
     server: ApiServer, transport: Transport
@@ -46,7 +51,7 @@ async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_r
     serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
     serve(server, MACHINES.path(), *map(machine, NAMES))
     async with watched(server, transport) as state:
-        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+        await until_healthy(state)
         assert not state.cluster_context.distrusted
         failed: list[str | None] = []
 
@@ -79,7 +84,7 @@ async def test_confirmation_in_the_future_ends_no_hold_and_one_in_the_past_does(
     serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
     serve(server, MACHINES.path(), *map(machine, NAMES))
     async with watched(server, transport) as state:
-        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+        await until_healthy(state)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
         await eventually(lambda: bool(state.cluster_context.distrusted), 10)
@@ -111,7 +116,7 @@ async def test_machines_whose_provider_says_that_the_instance_is_gone_hold_nothi
     serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
     serve(server, MACHINES.path(), *map(machine, NAMES))
     async with watched(server, transport) as state:
-        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+        await until_healthy(state)
 
         def fail_machines() -> None:
             for number, name in enumerate(NAMES):
