@@ -6,6 +6,8 @@ detector again.
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +24,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.admission import Admission
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
-from health.model.references import IncidentReference, Step
+from health.model.references import IncidentReference, Step, TargetReference
 from health.model.target import Target
 from health.model.verdict import Fact
 from health.policy.policy import DEFAULTS, Policy
@@ -50,6 +52,19 @@ def _in_shadow(subject: str) -> StepHeld:
 def stale(message: str) -> StepHeld:
     """The error for facts that are too old."""
     return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking again", ask_again_seconds=0)
+
+
+@contextmanager
+def target_as_read(reference: TargetReference) -> Iterator[None]:
+    """Read a target, or write it as it was read; raises StepHeld if it is gone or cannot be read."""
+    try:
+        yield
+    except KindUnknown:
+        raise
+    except NotFound as error:
+        raise not_true(f"{reference} is gone") from error
+    except ValidationError as error:
+        raise not_true(f"{reference} cannot be read: {FieldProblem.of(error)}") from error
 
 
 class JudgedStep(Protocol):
@@ -113,11 +128,12 @@ class Confirmed:
     """The check, as the owner of objects that are created for it."""
     context: ClusterContext
     """The cluster context that its rules use."""
-    policy: Policy = DEFAULTS
+    policy: Policy | None
+    """None: it is invalid."""
 
     def takes_turns(self, judged: JudgedStep) -> bool:
         """True if the step waits until no other member of the target's quorum is remediated."""
-        return takes_turns(self.target, judged.step.action, self.policy.quorum_labels)
+        return takes_turns(self.target, judged.step.action, (self.policy or DEFAULTS).quorum_labels)
 
     def refuse_other_step(self, judged: JudgedStep) -> None:
         """Refuse the step, unless the check would take exactly that step now.
@@ -162,17 +178,28 @@ class Revalidation:
             _refuse_by_policy(judged, check, policy)
         context = await self._context(judged, check)
         target = await self._target(judged, context)
+        confirmed = Confirmed(target=target, check=check, owner=owner, context=context, policy=policy)
+        self.confirm_target(judged, confirmed, is_shadow=is_shadow)
+        return confirmed
+
+    def confirm_target(self, judged: JudgedStep, confirmed: Confirmed, *, is_shadow: bool = False) -> None:
+        """Return, if the target is as it was at the admission; the other objects are as confirmed.
+
+        Raises StepHeld.
+        """
+        target, check = confirmed.target, confirmed.check
+        if target.metadata.uid != judged.incident.target.uid:
+            raise not_true(f"{judged.incident.target} has another uid now: {target.metadata.uid}")
         if not check.selects(target):
             raise not_true(f"{judged.incident.check} no longer selects {target.metadata.name}")
-        if not still_states(check, judged.fact, target, context):
+        if not still_states(check, judged.fact, target, confirmed.context):
             raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
         if is_by_order(judged.fact):
             self._refuse_order_that_is_over(check, target)
-        if policy is not None and not is_shadow:
-            self._refuse_while_an_owner_works(judged, target, policy)
-        return Confirmed(target=target, check=check, owner=owner, context=context, policy=policy or DEFAULTS)
+        if confirmed.policy is not None and not is_shadow:
+            self._refuse_while_an_owner_works(judged, target, confirmed.policy)
 
     def _refuse_while_an_owner_works(self, judged: JudgedStep, target: Target, policy: Policy) -> None:
         now = self.live.management.server_clock.now()
@@ -223,18 +250,8 @@ class Revalidation:
         return context
 
     async def _target(self, judged: JudgedStep, context: ClusterContext) -> Target:
-        reference = judged.incident.target
-        try:
-            target = await self.live.target(judged.incident, context)
-        except KindUnknown:
-            raise
-        except NotFound as error:
-            raise not_true(f"{reference} is gone") from error
-        except ValidationError as error:
-            raise not_true(f"{reference} cannot be read: {FieldProblem.of(error)}") from error
-        if target.metadata.uid != reference.uid:
-            raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
-        return target
+        with target_as_read(judged.incident.target):
+            return await self.live.target(judged.incident, context)
 
     async def _check(self, judged: JudgedStep, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
         reference = judged.incident.check

@@ -5,18 +5,16 @@ that it is asked to remediate, so both are written at once. The owner removes th
 deleted the Machine or the Machine is healthy again; we never do (CAPI B.2.5).
 
 Other controllers write conditions of a Machine all the time, so a write with a conflict is repeated after a
-new revalidation of the changed Machine.
+new look at the changed Machine alone: the other objects take longer to read than a busy writer waits.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
 from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true
+from activities.revalidation import Confirmed, not_true, target_as_read
 from activities.step_result import StepHeld, StepResult
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
@@ -84,7 +82,8 @@ def _forget(live: LiveObjects, kind: ServedKind) -> None:
         live.management.discovery.forget(api_version)
 
 
-TRIES = 4
+TRIES = 10
+"""Reads of a Machine until its mark is written; a few writers in between are usual."""
 
 
 @dataclass(frozen=True)
@@ -101,72 +100,55 @@ class MarkMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        return await retry_on_conflict(lambda: self._take_once(act), TRIES, _OvertakenError)
-
-    async def _take_once(self, act: ActInput) -> StepResult:
-        _, revalidation, lease_guard = self.dependencies
+        connection, revalidation, lease_guard = self.dependencies
         began = lease_guard.begin()
         confirmed = await revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
         # Read and write the same version, because conditions differ between versions.
-        resource = await self.dependencies.connection.discovery.first_served(MACHINES)
-        patch = await self._patch(act, confirmed, resource)
+        resource = await connection.discovery.first_served(MACHINES)
+
+        async def mark() -> None:
+            lease_guard.refuse_old_facts(act, began)
+            await self._mark(act, confirmed, resource)
+
         async with lease_guard.lease(act, confirmed, began) as acquired:
             try:
-                await self._write(target, patch, resource)
+                with target_as_read(act.incident.target):
+                    await retry_on_conflict(mark, TRIES)
+            except Conflict as error:
+                raise not_true(f"{target.metadata.name} changed during each of {TRIES} tries") from error
             except RequestRefused as error:
                 raise StepHeld.by(error, marking_failed(attempt_of(act), target, error.message)) from error
         return StepResult(ActResult.disrupted(acquired))
 
-    async def _patch(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
-        """The conditions of the confirmed Machine, with ours."""
-        target, client = machine_of(confirmed), self.dependencies.connection.client
-        with _held_where_it_changed(target):
-            found = await client.get(resource, target.metadata.name, target.metadata.namespace)
-        if found["metadata"]["resourceVersion"] != target.metadata.resource_version:
-            raise _overtaken(target)
+    async def _mark(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> None:
+        """Write our conditions among those of others, if the Machine as read now is still to be marked."""
+        client, metadata = self.dependencies.connection.client, confirmed.target.metadata
+        found = await client.get(resource, metadata.name, metadata.namespace)
+        target = replace(machine_of(confirmed), machine=Machine.model_validate(found))
+        if target.machine.node_name != machine_of(confirmed).machine.node_name:
+            raise not_true(f"{metadata.name} has another Node now")
+        confirmed = replace(confirmed, target=target)
+        self.dependencies.revalidation.confirm_target(act, confirmed)
+        if target.machine.is_going or target.is_marked:
+            return
         now = self._now(act)
         failed = _check_of(confirmed).failure(target, now, confirmed.context)
         confirmed.refuse_other_step(act)
         if failed is None:
-            raise not_true(f"{act.incident.check} no longer asks the owner of {target.metadata.name}")
-        return status_patch(found, asked_of_owner(failed), now)
+            raise not_true(f"{act.incident.check} no longer asks the owner of {metadata.name}")
+        body = {
+            "metadata": {"uid": metadata.uid, "resourceVersion": found["metadata"]["resourceVersion"]},
+            "status": status_patch(found, asked_of_owner(failed), now),
+        }
+        await client.merge_patch(resource, metadata.name, body, metadata.namespace, subresource="status")
 
     def _now(self, act: ActInput) -> datetime:
         """The current time, but no earlier than the detector saw the Machine expired."""
         now = self.dependencies.connection.server_clock.now()
         return now if act.seen_at is None else max(now, act.seen_at)
-
-    async def _write(self, target: MachineTarget, status: Object, resource: Resource) -> None:
-        metadata, client = target.metadata, self.dependencies.connection.client
-        body = {
-            "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
-            "status": status,
-        }
-        with _held_where_it_changed(target):
-            await client.merge_patch(resource, metadata.name, body, metadata.namespace, subresource="status")
-
-
-class _OvertakenError(StepHeld):
-    """The Machine changed since it was confirmed; nothing was done, so its Lease is released."""
-
-
-def _overtaken(target: MachineTarget) -> _OvertakenError:
-    return _OvertakenError(not_true(f"{target.metadata.name} changed since it was looked at").hold)
-
-
-@contextmanager
-def _held_where_it_changed(target: MachineTarget) -> Iterator[None]:
-    try:
-        yield
-    except KindUnknown:
-        raise
-    except NotFound as error:
-        raise not_true(f"{target.metadata.name} is gone") from error
-    except Conflict as error:
-        raise _overtaken(target) from error
 
 
 def _check_of(confirmed: Confirmed) -> MachineHealthCheck:

@@ -18,7 +18,7 @@ from activities.kind_activities import (
     attempt_of,
 )
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true
+from activities.revalidation import Confirmed, not_true, target_as_read
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
@@ -131,13 +131,8 @@ class MarkMachine:
             "annotations": annotations,
         }
         body: Object = {"metadata": metadata}
-        try:
-            with _judged(act, target, marking_failed):
-                await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
-        except KindUnknown:
-            raise
-        except NotFound as error:
-            raise not_true(f"{machine.name} is gone") from error
+        with target_as_read(act.incident.target), _judged(act, target, marking_failed):
+            await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
 
 
 def _refuse_without_controller(target: MachineTarget) -> None:

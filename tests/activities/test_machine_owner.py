@@ -34,7 +34,7 @@ async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: 
     """The uids of the owners of a request that is created in a namespace."""
     step = Step(template=template(namespace=namespace))
     asked = ActInput(incident=INCIDENT, run_id="run-1", step=step, fact=fact(), generation=3)
-    confirmed = Confirmed(target=NODE, check=check(), owner=CHECK, context=EMPTY_CONTEXT)
+    confirmed = Confirmed(target=NODE, check=check(), owner=CHECK, context=EMPTY_CONTEXT, policy=None)
     async with ApiServer(directory) as server, await Transport.connect(str(server.kubeconfig)) as transport:
         server.answer("GET", GROUP, group)
         server.answer("GET", PATH, machine)

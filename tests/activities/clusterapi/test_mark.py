@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from activities.clusterapi.kind import TRIES
 from health.model.observation import HoldReason
 from kube.errors import Forbidden
 from kube.resource import NODES, SECRETS
@@ -105,9 +106,8 @@ async def test_writers_that_come_in_between_lose_nothing_and_the_mark_is_made_ag
 
         return write
 
-    # Between the revalidation and the read of the conditions, then between that read and the write, then
-    # once more.
-    async with overtaken(management, world, writes(0), _nothing, writes(1), writes(2)) as worker:
+    # Between the revalidation and the read of the conditions, then twice between that read and the write.
+    async with overtaken(management, world, writes(0), writes(1), writes(2)) as worker:
         result = await worker.act(world.order())
     assert isinstance(result.outcome, TargetDisrupted)
     found = (await world.machine())["status"]["conditions"]
@@ -123,8 +123,8 @@ async def test_machine_that_changes_all_the_time_is_a_hold_and_its_lease_is_give
         await world.patch_machine(annotations={"somebody": str(await world.machine())[:100]})
         await world.patch_machine(annotations={"somebody": None})
 
-    async with overtaken(management, world, *((_nothing, writes) * 4)) as worker:
-        await _is_held(world, worker, HoldReason.NOT_TRUE, "changed since it was looked at")
+    async with overtaken(management, world, _nothing, *(writes,) * TRIES) as worker:
+        await _is_held(world, worker, HoldReason.NOT_TRUE, f"changed during each of {TRIES} tries")
 
 
 @pytest.mark.rule("rule 2/preconditions")
