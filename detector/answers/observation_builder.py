@@ -150,7 +150,7 @@ class ObservationBuilder:
     def _unhealthy(
         self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime
     ) -> Observation:
-        failed = verdict.failed(self.now)
+        failed, context = verdict.failed(self.now), self.cluster_state.cluster_context
         return Observation(
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
@@ -159,6 +159,7 @@ class ObservationBuilder:
             fact=verdict.fact,
             deadline=deadline,
             counted_from=verdict.counted_from,
+            signs_seen=tuple(context.policy.policy.held_nodes.signs_seen_on(target)),
             hold=self._hold(check, target, failed, deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),

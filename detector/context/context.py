@@ -236,9 +236,8 @@ class NodeChanges:
                 return
             name = node_name(target.node_name, target.node_cluster)
             node = self._node(name)
-            found = node and counted.sightings_of(node, counted.fact.condition)
-            if node is not None and found:
-                self.put(name, node.with_sightings(found))
+            if node is not None:
+                self.put(name, counted.on(node, counted.fact.condition))
             for join in self.joins:
                 join.count_on(TargetName.of(incident.target), counted)
 

@@ -108,10 +108,8 @@ class MachineJoin:
         machine = self._machines.get(key) if name.kind == self._kind_name else None
         if machine is None:
             return
-        found = counted.sightings_of(machine, counted.fact.condition.removeprefix(OF_MACHINE))
-        if found is not None:
-            self._machines[key] = machine.with_sightings(found)
-            self._put(key)
+        self._machines[key] = counted.on(machine, counted.fact.condition.removeprefix(OF_MACHINE))
+        self._put(key)
 
     def _unlink(self, node: TargetName, key: Key) -> None:
         keys = self._linked.get(node, set())

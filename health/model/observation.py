@@ -20,6 +20,7 @@ from health.model.approval import RequiredApproval
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.notification import WantedEvents
+from health.model.owner_signs import SignSighting
 from health.model.references import Action, Step
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
@@ -171,6 +172,8 @@ class Observation(Frozen):
     """When the duration of the check is over, or was; None: the target is not unhealthy."""
     counted_from: Annotated[datetime | None, WakeRule.NEVER] = None
     """From when the duration counts; None: the target is not unhealthy."""
+    signs_seen: Annotated[tuple[SignSighting, ...], WakeRule.NEVER] = ()
+    """Since when the detector sees the signs of owners at work that can hold the target."""
     hold: Annotated[Hold | None, WakeRule.IF_HELD_OTHERWISE] = None
     """Why nothing may be done now. None permits nothing: only `admission` does."""
     admission: Annotated[Admission | None, WakeRule.NEVER] = None

@@ -5,6 +5,7 @@ clock of a Node may be wrong. At the first look of a process, the time that the 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -84,3 +85,9 @@ def _since(earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first:
         return now
     is_same = earlier.ended is None or now - earlier.ended < SAME_WORK
     return earlier.since if is_same else now
+
+
+def signs_since(seen: Iterable[SignSighting], earlier: Iterable[SignSighting]) -> tuple[SignSighting, ...]:
+    """What is seen, each sign since the first look of an earlier process that showed it."""
+    since = {sighting.name: sighting.since for sighting in earlier}
+    return tuple(replace(one, since=min(one.since, since.get(one.name, one.since))) for one in seen)

@@ -3,8 +3,8 @@
 A transition time is written by the clock of a sick machine, or not at all, or again and again. So a failure
 began at its transition time, but not before the last proven look that showed another status, and not after
 the first look that showed this one. While the looks are unbroken, only another status restarts the timer: a
-new transition time on the same status does not (rule 57). A first look has no look before it, and an
-absent condition is no other status; then the written time counts.
+new transition time on the same status does not (rule 57). A first look has no look before it; then the
+written time counts. An absent condition is no status: the last status before it counts, for an hour.
 
 An object keeps a sighting only for a condition whose written time does not tell all, so a healthy object
 costs nothing.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 from pydantic import GetPydanticSchema
 from pydantic_core import core_schema
 
-from health.model.owner_signs import Sign, SignSighting
+from health.model.owner_signs import Sign, SignSighting, signs_since
 from health.model.owner_signs import sighted as signs_sighted
 from objects.frozen import Frozen, FrozenObject
 
@@ -30,6 +30,7 @@ RESOLUTION = timedelta(seconds=1)
 IN_A_ROW = timedelta(hours=1)
 """Changes of a status are counted as one row while each follows the one before within this time."""
 MOST_GAPS = 8
+MOST_VANISHED = 8
 
 
 class TypedCondition(Protocol):
@@ -73,6 +74,17 @@ class Sighting:
     as_of: datetime | None = None
     unmoved_at: datetime | None = None
     """The end of the last short loss of the connection over which the condition did not change at all."""
+    vanished: "Vanished | None" = None
+    """How the object last had this condition; None: it still has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """A condition that was removed from its object."""
+
+    condition: TypedCondition
+    at: datetime
+    """The first look without it."""
 
 
 def sightings(
@@ -85,14 +97,36 @@ def sightings(
 
     `before` are its conditions at the last look, with the sightings `known` then; None: a first look.
     """
-    earlier = {condition.type: condition for condition in before or ()}
+    known = known or {}
+    earlier, now = ({condition.type: condition for condition in seen} for seen in (before or (), after))
     found = {}
-    for condition in after:
-        was, last = earlier.get(condition.type), (known or {}).get(condition.type)
-        sighting = _first(condition, look) if was is None else _next(was, last, condition, look)
+    for type_, condition in now.items():
+        was, last = earlier.get(type_), known.get(type_)
+        if was is not None:
+            sighting = _next(was, last, condition, look)
+        elif last is not None and last.vanished is not None:
+            sighting = _returned(last, last.vanished.condition, condition, look)
+        else:
+            sighting = _first(condition, look)
         if sighting is not None:
-            found[condition.type] = sighting
-    return found
+            found[type_] = sighting
+    gone = {type_: was for type_, was in earlier.items() if type_ not in now}
+    return found | _absent(gone, {type_: known[type_] for type_ in known if type_ not in now}, look)
+
+
+def _absent(
+    gone: Mapping[str, TypedCondition], known: Mapping[str, Sighting], look: Look
+) -> dict[str, Sighting]:
+    """The sightings of conditions that an object lost lately: their return may be another failure."""
+    found = {type_: last for type_, last in known.items() if last.vanished is not None}
+    for type_, was in gone.items():
+        since = was.last_transition_time or look.at
+        last = known.get(type_) or Sighting(since=since, seen=since)
+        found[type_] = replace(last, vanished=Vanished(was, look.at))
+    lately = [
+        item for item in found.items() if item[1].vanished and look.at - item[1].vanished.at <= IN_A_ROW
+    ]
+    return dict(lately[-MOST_VANISHED:])
 
 
 def _first(condition: TypedCondition, look: Look) -> Sighting | None:
@@ -112,7 +146,19 @@ def _next(
         since = last.since if last is not None else was.last_transition_time or look.at
         last = last or Sighting(since=since, seen=since)
         return replace(last, rewritten=last.rewritten + 1)
-    # Another status, or a new time after a break, in which there may have been another status.
+    # After a break with a new time there may have been another status.
+    return _changed(last, condition, look)
+
+
+def _returned(last: Sighting, was: TypedCondition, condition: TypedCondition, look: Look) -> Sighting:
+    """Some monitors remove a condition while all is well, so only an equal time says that nothing changed."""
+    written = condition.last_transition_time
+    if written is not None and (condition.status, written) == (was.status, was.last_transition_time):
+        return replace(last, vanished=None)
+    return _changed(last, condition, look)
+
+
+def _changed(last: Sighting | None, condition: TypedCondition, look: Look) -> Sighting:
     in_a_row = last.changes if last is not None and look.at - last.seen <= IN_A_ROW else 0
     return Sighting(since=_began(condition, last, look), seen=look.at, changes=in_a_row + 1)
 
@@ -152,6 +198,7 @@ class Sighted(Protocol):
     def sighting(self, type_: str) -> Sighting | None: ...
     def since(self, condition: TypedCondition) -> datetime: ...
     def with_sightings(self, found: Mapping[str, Sighting]) -> Self: ...
+    def with_signs_since(self, earlier: Iterable[SignSighting]) -> Self: ...
 
 
 class SightedObject(FrozenObject):
@@ -199,6 +246,11 @@ class SightedObject(FrozenObject):
 
     def with_sightings(self, found: Mapping[str, Sighting]) -> Self:
         return self.model_copy(update={"sightings": found}) if found or self.sightings else self
+
+    def with_signs_since(self, earlier: Iterable[SignSighting]) -> Self:
+        """The same object, on which each sign is seen since an earlier process saw it."""
+        seen = self.signs_seen and signs_since(self.signs_seen, earlier)
+        return self if seen == self.signs_seen else self.model_copy(update={"signs_seen": seen})
 
 
 class Gap(Frozen):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 from health.model.node import Node
+from health.model.owner_signs import SignSighting
 from health.model.sighting import Restart, RestartCause, Sighted, Sighting, TypedCondition
 from objects.durations import in_words
 from objects.frozen import Frozen, OpenEnum
@@ -23,6 +24,7 @@ from objects.timestamps import stamp
 
 OF_MACHINE = "Machine/"
 """Prefix of the type of a Machine's condition in a fact, to distinguish it from a Node's."""
+Seen = TypeVar("Seen", bound=Sighted)
 
 
 class Health(StrEnum):
@@ -112,6 +114,8 @@ class CountedFact(Frozen):
     counted_from: datetime
     as_of: datetime
     """When the detector saw that; restarts until then are in `counted_from`."""
+    signs: tuple[SignSighting, ...] = ()
+    """Since when the signs of owners at work are seen."""
 
     @property
     def words(self) -> str:
@@ -120,11 +124,13 @@ class CountedFact(Frozen):
         counted = f"counted since {stamp(self.counted_from)}" if is_restarted else ""
         return "; ".join(part for part in (self.fact.words, counted, self.fact.course) if part)
 
-    def sightings_of(self, seen_on: Sighted, name: str) -> dict[str, Sighting] | None:
-        """The sightings of an object on which this failure still stands; None: it does not, or it is known.
+    def on(self, seen_on: Seen, name: str) -> Seen:
+        """The object with what was seen of it before; `name` is the type of the condition on it."""
+        sighting, counted = self._sighting(seen_on, name), seen_on.with_signs_since(self.signs)
+        return counted.with_sightings({**(seen_on.sightings or {}), name: sighting}) if sighting else counted
 
-        `name` is the type of the condition on this object.
-        """
+    def _sighting(self, seen_on: Sighted, name: str) -> Sighting | None:
+        """The sighting of this failure; None: it does not stand any more, or it is known."""
         fact, known = self.fact, seen_on.sighting(name)
         condition = next((found for found in seen_on.timed if found.type == name), None)
         if condition is None or (known is not None and not known.is_first):
@@ -136,7 +142,7 @@ class CountedFact(Frozen):
         )
         if not fact.is_stated_by(live):
             return None
-        sighting = Sighting(
+        return Sighting(
             since=fact.since,
             seen=fact.since,
             rewritten=fact.rewritten,
@@ -144,7 +150,6 @@ class CountedFact(Frozen):
             counted_from=self.counted_from,
             as_of=self.as_of,
         )
-        return {**(seen_on.sightings or {}), name: sighting}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from health.model.node import NodeSpec
 from health.model.observation import Hold, HoldReason
-from health.model.owner_signs import OwnerSign, taint_sign
+from health.model.owner_signs import OwnerSign, SignSighting, taint_sign
 from health.model.target import Target, signs_on, signs_seen_on
 from health.policy.limits import is_qualified_name
 from objects.bounds import Bounded
@@ -97,12 +97,15 @@ class HeldNodes(Bounded):
                 began = since.get(sign.name, min(sign.stated or now, now))
                 yield OwnerWork(sign=sign.name, words=sign.words, since=began, until=began + self.at_most)
 
+    def signs_seen_on(self, target: Target) -> Iterator[SignSighting]:
+        """The sightings of the signs that hold for a time."""
+        return (sighting for sighting in signs_seen_on(target) if self.is_sign(sighting.name))
+
     def ends_on(self, target: Target) -> Iterator[datetime]:
         """When each work on `target` ended, or exceeds its time."""
-        for sighting in signs_seen_on(target):
-            if self.is_sign(sighting.name):
-                exceeded = sighting.since + self.at_most
-                yield exceeded if sighting.ended is None else min(sighting.ended, exceeded)
+        for sighting in self.signs_seen_on(target):
+            exceeded = sighting.since + self.at_most
+            yield exceeded if sighting.ended is None else min(sighting.ended, exceeded)
 
 
 NO_NODES = HeldNodes()

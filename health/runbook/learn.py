@@ -51,7 +51,8 @@ def _counted(memory: Memory, observation: Observation) -> CountedFact | None:
     fact, counted_from = observation.fact, observation.counted_from
     if fact is None or counted_from is None or observation.seen_at is None:
         return None
-    return CountedFact(fact=fact, counted_from=counted_from, as_of=observation.seen_at)
+    signs = observation.signs_seen
+    return CountedFact(fact=fact, counted_from=counted_from, as_of=observation.seen_at, signs=signs)
 
 
 def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) -> Memory:

@@ -14,18 +14,22 @@ from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Signaller, Upgrade, UpgradePhase
 from health.gate.back_off import NO_BACK_OFF
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from health.kinds.clusterapi.machine import Machine
+from health.kinds.clusterapi.machine import MACHINES, Machine
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.owner_signs import OwnerSign
 from health.model.sighting import Look
-from health.model.target import node_name
+from health.model.target import TargetName, node_name
+from health.model.verdict import CountedFact
 from health.policy.held_nodes import HeldNodes
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
+from health.runbook.learn import learned
+from health.runbook.state import Memory
 from kube.record import Key
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.timestamps import stamp
@@ -100,22 +104,43 @@ class World:
 
     def look(self, shown: Shown, *, after: timedelta = timedelta()) -> Observation:
         """Look at what the target shows `after` NOW; returns the observation of its incident."""
-        self.state.now, name = NOW + after, node_name("m", self.cluster)
+        self.state.now = NOW + after
         metadata = {"labels": {"role": "worker"}, "name": "m", "uid": "uid-m", **shown.metadata}
         body = node_object(condition("Ready", self.ready, NOW), **metadata)
         body["spec"] = {"taints": [{"key": key} for key in shown.taints]}
-        stored = self.state.cluster_state.targets.at(name.place).get("m")
-        before = None if stored is None else stored.node
-        node = Node.model_validate(body).seen_after(before, Look(self.state.now))
-        self.state.cluster_state.target_changed(name, node)
-        if isinstance(self.state, SmallMachines | SmallClusterApi):
-            self.state.join.node_changed(name, node)
+        node = Node.model_validate(body).seen_after(self.node, Look(self.state.now))
+        self.put_node(node)
         if isinstance(self.state, SmallClusterApi):
             updating = condition("Updating", "True", NOW) | {"reason": shown.updating}
             raw = machine_object("m", status={"conditions": [updating] if shown.updating else []})
             machine = Machine.model_validate(raw)
             self.state.join.target_changed(Key(NAMESPACE, "m"), machine, Look(self.state.now))
         return self.at(after)
+
+    @property
+    def node(self) -> Node | None:
+        stored = self.state.cluster_state.targets.at(node_name("m", self.cluster).place).get("m")
+        return None if stored is None else stored.node
+
+    def put_node(self, node: Node | None) -> None:
+        name = node_name("m", self.cluster)
+        self.state.cluster_state.target_changed(name, node)
+        if isinstance(self.state, SmallMachines | SmallClusterApi):
+            self.state.join.node_changed(name, node)
+
+    def forget(self) -> None:
+        """Begin anew, as a new process does."""
+        if isinstance(self.state, SmallClusterApi):
+            self.state.join.target_changed(Key(NAMESPACE, "m"), None)
+        self.put_node(None)
+
+    def count_on(self, counted: CountedFact) -> None:
+        """Take what the incident knows."""
+        assert self.node is not None
+        self.put_node(counted.on(self.node, "Ready"))
+        if isinstance(self.state, SmallClusterApi):
+            name = TargetName(kind_name(MACHINES.group_kind), NAMESPACE, "m")
+            self.state.join.count_on(name, counted)
 
     def at(self, after: timedelta) -> Observation:
         self.state.now = NOW + after
@@ -175,6 +200,23 @@ def test_timers_restart_when_the_owner_is_done(kind: Any, name: str, shown: Show
     assert (remaining(done), reason_of(done)) == ((TargetState.WAITING, 300), None)
     due = world.at(26 * MINUTE)
     assert (due.may_be_admitted, due.passed_signs) == (True, ())
+
+
+@pytest.mark.rule("rule 1")
+@EACH
+def test_new_process_does_not_give_the_owner_another_hour(kind: Any, name: str, shown: Shown) -> None:
+    world = World(kind)
+    seen = world.look(shown, after=timedelta(seconds=1))
+    counted = learned(Memory(), seen, NOW).counted
+    assert counted is not None
+    assert [sign.name for sign in counted.signs] == [name]
+
+    world.forget()
+    world.look(shown, after=40 * MINUTE)
+    world.count_on(counted)
+    assert reason_of(world.at(HOUR - timedelta(seconds=1))) == HoldReason.OWNER_AT_WORK
+    due = world.at(HOUR + TIMER + timedelta(seconds=2))
+    assert (due.may_be_admitted, due.passed_signs) == (True, (name,))
 
 
 @pytest.mark.parametrize(("kind", "name", "shown"), pairs(FAILED))

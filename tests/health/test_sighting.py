@@ -30,6 +30,7 @@ class Seen(NamedTuple):
     """A status with its written time, and when it was seen; times are seconds after NOW."""
 
     status: str
+    """"": the Node does not have the condition."""
     written: float | None
     at: float
     proven: float | None = None
@@ -47,7 +48,9 @@ def after(*seen: Seen) -> Node:
         if look.proven is not None:
             since = NOW + timedelta(seconds=look.proven)
         stated = condition("Ready", look.status) | {"lastTransitionTime": written}
-        found = node(stated).seen_after(found, Look(at=at, since=since, is_unbroken=look.is_unbroken))
+        found = node(*[stated] if look.status else []).seen_after(
+            found, Look(at=at, since=since, is_unbroken=look.is_unbroken)
+        )
     assert found is not None
     return found
 
@@ -98,6 +101,17 @@ HEALTHY = Seen("True", -86400, 0)
         ([Seen("False", 0, 0), Seen("False", 200, 300, proven=10, is_unbroken=False)], 200),
         ([Seen("False", 0, 0), Seen("False", 5, 300, proven=10, is_unbroken=False)], 300),
         ([HEALTHY, Seen("False", 200, 300, proven=10, is_unbroken=False)], 200),
+        # An absent condition is no status: what it had before counts, for an hour.
+        ([Seen("", None, 0), Seen("False", -10800, 60)], -10800),
+        ([HEALTHY, Seen("", None, 20), Seen("False", -10800, 60)], 60),
+        ([HEALTHY, Seen("", None, 20), Seen("", None, 40), Seen("False", -10800, 60)], 60),
+        ([HEALTHY, Seen("", None, 20), Seen("False", 55, 60)], 55),
+        ([HEALTHY, Seen("", None, 20), Seen("False", None, 60)], 60),
+        ([HEALTHY, Seen("", None, 20), Seen("", None, 3621), Seen("False", -10800, 3640)], -10800),
+        ([Seen("False", 0, 0), Seen("", None, 20), Seen("False", 0, 60)], 0),
+        ([Seen("False", 7200, 0), Seen("", None, 20), Seen("False", 7200, 60)], 0),
+        ([Seen("False", 0, 0), Seen("", None, 20), Seen("False", 10, 60)], 60),
+        ([Seen("False", None, 0), Seen("", None, 20), Seen("False", None, 60)], 60),
     ],
 )
 def test_failure_began_at_its_time_but_only_between_the_looks(looks: list[Seen], began: float) -> None:
@@ -274,9 +288,7 @@ def test_new_process_counts_a_failure_as_its_incident_did() -> None:
     live = bare(seen).seen_after(None, Look(at=NOW + MINUTE))
     assert matches(live, RULES)[0].fact.since == NOW - 3 * HOUR
 
-    found = counted(fact, NOW + MINUTE * 2).sightings_of(live, "Ready")
-    assert found is not None
-    again = live.with_sightings(found)
+    again = counted(fact, NOW + MINUTE * 2).on(live, "Ready")
     match = matches(again, RULES, (Restart(NOW - SECOND, RestartCause.UPGRADE),))[0]
     assert (match.fact.since, match.began) == (fact.since, NOW + MINUTE * 2)
     later = Restart(NOW + MINUTE * 5, RestartCause.UNWATCHED, HOUR)
@@ -294,7 +306,7 @@ def test_new_process_believes_no_incident_about_another_failure() -> None:
         node(),
         after(HEALTHY, Seen("False", 0, 60)),
     ):
-        assert counted(fact, NOW).sightings_of(live, "Ready") is None
+        assert counted(fact, NOW).on(live, "Ready") == live
 
 
 def test_sightings_of_nothing_are_empty() -> None:
