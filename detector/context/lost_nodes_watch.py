@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from health.cluster.cluster_identity import node_digest
-from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
+from health.cluster.lost_nodes import (
+    BELIEVED,
+    SuspectedLoss,
+    after_confirmation,
+    rule_of,
+    still_suspected,
+    suspected_loss,
+)
 from health.model.observation import Hold
 from health.model.target import TargetName
 from health.policy.outage_guard import OutageGuard
@@ -135,12 +142,14 @@ class LostNodesWatch:
         self, cluster: str, nodes: _Nodes, guard: OutageGuard | None, confirmed: datetime | None
     ) -> None:
         nodes.was_judged = True
-        before = nodes.suspected
-        found = before or suspected_loss(rule_of(guard), cluster, len(nodes.expected), nodes.lost)
-        nodes.suspected = still_suspected(found, nodes.lost, confirmed) if found else None
-        if found and nodes.suspected is None:
-            nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
-        nodes.believed = frozenset(nodes.lost.keys() - (nodes.suspected.names if nodes.suspected else ()))
+        if confirmed is not None:
+            nodes.lost = after_confirmation(nodes.lost, confirmed)
+        rule, before = rule_of(guard), nodes.suspected
+        goes_on = still_suspected(rule, before, nodes.lost) if before else None
+        nodes.suspected = goes_on or suspected_loss(rule, cluster, len(nodes.expected), nodes.lost)
+        # Those that vanished during the suspicion may be another one, which is judged when this one is over.
+        began = nodes.suspected.began if nodes.suspected else None
+        nodes.believed = frozenset(name for name, at in nodes.lost.items() if began is None or at < began)
         _log_change(before, nodes.suspected)
 
     def vanished(self) -> dict[str, datetime]:

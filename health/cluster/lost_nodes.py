@@ -12,7 +12,7 @@ Nodes that vanish one by one over a longer time are believed to be gone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from health.model.observation import Hold, HoldReason
@@ -87,7 +87,8 @@ def refused_confirmations(
 ) -> dict[CheckReference, datetime]:
     """Those of the `written` confirmations that are in the future, or were when they were `refused` before.
 
-    Otherwise such a confirmation would at its time confirm losses that happened after it was written.
+    Otherwise such a confirmation would at its time confirm losses that happened after it was written. A
+    process that starts after that time remembers none, and needs none: to it, all losses are later.
     """
     return {
         check: time
@@ -96,19 +97,25 @@ def refused_confirmations(
     }
 
 
+def after_confirmation(lost: Mapping[str, datetime], confirmed: datetime) -> dict[str, datetime]:
+    """The losses, after a person confirmed those until `confirmed`, which has whole seconds."""
+    return {name: BELIEVED if at.replace(microsecond=0) <= confirmed else at for name, at in lost.items()}
+
+
 def still_suspected(
-    before: SuspectedLoss, lost: Mapping[str, datetime], confirmed: datetime | None
+    rule: OutageGuard, before: SuspectedLoss, lost: Mapping[str, datetime]
 ) -> SuspectedLoss | None:
-    """The suspicion now, including Nodes that vanished since; None: it is over."""
-    since = {name: at for name, at in lost.items() if at >= before.began}
-    last = max(since.values(), default=before.last)
-    if not since or (confirmed is not None and confirmed >= last.replace(microsecond=0)):
+    """The suspicion now, with the Nodes that followed the others within a window; None: it is over.
+
+    A Node that vanishes much later does not prolong it, whether or not the others are back.
+    """
+    until = before.last + rule.window
+    since = {
+        name: at for name, at in lost.items() if at >= before.began and (name in before.names or at <= until)
+    }
+    if not since:
         return None
-    return SuspectedLoss(
-        cluster=before.cluster,
-        names=frozenset(since),
-        lost=max(before.lost, len(since)),
-        expected=before.expected,
-        began=before.began,
-        last=last,
+    lost_until_now, expected = max(before.lost, len(since)), max(before.expected, len(since))
+    return replace(
+        before, names=frozenset(since), lost=lost_until_now, expected=expected, last=max(since.values())
     )

@@ -45,7 +45,8 @@ def label_name(name: str) -> str:
 
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 """At least 1: a limit of zero would be a stop, which has a command of its own."""
-ByLabel = Mapping[Annotated[str, AfterValidator(label_name)], Count]
+LabelName = Annotated[str, AfterValidator(label_name)]
+ByLabel = Mapping[LabelName, Count]
 
 
 class Limits(Bounded):

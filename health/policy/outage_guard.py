@@ -21,7 +21,7 @@ from pydantic.alias_generators import to_camel
 
 from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.observation import Hold, HoldReason
-from health.policy.limits import ByLabel
+from health.policy.limits import LabelName
 from health.policy.node_groups import NO_LABELS, NodeGroup, domain_of
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, in_words, within
@@ -31,6 +31,8 @@ SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=10), timedelta(hours=1)
 LONGEST_HOLD = timedelta(days=366)
 MOST_LABELS = 20
 ASK_AGAIN_SECONDS = 60.0
+MinimumNodes = Annotated[StrictInt, Field(ge=2)]
+"""A single silent Node is no outage."""
 
 
 class OutageGuard(Bounded):
@@ -38,13 +40,15 @@ class OutageGuard(Bounded):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
-    minimum_nodes: Annotated[StrictInt, Field(ge=2)] = 3
+    minimum_nodes: MinimumNodes = 3
     percentage: Annotated[StrictInt, Field(ge=1, le=100)] = 60
     window: Annotated[WrittenDuration, within(SHORTEST_WINDOW, LONGEST_WINDOW)] = timedelta(minutes=5)
     """The time within which the Nodes must turn Unknown."""
     hold_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_HOLD)] = timedelta(hours=1)
     """How long an outage holds at most; zero: until it ends."""
-    labels: Annotated[ByLabel, Field(max_length=MOST_LABELS)] = Field(default_factory=dict)
+    labels: Annotated[Mapping[LabelName, MinimumNodes], Field(max_length=MOST_LABELS)] = Field(
+        default_factory=dict
+    )
     """The labels whose values are domains beside regions and zones, and `minimum_nodes` for each of them."""
 
     def judges(self, group: NodeGroup) -> bool:

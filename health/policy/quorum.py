@@ -20,6 +20,7 @@ from pydantic import AfterValidator, Field, StrictStr
 from health.model.references import Action
 from health.model.target import Target, facts_of_node
 from health.policy.limits import is_qualified_name
+from objects.timestamps import stamp
 
 KNOWN_LABELS = (
     "node-role.kubernetes.io/control-plane",  # most distributions
@@ -101,7 +102,7 @@ def wait_for(other: Target, target: Target, now: datetime, more: Sequence[str] =
     if going is not None and since is not None and since <= going:
         return None  # of two that are being deleted the later one waits
     if going is not None:
-        return MemberWait("is being deleted")
+        return MemberWait(f"is being deleted since {stamp(going)}")
     if other.is_mark_open:
         return MemberWait("is marked for remediation")
     joins_until = other.metadata.creation_timestamp + JOINS_WITHIN

@@ -75,6 +75,24 @@ def test_nodes_that_vanish_together_hold_their_cluster_until_all_are_back() -> N
     assert clusters.look() == {}
 
 
+def test_confirmation_of_one_loss_believes_no_later_one() -> None:
+    clusters = Clusters()
+    clusters.add(10)
+    clusters.vanish(6)
+    assert clusters.look() == HELD
+    clusters.now = NOW + HOUR
+    clusters.vanish(10)
+    assert clusters.look() == HELD
+    assert clusters.watch.believed() == {EAST: frozenset()}
+
+    clusters.confirmed = {EAST: NOW}
+    assert clusters.look() == HELD
+    assert clusters.watch.believed() == {EAST: names(6)}
+    clusters.confirmed = {EAST: clusters.now}
+    assert clusters.look() == {}
+    assert clusters.watch.believed() == {EAST: names(10)}
+
+
 def test_machines_that_are_deleted_expect_no_node_any_more() -> None:
     clusters = Clusters()
     clusters.add(10)

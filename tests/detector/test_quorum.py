@@ -101,7 +101,7 @@ def test_master_of_openshift_waits_until_the_deleted_one_is_replaced() -> None:
         small.machine("d", labels=MASTER, created=YOUNG)
         small.delete_machine("b")
 
-    assert waits_for(small, "c", delete) == "b is being deleted"
+    assert waits_for(small, "c", delete) == f"b is being deleted since {stamp(NOW)}"
     assert waits_for(small, "c", replace_it) == "d is new and has no Node yet"
     hold = small.observe("c").hold
     assert hold is not None
@@ -116,7 +116,7 @@ def test_node_waits_for_the_deleted_machine_of_another_one_and_not_for_its_own()
         small.node(f"node-{name}", ready="Unknown")
         small.machine(name, node=f"node-{name}", labels=MASTER, deleted=NOW if name == "b" else None)
     small.machine("beside-c", node="node-c", labels=MASTER, deleted=NOW)
-    assert why_held(small.observe("c")) == "b is being deleted"
+    assert why_held(small.observe("c")) == f"b is being deleted since {stamp(NOW)}"
     small.delete_machine("b")
     assert why_held(small.observe("c")) == ""
 
@@ -146,7 +146,7 @@ def test_machine_of_a_machine_set_waits_until_the_marked_one_is_well_or_replaced
     assert waits_for(machines, "c", lambda: machines.machine(rancher("b", status=MARK))) != ""
     assert waits_for(machines, "c", lambda: machines.machine(rancher("b"))) == ""
     machines.machine(rancher("b", deletionTimestamp=stamp(NOW), status=MARK))
-    assert why_held(machines.observe("c")) == "b is being deleted"
+    assert why_held(machines.observe("c")) == f"b is being deleted since {stamp(NOW)}"
 
 
 def test_machines_of_a_control_plane_are_all_marked_so_that_it_can_choose(machines: SmallClusterApi) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from health.cluster.lost_nodes import (
     BELIEVED,
+    WITHOUT_GUARD,
     SuspectedLoss,
+    after_confirmation,
     refused_confirmations,
     rule_of,
     still_suspected,
@@ -23,7 +25,7 @@ from tests.support.values.openshift import machine as openshift_machine
 
 pytestmark = pytest.mark.rule("rule 50/vanished", "rule 63")
 
-SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 STRICT = OutageGuard(minimumNodes=5, percentage=90)
 
 
@@ -88,21 +90,38 @@ def test_hold_says_how_many_and_how_a_person_confirms_it() -> None:
 def test_suspicion_ends_when_all_are_back_and_not_when_most_are() -> None:
     found = suspected(10, lost(10))
     assert found is not None
-    left = still_suspected(found, lost(1), None)
+    left = still_suspected(WITHOUT_GUARD, found, lost(1))
     assert left is not None
     assert left.names == {"n0"}
-    assert still_suspected(left, {}, None) is None
-    # One that had gone long before, and is believed to be, does not prolong it.
-    assert still_suspected(left, {"old": BELIEVED}, None) is None
+    assert still_suspected(WITHOUT_GUARD, left, {}) is None
+    # One that had gone long before and is believed to be, or that goes long after, does not prolong it.
+    assert still_suspected(WITHOUT_GUARD, left, {"old": BELIEVED}) is None
+    assert still_suspected(WITHOUT_GUARD, left, {"other": NOW + HOUR}) is None
+
+
+def test_nodes_that_follow_one_after_the_other_are_of_the_same_suspicion() -> None:
+    found, gone = suspected(4, lost(3)), lost(3)
+    for index in range(10):
+        gone["n0"], gone[f"m{index}"] = NOW, NOW + index * 4 * MINUTE
+        found = found and still_suspected(WITHOUT_GUARD, found, gone)
+    assert found is not None
+    assert (found.names, found.last) == (frozenset(gone), NOW + 36 * MINUTE)
+    assert "13 of 13 Nodes" in found.hold.message
 
 
 def test_person_confirms_what_vanished_until_a_time_and_nothing_later() -> None:
-    found = suspected(10, lost(10, NOW + SECOND / 2))
+    gone = lost(9, NOW + SECOND / 2) | lost(1, NOW + MINUTE, "m")
+    found = suspected(10, gone)
     assert found is not None
-    assert still_suspected(found, lost(10, NOW + SECOND / 2), NOW - SECOND) is not None
-    assert still_suspected(found, lost(10, NOW + SECOND / 2), NOW) is None
-    later = lost(9) | lost(1, NOW + HOUR, "m")
-    assert still_suspected(found, later, NOW + SECOND) is not None
+
+    def after(confirmed: datetime) -> SuspectedLoss | None:
+        return still_suspected(WITHOUT_GUARD, found, after_confirmation(gone, confirmed))
+
+    assert after(NOW - SECOND) == found
+    left = after(NOW)
+    assert left is not None
+    assert left.names == {"m0"}
+    assert after(NOW + MINUTE) is None
 
 
 @pytest.mark.parametrize(

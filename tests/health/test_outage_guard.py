@@ -80,7 +80,7 @@ GUARDS = st.builds(
     percentage=st.integers(1, 100),
     window=st.integers(10, 600).map(lambda seconds: SECOND * seconds),
     holdLimit=st.sampled_from([timedelta(), MINUTE, HOUR]),
-    labels=st.dictionaries(st.just(SITE), st.integers(1, 6)),
+    labels=st.dictionaries(st.just(SITE), st.integers(2, 6)),
 )
 
 
@@ -226,14 +226,14 @@ def test_node_is_held_by_an_outage_of_any_of_its_domains() -> None:
         (None, 2, 2, False),
         (SITE, 2, 2, True),
         (SITE, 2, 4, False),  # the percentage counts, too
-        ("example.com/rack", 1, 1, True),
+        ("example.com/rack", 2, 2, True),
         (ZONE_LABEL, 4, 4, False),  # a minimum for zones
         (ZONE_LABEL, 5, 5, True),
         (REGION_LABEL, 3, 3, True),
     ],
 )
 def test_label_has_a_minimum_of_its_own(label: str | None, silent: int, total: int, *, is_one: bool) -> None:
-    guard = OutageGuard(labels={SITE: 2, "example.com/rack": 1, ZONE_LABEL: 5})
+    guard = OutageGuard(labels={SITE: 2, "example.com/rack": 2, ZONE_LABEL: 5})
     group = NodeGroup(label=label, value="x")
     assert any(suspicions(guard, group, total, ago(*[1] * silent))) is is_one
 

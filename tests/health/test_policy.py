@@ -122,7 +122,7 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             "outageGuard: {minimum_nodes: 5}",
             "outageGuard.minimum_nodes: there is no such field; did you mean minimumNodes?",
         ),
-        ("outageGuard: {labels: {site: 0}}", "outageGuard.labels.site: must be at least 1 (found 0)"),
+        ("outageGuard: {labels: {site: 1}}", "outageGuard.labels.site: must be at least 2 (found 1)"),
         ("outageGuard: {labels: {'a b': 2}}", "outageGuard.labels: 'a b' is not a label name"),
         ("outageGuard: {labels: [site]}", "outageGuard.labels: must be a mapping"),
         (
