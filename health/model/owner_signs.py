@@ -88,6 +88,6 @@ def _since(earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first:
 
 
 def signs_since(seen: Iterable[SignSighting], earlier: Iterable[SignSighting]) -> tuple[SignSighting, ...]:
-    """What is seen, each sign since the first look of an earlier process that showed it."""
+    """The sightings of this process; those of an earlier process give the beginnings of the same signs."""
     since = {sighting.name: sighting.since for sighting in earlier}
     return tuple(replace(one, since=min(one.since, since.get(one.name, one.since))) for one in seen)

@@ -129,13 +129,11 @@ class World:
             self.state.join.node_changed(name, node)
 
     def forget(self) -> None:
-        """Begin anew, as a new process does."""
         if isinstance(self.state, SmallClusterApi):
             self.state.join.target_changed(Key(NAMESPACE, "m"), None)
         self.put_node(None)
 
     def count_on(self, counted: CountedFact) -> None:
-        """Take what the incident knows."""
         assert self.node is not None
         self.put_node(counted.on(self.node, "Ready"))
         if isinstance(self.state, SmallClusterApi):
