@@ -13,8 +13,9 @@ from devcluster.control_plane import ControlPlane
 from devcluster.workload_cluster import inline_kubeconfig
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import EVENTS, Object, Resource
+from kube.resource import EVENTS, NODES, Object, Resource
 from kube.transport import Transport
+from objects.timestamps import stamp
 from tests.end_to_end.cluster_api.conftest import Workload
 from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
 from tests.support.cluster.own_servers import API_SERVER
@@ -62,7 +63,10 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     beside = await home.add_check("beside")
     await away.until_numbers(1, 1, 1)
     await beside.until_numbers(1, 1, 1)
-    await fleet.nodes.fail(failed)
+    # Without a heartbeat nothing says that it was silent all the time.
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": stamp(datetime.now(UTC))}
+    patch = {"status": {"conditions": [silent]}}
+    await fleet.nodes.client.merge_patch(NODES, failed, patch, subresource="status")
     await fleet.until_state(failed, lambda state: state.phase == "Waiting")  # the check has observed it
     await workload.servers.kill(API_SERVER)
 
