@@ -16,7 +16,7 @@ from detector.limits.remediation_limits import Limiting, LimitQuestion, Remediat
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
 from health.check.health_check import HealthCheck
-from health.check.ordered import is_by_order, order_in_force, order_on
+from health.check.ordered import is_by_order, order_on
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, holds
@@ -27,7 +27,7 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName, facts_of_node
-from health.model.verdict import Health, Verdict
+from health.model.verdict import Fact, Health, Verdict
 from objects.durations import JUST_AFTER
 
 _STATES = {
@@ -67,9 +67,10 @@ class ObservationBuilder:
         if check_state is None or target is None or isinstance(check_state.check, InvalidCheckError):
             return ()
         context = self.cluster_state.cluster_context
-        failed = check_state.check.verdict(target, self.now, context).failed(self.now)
+        verdict = check_state.check.verdict(target, self.now, context)
+        failed = verdict.failed(self.now)
         question = LimitQuestion(incident=self.incident, target=target, since=failed, due=self.now)
-        return tuple(holds(replace(self._question(target, failed), limit=self.limits(question))))
+        return tuple(holds(replace(self._question(target, verdict.fact), limit=self.limits(question))))
 
     @property
     def _is_shadow(self) -> bool | None:
@@ -160,7 +161,7 @@ class ObservationBuilder:
             deadline=deadline,
             counted_from=verdict.counted_from,
             signs_seen=tuple(context.policy.policy.held_nodes.signs_seen_on(target)),
-            hold=self._hold(check, target, failed, deadline),
+            hold=self._hold(check, target, verdict, deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),
             is_marked=target.is_marked,
@@ -204,9 +205,9 @@ class ObservationBuilder:
         }
         return observation.model_copy(update=boot | unproven)
 
-    def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
+    def _hold(self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are checked only if at most back-off holds the next remediation."""
-        question = self._question(target, failed)
+        question, failed = self._question(target, verdict.fact), verdict.failed(self.now)
         hold = admission(question)
         is_under_way = self._requests or target.is_marked or check.under_way(target)
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
@@ -226,8 +227,8 @@ class ObservationBuilder:
         templates = [step.template for step in check.steps_for(target)]
         return version_of(templates, self.cluster_state.template_kinds)
 
-    def _question(self, target: Target, failed: datetime | None = None) -> Question:
-        """The question to the gate; `failed` is None for a healthy target.
+    def _question(self, target: Target, fact: Fact | None = None) -> Question:
+        """The question to the gate; `fact` is None for a healthy target.
 
         A healthy target that has not booted since its last step may get another one. The incident then waits
         by itself if the request or mark of that step was removed.
@@ -245,8 +246,8 @@ class ObservationBuilder:
                 storm=self.storm,
             ),
             target=target_facts(self.cluster_state, reference, target, self.now),
-            order=order_in_force(reference, target, self.cluster_state.cluster_context),
-            back_off=self._back_off(target, failed) if failed else None,
+            order=order_on(reference, target) if is_by_order(fact) else None,
+            back_off=self._back_off(target, fact.since) if fact else None,
         )
 
     def _back_off(self, target: Target, failed: datetime) -> Hold | None:

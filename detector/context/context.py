@@ -82,6 +82,7 @@ class ContextAssembly:
             clock_skews=connections.clock_skews,
             outages=self.outages.look(read.policy, self.now()),
             open_windows=open_windows(read.policy.policy.maintenance_windows, self.now()),
+            orders_over=self.cluster_state.orders_over(self.now()),
         )
 
     def _read(self) -> ClusterContext:

@@ -18,7 +18,7 @@ from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
-from health.check.ordered import order_in_force
+from health.check.ordered import is_by_order
 from health.check.storm import Storm, storm_hold
 from health.gate.admission import target_hold
 from health.gate.back_off import RemediationBackOff
@@ -98,7 +98,7 @@ class SnapshotDraft:
         back_off = self.back_offs[snapshot.name]
         failed = snapshot.verdict.failed(now)
         is_under_way = bool(requests) or target.is_marked
-        is_ordered = order_in_force(reference, target, state.cluster_context) is not None
+        held_back = back_off.hold(failed, now, is_under_way=is_under_way)
         return replace(
             snapshot,
             hold=target_hold(target_facts(state, reference, target, now)),
@@ -106,7 +106,7 @@ class SnapshotDraft:
             is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
-            back_off=None if is_ordered else back_off.hold(failed, now, is_under_way=is_under_way),
+            back_off=None if is_by_order(snapshot.verdict.fact) else held_back,
             earlier_attempts=back_off.earlier(failed),
             found=state.act_findings.of(reference, snapshot.name, snapshot.uid),
             is_heard=state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),

@@ -17,13 +17,14 @@ from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
+from health.model.remediation_order import RemediationOrder
 from health.model.target import Target
 from health.policy.shadow import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
-_NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "fulfilled", "uncounted")
+_NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "uncounted")
 """The sets of names of targets in a CheckState."""
 
 
@@ -67,8 +68,8 @@ class CheckState:
         """Selected targets that count as not healthy, regardless of requests."""
         self.confirmed: set[str] = set()
         """Healthy targets that a person marked as healthy."""
-        self.fulfilled: set[str] = set()
-        """Healthy targets with a person's order that a boot fulfilled."""
+        self.orders: dict[str, tuple[str, RemediationOrder]] = {}
+        """The orders to remediate a target, in force or not, with its uid."""
         self.uncounted: set[str] = set()
         """Selected targets that no threshold counts, neither as healthy nor as unhealthy."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
@@ -85,6 +86,7 @@ class CheckState:
         copied = copy(self)
         for field in _NAMES:
             setattr(copied, field, set(getattr(self, field)))
+        copied.orders = dict(self.orders)
         return copied
 
     def ignores(self, name: str, target: Target | None) -> bool:
@@ -98,6 +100,7 @@ class CheckState:
         before = self._place_of(name)
         for field in _NAMES:
             getattr(self, field).discard(name)
+        self.orders.pop(name, None)
         if target is not None and not isinstance(self.check, InvalidCheckError):
             self._place(self.check, name, target, context)
         return before != self._place_of(name)
@@ -117,6 +120,8 @@ class CheckState:
         if not check.selects(target):
             return
         self.selected.add(name)
+        if (order := order_on(check.reference, target)) is not None:
+            self.orders[name] = target.metadata.uid, order
         if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
         if not check.counts(target):
@@ -124,8 +129,6 @@ class CheckState:
         if not check.is_unhealthy(target, context):
             if target.is_confirmed_healthy:
                 self.confirmed.add(name)
-            if order_on(check.reference, target) is not None:
-                self.fulfilled.add(name)
             return
         self.unhealthy.add(name)
 
@@ -155,10 +158,10 @@ class CheckState:
     def concerned_in(self, context: ClusterContext, *, removes_confirmations: bool) -> set[str]:
         """Names of the targets that need an incident, apart from those with requests.
 
-        The incident of a healthy target removes the person's mark (NHC 2.1/13) or fulfilled order, unless
+        The incident of a healthy target removes the person's mark (NHC 2.1/13) or order that is over, unless
         nothing may be written.
         """
-        marked = self.fulfilled | self.confirmed if removes_confirmations else self.fulfilled
+        marked = self.orders.keys() | self.confirmed if removes_confirmations else self.orders.keys()
         return self.unhealthy | marked if marked and not self.is_shadow_in(context) else self.unhealthy
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:

@@ -7,6 +7,7 @@ immutable: 10 ms for 5,000 targets.
 
 from collections.abc import Sequence
 from copy import copy
+from datetime import datetime
 from typing import Generic, Self, TypeVar
 
 from detector.state.check_state import CheckState
@@ -120,6 +121,15 @@ class StateView:
         if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
         return check_state.allowance(check_state.check, self.requests.targets_of(check))
+
+    def orders_over(self, now: datetime) -> frozenset[tuple[str, datetime]]:
+        """The orders to remediate that are over by their time, or that their incidents ended."""
+        return frozenset(
+            (uid, order.given)
+            for check, state in self.checks.items()
+            for name, (uid, order) in state.orders.items()
+            if order.why_over(now) or self.progress.of(check, name, uid).order_ended == order.given
+        )
 
     def quorum_of(self, entry: SeenRequest) -> str | None:
         """The cluster of the quorum that the target of a request is a member of; None if it is no member.

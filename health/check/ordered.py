@@ -30,13 +30,14 @@ def order_on(check: CheckReference, target: Target) -> RemediationOrder | None:
 
 
 def order_in_force(check: CheckReference, target: Target, context: ClusterContext) -> RemediationOrder | None:
-    """The order, unless a boot of the Node has fulfilled it, or a person confirmed the target as healthy.
+    """The order, unless it is over, a boot fulfilled it, or a person confirmed the target as healthy.
 
-    The numbers of a threshold do not depend on time, so the incident ends an order that expires. A policy
-    without orders by annotation refuses this one too.
+    A policy without orders by annotation refuses this one too.
     """
     order = order_on(check, target) if context.policy.policy.orders_by_annotation else None
-    if order is None or order.is_fulfilled_by(facts_of_node(target).boot_id) or target.is_confirmed_healthy:
+    if order is None or (target.metadata.uid, order.given) in context.orders_over:
+        return None
+    if order.is_fulfilled_by(facts_of_node(target).boot_id) or target.is_confirmed_healthy:
         return None
     return order
 

@@ -54,6 +54,8 @@ class ClusterContext:
     """Upgrades of single clusters that are managed from here."""
     policy: PolicyInForce = NO_OBJECT
     """The policy in force."""
+    orders_over: frozenset[tuple[str, datetime]] = frozenset()
+    """The orders to remediate that stand on targets and are over, by uid and when each was given."""
     outages: Outages = NO_OUTAGES
     """The suspected outages, present and past."""
     open_windows: frozenset[str] = frozenset()
@@ -73,7 +75,8 @@ class ClusterContext:
         """True if targets of checks of this kind may count otherwise than they did in `before`."""
         policy, policy_before = self.policy.policy, before.policy.policy
         is_other_kind = bool(self.of_kinds.get(kind) != before.of_kinds.get(kind))
-        return is_other_kind or policy.orders_by_annotation != policy_before.orders_by_annotation
+        obeys = policy.orders_by_annotation, self.orders_over
+        return is_other_kind or obeys != (policy_before.orders_by_annotation, before.orders_over)
 
     def upgrade_of(self, cluster: str, is_awaited: Callable[[Signaller], bool] | None = None) -> Upgrade:
         """The most severe known upgrade of a managed cluster or of this one.

@@ -114,6 +114,8 @@ class Progress(Frozen):
     skipped: tuple[str, ...] = ()
     """The uids of requests that count as timed out by a person's order."""
     approval: Approval | None = None
+    order_ended: datetime | None = None
+    """When the order to remediate the target was given that the incident ended; None: it ended none."""
 
     @property
     def unreported(self) -> Approval | None:

@@ -184,7 +184,8 @@ class Memory(OrdersMemory):
     @property
     def progress(self) -> Progress:
         """The part of the memory that a question reports."""
-        return Progress(spent=self.tried, skipped=self.skipped, approval=self.approval)
+        ended = self.order.given if self.order is not None and self.order_ended else None
+        return Progress(spent=self.tried, skipped=self.skipped, approval=self.approval, order_ended=ended)
 
     def is_approved(self, step: Step) -> bool:
         """True if this step was approved for this failure."""

@@ -1,5 +1,6 @@
 """The detector counts and answers for a target that a person ordered to be remediated."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from health.check.ordered import fact_of
 from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import EndedAttempt, RemediationBackOff
+from health.model.approval import Progress
 from health.model.node import Node
 from health.model.observation import HoldReason, TargetState
 from health.model.references import IncidentReference
@@ -16,7 +18,7 @@ from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_machines import SmallMachines
-from tests.support.values.builders import NOW, node_object
+from tests.support.values.builders import NOW, condition, node_object
 from tests.support.values.remediation_orders import NEXT_BOOT, ORDER, annotated, remediation_order
 
 MANY_IN_A_ROW = RemediationBackOff(timedelta(hours=1), EndedAttempt(7, NOW - timedelta(seconds=1)))
@@ -139,6 +141,54 @@ def test_order_of_a_node_that_its_check_no_longer_selects_is_seen_until_it_is_re
     assert cluster.observe("first").order == ORDER
     cluster.delete_node("first")
     assert cluster.observe("first").order is None
+
+
+def look(cluster: Cluster, after: timedelta) -> None:
+    cluster.now = NOW + after
+    state = cluster.cluster_state
+    state.take_context(replace(state.cluster_context, orders_over=state.orders_over(cluster.now)))
+
+
+@pytest.mark.rule("rule 4")
+@pytest.mark.parametrize(
+    ("after", "is_in_force"),
+    [
+        (timedelta(minutes=-2), False),
+        (timedelta(minutes=-1), True),  # the clock of the person may be ahead
+        (timedelta(minutes=59), True),
+        (timedelta(hours=1), False),
+    ],
+)
+def test_order_counts_from_its_time_until_its_end_while_its_annotation_stays(
+    cluster: Cluster, after: timedelta, *, is_in_force: bool
+) -> None:
+    order(cluster, "first")
+    look(cluster, after)
+    assert cluster.numbers() == ((2, 3) if is_in_force else (3, 3))
+    seen = cluster.observe("first")
+    assert seen.state is (TargetState.EXPIRED if is_in_force else TargetState.HEALTHY)
+    assert (seen.order, cluster.wanted()) == (ORDER, {"first"})
+
+
+def test_order_that_its_incident_ended_counts_no_more_but_a_new_one_does(cluster: Cluster) -> None:
+    order(cluster, "first")
+    incident = cluster.incident("first")
+    cluster.cluster_state.reported(incident, Progress(order_ended=ORDER.given))
+    look(cluster, timedelta(minutes=1))
+    assert cluster.numbers() == (3, 3)
+    order(cluster, "first", given=NOW + timedelta(seconds=1))
+    look(cluster, timedelta(minutes=1))
+    assert cluster.numbers() == (2, 3)
+
+
+def test_order_opens_no_gate_for_a_failure_by_conditions(cluster: Cluster) -> None:
+    cluster.unhealthy("second")
+    cluster.unhealthy("third")
+    failed = condition("Ready", "Unknown", NOW - timedelta(hours=1))
+    forced = annotated(remediation_order(is_forced=True))
+    raw = node_object(failed, name="first", uid="uid-first", labels={"role": "worker"}, annotations=forced)
+    cluster.cluster_state.target_changed(TargetName("Node", "", "first"), Node.model_validate(raw))
+    assert hold_of(cluster, "first") == HoldReason.THRESHOLD
 
 
 def test_order_for_another_check_does_not_count(cluster: Cluster) -> None:
