@@ -48,6 +48,12 @@ class Incident:
         return self.observation.state in ENDED
 
     @property
+    def is_kept_by_order(self) -> bool:
+        """True if a person's order stands for a time: it is also about the next failure of the target."""
+        is_healthy = self.observation.state is TargetState.HEALTHY
+        return is_healthy and any(order.until for order in self.memory.blocking)
+
+    @property
     def has_begun(self) -> bool:
         """True if the remediation has requests, or has tried steps."""
         return bool(self.observation.requests or self.memory.tried)

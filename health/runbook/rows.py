@@ -199,7 +199,7 @@ ROWS = (
         is_maintained=False,
     ),
     Row(
-        when=lambda incident: incident.has_ended,
+        when=lambda incident: incident.has_ended and not incident.is_kept_by_order,
         phase=Phase.ENDED,
         reason=Reason.NOT_NEEDED,
         acts=(_end,),

@@ -511,7 +511,8 @@ class World(RuleBasedStateMachine):
         self.has_booted = True
         self.remediator_sets_finalizers(hang=False)
         self.broken = frozenset()
-        self.now += RETRIES.longest  # what failed is tried again by then
+        ends = [order.until for order in self.memory.blocking if order.until]
+        self.now = max([self.now + RETRIES.longest, *ends])  # what failed is tried again by then
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:
                 break

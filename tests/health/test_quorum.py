@@ -8,6 +8,7 @@ import pytest
 from health.model.references import Action
 from health.model.target import Target
 from health.policy.quorum import JOINS_WITHIN, MemberWait, is_member, takes_turns, wait_for
+from objects.timestamps import stamp
 from tests.support.values import cluster_api, openshift
 from tests.support.values.builders import NOW, condition, node
 
@@ -145,7 +146,7 @@ YOUNG = NOW - timedelta(minutes=20)
     ("of_other", "expected"),
     [
         pytest.param({}, None, id="well"),
-        pytest.param({"is_going": True}, MemberWait("is being deleted"), id="deleted"),
+        pytest.param({"is_going": True}, MemberWait(f"is being deleted since {stamp(NOW)}"), id="deleted"),
         pytest.param({"conditions": [MARKED]}, MemberWait("is marked for remediation"), id="marked"),
         pytest.param({"conditions": [MARKED, WELL]}, None, id="marked, and well again"),
         pytest.param(
@@ -176,7 +177,7 @@ def test_machine_that_never_joined_waits_for_no_other_new_one_and_for_those_on_t
     going = cluster_api.without_node(labels=ETCD, is_going=True, uid="other")
 
     assert wait_for(joining, new, NOW) is None
-    assert wait_for(going, new, NOW) == MemberWait("is being deleted")
+    assert wait_for(going, new, NOW) == MemberWait(f"is being deleted since {stamp(NOW)}")
 
 
 @pytest.mark.rule("rule 61")

@@ -38,6 +38,23 @@ async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
     assert await incident.outcome() is Outcome.RECOVERED
 
 
+async def test_abort_for_a_time_also_leaves_the_next_failure_alone_after_a_recovery(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await incident.abort(FOR_TEN_MINUTES)
+    await incident.sees(healthy())
+    await incident.reaches(Phase.LEFT_ALONE)
+    await incident.sees(expired())
+    await incident.pass_time(9 * MINUTE)
+    assert (await incident.state()).phase is Phase.LEFT_ALONE
+    assert incident.cluster.count("act") == 1
+
+    await incident.resume()
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("created") == 2
+
+
 @pytest.mark.rule("rule 41/late")
 async def test_incident_says_that_it_would_not_act_while_a_person_wants_that(
     incident: IncidentDriver,

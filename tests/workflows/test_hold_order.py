@@ -5,12 +5,12 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.testing import ActivityEnvironment
 
 from activities.annotated_orders import GiveOrder
-from health.model.moves import Phase
+from health.model.moves import Outcome, Phase
 from health.runbook.annotated_order import ReceiptOutcome
 from health.runbook.orders import HoldOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import wait
-from tests.support.values.observations import FIVE_MINUTES, expired, held
+from tests.support.values.observations import FIVE_MINUTES, expired, healthy, held
 from workflows.annotated_order_contracts import GiveOrderInput
 from workflows.messages import ORDER_REFUSED
 
@@ -33,6 +33,29 @@ async def test_incident_that_is_held_for_a_time_goes_on_to_the_second(incident: 
     state = await incident.reaches(Phase.REMEDIATING)
     assert not state.memory.held
     assert "person" not in state.details
+
+
+async def test_hold_for_a_time_also_holds_the_next_failure_after_a_recovery(incident: IncidentDriver) -> None:
+    await wait(incident)
+    await incident.hold(FOR_TEN_MINUTES)
+    await incident.sees(healthy())
+    assert (await incident.reaches(Phase.HELD)).memory.held
+    await incident.sees(expired())
+    await incident.pass_time(9 * MINUTE)
+    assert (await incident.state()).phase is Phase.HELD
+    assert incident.cluster.count("act") == 0
+
+    await incident.pass_time(MINUTE)
+    await incident.reaches(Phase.REMEDIATING)
+
+
+async def test_incident_of_a_recovered_node_ends_with_its_hold(incident: IncidentDriver) -> None:
+    await wait(incident)
+    await incident.hold(FOR_TEN_MINUTES)
+    await incident.sees(healthy())
+    await incident.reaches(Phase.HELD)
+    await incident.pass_time(10 * MINUTE)
+    assert await incident.outcome() is Outcome.RECOVERED
 
 
 async def test_resume_ends_a_hold_at_once_and_the_timer_goes_on(incident: IncidentDriver) -> None:
