@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from activities.kind_activities import ActionDependencies, StepGuard, TemplateUse
 from activities.known_requests import is_own
 from activities.registry import KIND_ACTIVITIES
-from activities.revalidation import Confirmed, refuse_unapproved
+from activities.revalidation import Confirmed, not_true, refuse_unapproved
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
+from health.check.template_validity import Template
 from health.kinds.request_kinds import why_no_requests_of
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
@@ -134,6 +135,8 @@ def _refuse_unapproved(act: ActInput, template: Object) -> None:
         raise _unusable(f'Remediation template is invalid: "{error}"') from error
     if choices.require_approval:
         refuse_unapproved(act, act.step.template)
+    if act.approved_version not in ("", Template.model_validate(template).version):
+        raise not_true(f"{act.step.template} was edited since its approval")
 
 
 def _refuse_kind(template: TemplateReference) -> None:

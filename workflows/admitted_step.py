@@ -76,6 +76,7 @@ class AdmittedStep:
             attempt=self.before.attempt_of(self.observation),
             holds_lease=self.before.lease.is_held,
             is_approved=self.before.is_approved(self.step),
+            approved_version=self.before.approval.version if self.before.approval else "",
             requests=tuple(request.reference for request in self.observation.requests),
             delay=self._delay,
             repeated=self._repeated,

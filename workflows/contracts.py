@@ -91,6 +91,8 @@ class ActInput(Frozen):
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
     is_approved: bool = False
     """True if a person, or the default of the check, approved this step."""
+    approved_version: str = ""
+    """The fingerprint of the approved template; "": unknown, or no person approved it."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
     repeated: int = 0

@@ -25,6 +25,7 @@ from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 _NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "uncounted")
+_BY_NAME = (*_NAMES, "orders")
 """The sets of names of targets in a CheckState."""
 
 
@@ -84,9 +85,8 @@ class CheckState:
 
     def frozen(self) -> "CheckState":
         copied = copy(self)
-        for field in _NAMES:
-            setattr(copied, field, set(getattr(self, field)))
-        copied.orders = dict(self.orders)
+        for field in _BY_NAME:
+            setattr(copied, field, copy(getattr(self, field)))
         return copied
 
     def ignores(self, name: str, target: Target | None) -> bool:

@@ -69,6 +69,13 @@ class Template(FrozenObject):
             return error
 
     @property
+    def version(self) -> str:
+        """A fingerprint; a changed status does not count."""
+        metadata = self.metadata
+        # Kinds without generations fall back to the resourceVersion.
+        return f"{metadata.uid} {metadata.generation or metadata.resource_version} {self.supports_multiple}"
+
+    @property
     def requires_approval(self) -> bool:
         """True if a person must approve its steps; also if that cannot be read."""
         return isinstance(self.choices, InvalidCheckError) or self.choices.require_approval
@@ -116,9 +123,7 @@ class TemplateKind:
         found = self.templates.get(place)
         if rejection or found is None:
             return rejection or ""
-        metadata = found.metadata
-        # A changed status does not count; kinds without generations fall back to the resourceVersion.
-        return f"{metadata.uid} {metadata.generation or metadata.resource_version} {found.supports_multiple}"
+        return found.version
 
 
 class TemplateKinds(Protocol):

@@ -15,6 +15,9 @@ from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 from objects.timestamps import stamp
 
+HOLDS_GOOD_FOR = timedelta(hours=1)
+"""How long an approval permits its step if the check says nothing."""
+
 
 class ApprovalDefault(StrEnum):
     """The consequence of a question that expires without an answer."""
@@ -43,14 +46,26 @@ class RequiredApproval(Frozen):
 
     steps: tuple[int, ...] = ()
     """The indices of the steps that need an approval."""
+    versions: tuple[str, ...] = ()
+    """The fingerprint of the template of each of these steps; "": the step has none, or it is unknown."""
     expires_after_seconds: float | None = None
-    """Counted from the question; None: it does not expire."""
+    """The time for an answer; None: the question does not expire."""
     default: OpenEnum[ApprovalDefault] = ApprovalDefault.HOLD
     """A default that this version does not know holds."""
 
-    def expires_at(self, asked_at: datetime) -> datetime | None:
+    def expires_at(self, counts_from: datetime | None) -> datetime | None:
         after = self.expires_after_seconds
-        return None if after is None else asked_at + timedelta(seconds=after)
+        return None if after is None or counts_from is None else counts_from + timedelta(seconds=after)
+
+    def version_of(self, step: int) -> str:
+        """The fingerprint of the template of this step; "": it is unknown."""
+        return dict(zip(self.steps, self.versions, strict=False)).get(step, "")
+
+    @property
+    def holds_good_for(self) -> timedelta:
+        """How long an approval permits the step."""
+        after = self.expires_after_seconds
+        return HOLDS_GOOD_FOR if after is None else timedelta(seconds=after)
 
 
 class Approval(Frozen):
@@ -60,7 +75,13 @@ class Approval(Frozen):
     names: tuple[str, ...]
     """The names of the step that mean no other one of the check; the first is the one to show."""
     asked_at: datetime
+    counts_from: datetime | None = None
+    """From when the time for an answer runs; None: something else holds the step, so that it does not run."""
     fact: Fact | None = None
+    generation: int = 0
+    """The generation of the check that was asked about."""
+    version: str = ""
+    """The fingerprint of the template that was asked about; "": unknown."""
     expires_at: datetime | None = None
     default: OpenEnum[ApprovalDefault] = ApprovalDefault.HOLD
     is_expired: bool = False

@@ -2,8 +2,13 @@
 
 The incident asks once its next step is due and nothing else of check, target and incident holds it. It asks
 for one step of one failure: the question, and so its answer, is over when that step was taken, the target
-recovers or fails in another way, another step is next, the check needs no approval any more, or in shadow. An
-approval is no admission: the detector decides about limits and holds after it, and the act revalidates.
+recovers or fails in another way, another step is next, the check needs no approval any more, or in shadow. It
+is also over after an edit of the check or of the template, and an approval after the time that an answer has,
+an hour by default: the incident asks again. An approval is no admission: the detector decides about limits
+and holds after it, and the act revalidates.
+
+The time for an answer runs only while nothing else holds the step, and starts again after each other hold. So
+no default acts at the moment at which a freeze ends.
 
 A rejected step is not taken until `resume`, which asks again, or until the failure is over. `resume --step`
 begins with another step.
@@ -26,7 +31,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from health.model.approval import Approval, ApprovalAnswer, ApprovalDefault, names_of
-from health.model.observation import Observation, TargetState
+from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import OrderRecord, Refusal
 from health.model.references import Step
 from health.runbook.incident import Incident
@@ -73,12 +78,18 @@ def just_asked(memory: Memory, approval: Approval, now: datetime) -> Refusal | N
 
 
 def question(incident: Incident) -> Approval:
-    steps = incident.observation.steps
-    step = steps[incident.next_step]
+    observation, number = incident.observation, incident.next_step
+    step, required = observation.steps[number], observation.approval
     approval = Approval(
-        step=step, names=names_of(step, steps), asked_at=incident.now, fact=incident.observation.fact
+        step=step,
+        names=names_of(step, observation.steps),
+        asked_at=incident.now,
+        counts_from=incident.now,
+        fact=observation.fact,
+        generation=observation.generation,
+        version=required.version_of(number) if required else "",
     )
-    return _by_check(approval, incident.observation)
+    return _by_check(approval, observation)
 
 
 def is_missing(incident: Incident) -> bool:
@@ -100,13 +111,18 @@ def is_rejected(incident: Incident) -> bool:
 
 
 def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
-    """The memory once the question is over, or expired, by an observation that knows the state."""
+    """The memory once the question is over, or expired, or its time runs or no longer runs."""
     approval = memory.approval
-    if approval is None or observation.state is TargetState.UNKNOWN:
+    if approval is None:
         return memory
+    if observation.state is TargetState.UNKNOWN:
+        paused = approval.model_copy(update={"counts_from": None, "expires_at": None})
+        return memory.model_copy(update={"approval": paused if approval.answer is None else approval})
     if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
-    approval = _by_check(approval, observation)
+    runs = approval.answer is not None or _holds_alone(memory, observation)
+    counts_from = (approval.counts_from or now) if runs else None
+    approval = _by_check(approval.model_copy(update={"counts_from": counts_from}), observation)
     is_due = approval.expires_at is not None and now >= approval.expires_at
     approval = approval.model_copy(update={"is_expired": approval.is_expired and is_due})
     memory = memory.model_copy(update={"approval": approval})
@@ -124,6 +140,13 @@ def _next(incident: Incident) -> Step:
     return incident.observation.steps[incident.next_step]
 
 
+def _holds_alone(memory: Memory, observation: Observation) -> bool:
+    """True if nothing but the missing answer holds the step."""
+    hold = observation.hold
+    is_held = hold is not None and hold.reason not in (HoldReason.APPROVAL_REQUIRED, HoldReason.NO_ADMISSION)
+    return not is_held and not memory.is_blocked
+
+
 def _is_over(approval: Approval, memory: Memory, observation: Observation, now: datetime) -> bool:
     if observation.state is not TargetState.EXPIRED or memory.left_alone or memory.is_shadow:
         return True
@@ -132,9 +155,14 @@ def _is_over(approval: Approval, memory: Memory, observation: Observation, now: 
     due = memory.plan(observation).course(observation.requests, now).due_step
     if due is None or observation.under_way or not approval.is_for(observation.steps[due]):
         return True
+    if approval.answer is ApprovalAnswer.REJECTED:
+        return False
     required = observation.approval
-    is_required = required is not None and due in required.steps
-    return not is_required and approval.answer is not ApprovalAnswer.REJECTED
+    if required is None or due not in required.steps or approval.generation != observation.generation:
+        return True
+    if approval.answered_at is not None and now - approval.answered_at >= required.holds_good_for:
+        return True
+    return bool(approval.version) and required.version_of(due) not in ("", approval.version)
 
 
 def _by_check(approval: Approval, observation: Observation) -> Approval:
@@ -142,7 +170,7 @@ def _by_check(approval: Approval, observation: Observation) -> Approval:
     required = observation.approval
     if required is None:
         return approval
-    ends = {"expires_at": required.expires_at(approval.asked_at), "default": required.default}
+    ends = {"expires_at": required.expires_at(approval.counts_from), "default": required.default}
     return approval.model_copy(update=ends)
 
 
@@ -153,7 +181,7 @@ def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
         expired = approval.model_copy(update={"is_expired": True, "is_reported": False})
         return memory.model_copy(update={"approval": expired})
     name, answer = by_default
-    reason = f"no answer within {in_words(now - approval.asked_at)}"
+    reason = f"no answer within {in_words(now - (approval.counts_from or approval.asked_at))}"
     order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
     return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
 

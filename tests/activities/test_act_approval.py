@@ -2,11 +2,12 @@
 
 import pytest
 
-from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS, TEMPLATES
+from health.check.template_validity import Template
 from health.model.observation import HoldReason
 from tests.activities.evidence import evidence_asked
 from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import World
+from tests.activities.world import NAMESPACE, World
 
 pytestmark = pytest.mark.cluster
 
@@ -44,3 +45,19 @@ async def test_act_refuses_a_step_whose_template_requires_an_approval_or_cannot_
     assert (await world.request(), await world.lease()) == (None, None)
     approved = await worker.act(world.order(is_approved=True))
     assert (approved.request is not None) is (value == "true")
+
+
+async def test_act_refuses_a_template_that_was_edited_since_its_approval(
+    world: World, worker: WorkerActivities
+) -> None:
+    found = await world.client.get(TEMPLATES, world.name, NAMESPACE)
+    version = Template.model_validate(found).version
+    edit = {"spec": {"template": {"spec": {"powerOffSeconds": 700}}}}
+    await world.client.merge_patch(TEMPLATES, world.name, edit, NAMESPACE)
+    result = await worker.act(world.order(is_approved=True, approved_version=version))
+    assert result.hold is not None
+    assert result.hold.message.endswith("was edited since its approval")
+    assert (await world.request(), await world.lease()) == (None, None)
+    found = await world.client.get(TEMPLATES, world.name, NAMESPACE)
+    version = Template.model_validate(found).version
+    assert (await worker.act(world.order(is_approved=True, approved_version=version))).request is not None

@@ -53,7 +53,7 @@ def hold_of(observation: Observation) -> HoldReason | str | None:
 def test_check_requires_an_approval_of_each_step_with_its_expiry() -> None:
     seen = cluster_of(EXPIRING).observe(NODE)
     assert seen.approval == RequiredApproval(
-        steps=(0,), expires_after_seconds=1800, default=ApprovalDefault.APPROVE
+        steps=(0,), versions=("",), expires_after_seconds=1800, default=ApprovalDefault.APPROVE
     )
     assert hold_of(seen) is HoldReason.APPROVAL_REQUIRED
 
@@ -61,7 +61,10 @@ def test_check_requires_an_approval_of_each_step_with_its_expiry() -> None:
 def test_template_requires_an_approval_of_its_own_step_alone() -> None:
     cluster = cluster_of({})
     with_template(cluster, {REQUIRE: "true"})
-    assert hold_of(cluster.observe(NODE)) is HoldReason.APPROVAL_REQUIRED
+    seen = cluster.observe(NODE)
+    assert hold_of(seen) is HoldReason.APPROVAL_REQUIRED
+    assert seen.approval is not None
+    assert seen.approval.version_of(0).startswith("t ")
     with_template(cluster, {REQUIRE: "false"})
     seen = cluster.observe(NODE)
     assert (seen.approval, seen.hold) == (None, None)

@@ -242,7 +242,7 @@ def test_question_and_its_approval_are_over_with_the_failure_or_the_step(
     ],
 )
 def test_approval_outlasts_what_is_no_other_failure_and_no_other_step(observation: Observation) -> None:
-    memory = learned(ordered(asking(), ADA, NOW), observation, NOW + timedelta(hours=9))
+    memory = learned(ordered(asking(), ADA, NOW), observation, NOW + 59 * MINUTE)
     assert memory.is_approved(FIRST)
 
 
@@ -332,7 +332,58 @@ def test_default_does_not_answer_while_a_person_holds_the_incident() -> None:
     held = learned(ordered(asking(observation), HoldOrder(), NOW), observation, LATER + MINUTE)
     assert asked(held).answer is None
     resumed = learned(ordered(held, ResumeOrder(), LATER + MINUTE), observation, LATER + MINUTE)
-    assert asked(resumed).answer is ApprovalAnswer.APPROVED
+    assert (asked(resumed).answer, asked(resumed).expires_at) == (None, LATER + 31 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    "freeze", [needing(hold=HOLD), needing(hold=LIMIT), needing(state=TargetState.UNKNOWN, hold=HOLD)]
+)
+def test_time_for_an_answer_starts_again_after_each_other_hold(freeze: Observation) -> None:
+    required = expiring(ApprovalDefault.APPROVE)
+    observation, frozen = needing(required=required), freeze.model_copy(update={"approval": required})
+    memory = learned(asking(observation), frozen, NOW + 20 * MINUTE)
+    assert asked(memory).expires_at is None
+    memory = learned(memory, frozen, LATER + MINUTE)
+    assert asked(memory).answer is None
+    memory = learned(memory, observation, LATER + 2 * MINUTE)
+    assert (asked(memory).answer, asked(memory).expires_at) == (None, LATER + 32 * MINUTE)
+    memory = learned(memory, observation, LATER + 32 * MINUTE)
+    assert asked(memory).answer is ApprovalAnswer.APPROVED
+    assert memory.orders[-1].reason == "no answer within 30m"
+
+
+def version(of_first: str, generation: int = 3) -> Observation:
+    """An observation of a template and a check as they are now."""
+    required = ALL.model_copy(update={"versions": (of_first, "second", "third")})
+    return needing(required=required, generation=generation)
+
+
+@pytest.mark.parametrize(
+    ("seen_now", "after", "is_asked_again"),
+    [
+        pytest.param(version("a"), MINUTE, False, id="nothing changed"),
+        pytest.param(version(""), MINUTE, False, id="the template was not read yet"),
+        pytest.param(version("b"), MINUTE, True, id="the template was edited"),
+        pytest.param(version("a", generation=4), MINUTE, True, id="the check was edited"),
+        pytest.param(version("a"), timedelta(hours=1), True, id="the approval is old"),
+    ],
+)
+def test_approval_is_for_what_was_asked_about_and_for_an_hour(
+    seen_now: Observation, after: timedelta, *, is_asked_again: bool
+) -> None:
+    memory = ordered(asking(version("a")), ADA, NOW)
+    assert asked(memory).version == "a"
+    assert (learned(memory, seen_now, NOW + after).approval is None) is is_asked_again
+    rejected = ordered(asking(version("a")), RejectOrder(step=NAME), NOW)
+    assert learned(rejected, seen_now, NOW + after).is_rejected, "a rejection stands until resume"
+
+
+def test_open_question_is_asked_again_after_an_edit_and_an_approval_lasts_as_long_as_a_question() -> None:
+    assert learned(asking(version("a")), version("b"), NOW).approval is None
+    observation = needing(required=expiring(ApprovalDefault.HOLD))
+    approved = ordered(asking(observation), ADA, NOW)
+    assert learned(approved, observation, LATER - timedelta(seconds=1)).is_approved(FIRST)
+    assert learned(approved, observation, LATER).approval is None
 
 
 def test_edit_of_the_expiry_counts_from_the_question() -> None:
