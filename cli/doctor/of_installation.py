@@ -55,7 +55,7 @@ async def read_policy(client: Client, settings: Settings) -> PolicyInForce:
 
 
 def policy_findings(found: PolicyInForce, namespace: str) -> Iterator[Finding]:
-    """A policy that is missing or invalid, or an outage guard that is off."""
+    """A policy that is missing or invalid, an outage guard that is off, and more orders than by default."""
     if found.is_missing:
         what = f"{MISSING} in the namespace {namespace}: every check is held"
         advice = "create it again; or set PARAMEDIC_MISSING_POLICY=allow, if no policy is meant to exist"
@@ -69,6 +69,12 @@ def policy_findings(found: PolicyInForce, namespace: str) -> Iterator[Finding]:
         yield note(
             "OutageGuardOff", what, f"consider `outageGuard: {{}}` in the ConfigMap {POLICY} (docs/policy.md)"
         )
+    forced, number = found.policy.forced_orders, found.policy.max_orders_in_flight
+    if found.policy.orders_by_annotation and (forced or number > DEFAULTS.max_orders_in_flight):
+        past = ", also past the threshold (forcedOrders)" if forced else ""
+        most = f"{number} at a time for each check{past}"
+        what = f"whoever may patch a Node or Machine may order its remediation, {most}"
+        yield note("OrdersOpen", what, "`ordersByAnnotation: false` refuses such orders (docs/security.md)")
 
 
 async def stop_findings(client: Client, namespace: str) -> list[Finding]:

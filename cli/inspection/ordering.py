@@ -108,7 +108,7 @@ def _moment(
         observation=answers.observe(incident),
         holds=answers.observer.holds(incident),
         allowance=_allowance_with(inspection, check, target),
-        is_refused_by_policy=not policy.orders_by_annotation,
+        policy=policy,
         earlier=earlier if earlier is not None and _is_in_force(earlier, order) else None,
     )
 

@@ -16,7 +16,7 @@ from detector.limits.remediation_limits import Limiting, LimitQuestion, Remediat
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
 from health.check.health_check import HealthCheck
-from health.check.ordered import is_by_order, order_on
+from health.check.ordered import is_by_order, order_on, with_allowed_force
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, holds
@@ -25,6 +25,7 @@ from health.gate.check_holds import Unseen, stale_cache
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
+from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName, facts_of_node
 from health.model.verdict import Fact, Health, Verdict
@@ -246,9 +247,13 @@ class ObservationBuilder:
                 storm=self.storm,
             ),
             target=target_facts(self.cluster_state, reference, target, self.now),
-            order=order_on(reference, target) if is_by_order(fact) else None,
+            order=self._order(target) if is_by_order(fact) else None,
             back_off=self._back_off(target, fact.since) if fact else None,
         )
+
+    def _order(self, target: Target) -> RemediationOrder | None:
+        order = order_on(self.incident.check, target)
+        return order and with_allowed_force(order, self.cluster_state.cluster_context.policy.policy)
 
     def _back_off(self, target: Target, failed: datetime) -> Hold | None:
         return self.back_off.hold(failed, self.now, is_under_way=bool(self._requests) or target.is_marked)

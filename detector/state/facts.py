@@ -12,6 +12,7 @@ from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
+from health.check.ordered import is_by_order
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
@@ -28,9 +29,11 @@ from health.model.owner_signs import OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
 from health.policy.held_nodes import OwnerWork
+from health.policy.limits import limit_hold
 from health.policy.quorum import takes_turns, wait_for
 from health.runbook.escalation import Plan
 from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
+from objects.timestamps import stamp
 
 
 def target_facts(
@@ -48,8 +51,35 @@ def target_facts(
         requester=_request_of_another(cluster_state, check, name),
         outage=_outage_of_its_domain(cluster_state, target),
         other_member=_other_member(cluster_state, check, target, now),
+        order_turn=_order_turn(cluster_state, check, target, now),
         approval=_approval(cluster_state, check, target, now),
     )
+
+
+def _order_turn(
+    cluster_state: StateView, reference: CheckReference, target: Target, now: datetime
+) -> Hold | None:
+    """The hold of an ordered target until fewer orders for its check were given before and are not over.
+
+    An order is over when its remediation is, or its time, so the earliest ones are those in progress.
+    """
+    entry, context = cluster_state.checks[reference], cluster_state.cluster_context
+    if target.metadata.name not in entry.orders or isinstance(entry.check, InvalidCheckError):
+        return None
+    if not is_by_order(entry.check.verdict(target, now, context).fact):
+        return None
+    most = context.policy.policy.max_orders_in_flight
+    turns = sorted((order.given, name) for name, (_, order) in entry.orders.items())
+    ahead: list[str] = []
+    own_turn = turns.index((entry.orders[target.metadata.name][1].given, target.metadata.name))
+    for given, name in turns[:own_turn]:
+        other = cluster_state.targets.get(reference, name)
+        if other is not None and is_by_order(entry.check.verdict(other, now, context).fact):
+            ahead.append(f"{name} (of {stamp(given)})")
+        if len(ahead) == most:
+            words = f"{most} ordered remediations of {reference} at a time (maxOrdersInFlight)"
+            return limit_hold(f"{words}: {', '.join(ahead)}", HOLDER_ASK_AGAIN_SECONDS)
+    return None
 
 
 def required_approval_of(

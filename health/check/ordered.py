@@ -12,6 +12,7 @@ from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
 from health.model.target import Target, facts_of_node
 from health.model.verdict import Fact, Health, Verdict
+from health.policy.policy import Policy
 
 SET = "set"
 
@@ -40,6 +41,11 @@ def order_in_force(check: CheckReference, target: Target, context: ClusterContex
     if order.is_fulfilled_by(facts_of_node(target).boot_id) or target.is_confirmed_healthy:
         return None
     return order
+
+
+def with_allowed_force(order: RemediationOrder, policy: Policy) -> RemediationOrder:
+    """The order as the gate obeys it: forced only if the policy allows that."""
+    return order if policy.forced_orders else order.model_copy(update={"is_forced": False})
 
 
 def fact_of(order: RemediationOrder) -> Fact:

@@ -51,6 +51,8 @@ class TargetFacts:
     """The hold of a suspected outage in a domain of its Node."""
     other_member: CurrentHolder | None = None
     """The other member of its quorum that the target waits for."""
+    order_turn: Hold | None = None
+    """The hold of an order to remediate while earlier orders for its check are in progress."""
     approval: Hold | None = None
     """The hold of a next step that waits for a person, or that a person rejected."""
 
@@ -128,6 +130,10 @@ def _other_member(facts: TargetFacts) -> Hold | None:
     return _hold_of(other, HoldReason.CONTROL_PLANE, f"{ONE_AT_A_TIME}: {other.name} {other.how}{by}")
 
 
+def _order_turn(facts: TargetFacts) -> Hold | None:
+    return facts.order_turn
+
+
 def _approval(facts: TargetFacts) -> Hold | None:
     return facts.approval
 
@@ -145,6 +151,7 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _earlier_request,
     _taken,
     _other_member,
+    _order_turn,
     _approval,
 )
 """A person is asked last, about a step that nothing else of check and target holds."""

@@ -22,6 +22,7 @@ from health.check.threshold import Allowance
 from health.gate.admission import reasons_passed_by
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_order import RemediationOrder
+from health.policy.policy import DEFAULTS, Policy
 from objects.timestamps import stamp
 
 _DECIDED = frozenset(
@@ -47,8 +48,7 @@ class OrderMoment:
     """Every hold of the target, in the order of precedence."""
     allowance: Allowance | None
     """The decision of the threshold if the target counted as unhealthy; None: the numbers are unknown."""
-    is_refused_by_policy: bool = False
-    """True if the policy refuses orders by annotation."""
+    policy: Policy = DEFAULTS
     earlier: RemediationOrder | None = None
     """An order in force on the target, for any check."""
 
@@ -64,7 +64,7 @@ def refusal(moment: OrderMoment) -> str:
     observation = moment.observation
     if observation.state is TargetState.UNKNOWN:
         return f"its state is unknown: {observation.hold}"
-    if moment.is_refused_by_policy:
+    if not moment.policy.orders_by_annotation:
         return "the policy has ordersByAnnotation: false"
     if observation.is_shadow:
         return "the check is in shadow, so nothing would be written"
@@ -89,7 +89,10 @@ def _held(moment: OrderMoment) -> str:
     decided = next((hold for hold in moment.holds if hold.reason in _DECIDED), None)
     if decided is not None:
         return str(decided)
+    if moment.order.is_forced and not moment.policy.forced_orders:
+        return "the policy does not allow --force (forcedOrders: true allows it)"
     allowance = moment.allowance
     if allowance is None or allowance.allowed or moment.order.is_forced:
         return ""
-    return f"with it, {allowance.words}; --force passes the threshold"
+    permitted = "" if moment.policy.forced_orders else " if the policy allows it (forcedOrders)"
+    return f"with it, {allowance.words}; --force passes the threshold{permitted}"

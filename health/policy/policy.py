@@ -38,6 +38,10 @@ class Policy:
     """More labels of members of a quorum, beside those of the known distributions."""
     orders_by_annotation: bool = True
     """An annotation on a Node, Machine or check gives an order to its incidents; False: it is refused."""
+    forced_orders: bool = False
+    """An order to remediate may pass the threshold of its check; False: --force has no effect."""
+    max_orders_in_flight: int = 1
+    """How many remediations that people ordered may be in progress for one check."""
     notifications: tuple[Receiver, ...] = ()
     """The receivers of notifications about incidents."""
 

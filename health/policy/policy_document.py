@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from health.policy.held_nodes import HeldNodes
-from health.policy.limits import Limits
+from health.policy.limits import Count, Limits
 from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.policy.outage_guard import WrittenGuard
 from health.policy.policy import Policy
@@ -55,6 +55,8 @@ class PolicyDocument(Bounded):
     limits: Limits = Policy.limits
     quorum_labels: QuorumLabels = Policy.quorum_labels
     orders_by_annotation: StrictBool = Policy.orders_by_annotation
+    forced_orders: StrictBool = Policy.forced_orders
+    max_orders_in_flight: Count = Policy.max_orders_in_flight
     maintenance_windows: Annotated[
         tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)
     ] = Policy.maintenance_windows

@@ -25,6 +25,8 @@ heldNodes: {"cordoned": false, "tainted": [], "atMost": "1h", "signs": [], "with
 limits: {"maxInFlightByLabel": {}} (default)
 quorumLabels: [] (default)
 ordersByAnnotation: true (default)
+forcedOrders: false (default)
+maxOrdersInFlight: 1 (default)
 maintenanceWindows:
 - {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
 notifications:
@@ -55,7 +57,7 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
     file.write_text(text)
     ran = await Command({})("policy", "check", str(file))
     assert ran.code == 0
-    assert ran.out.count("(default)") == 10
+    assert ran.out.count("(default)") == 12
     assert ran.err == (
         f"{file}: names no field; blank text, unlike {{}}, holds every check if "
         "PARAMEDIC_MISSING_POLICY=hold is set\n"

@@ -302,7 +302,7 @@ POLICIES: list[dict[str, Any]] = [
     {"shadow": True, "backOffLimit": "1h30m", "stalenessLimit": "45s"},
     {"backOffLimit": 0, "outageGuard": {}},
     {"outageGuard": {"minimumNodes": 5, "percentage": 80, "window": "2m", "holdLimit": "0"}},
-    {"outageGuard": {"labels": {"example.com/site": 1, "topology.kubernetes.io/zone": 4}}},
+    {"outageGuard": {"labels": {"example.com/site": 2, "topology.kubernetes.io/zone": 4}}},
     {"heldNodes": {"cordoned": True, "tainted": ["a.b/c"]}},
     {"heldNodes": {"atMost": "30m", "signs": ["a.b/c"], "without": [str(sign) for sign in OwnerSign]}},
     {"quorumLabels": ["a.b/c", "role=etcd"]},

@@ -44,6 +44,11 @@ def order(cluster: SmallCluster, name: str, **fields: Any) -> None:
     cluster.node(name, annotations=annotated(remediation_order(**fields)))
 
 
+def put_policy(cluster: SmallCluster, **fields: Any) -> None:
+    in_force = PolicyInForce(policy=Policy(**fields))
+    cluster.cluster_state.take_context(replace(cluster.cluster_state.cluster_context, policy=in_force))
+
+
 def hold_of(cluster: SmallCluster, name: str) -> HoldReason | str | None:
     hold = cluster.observe(name).hold
     return hold.reason if hold else None
@@ -67,6 +72,8 @@ def test_force_passes_the_threshold_for_the_ordered_node_alone(cluster: Cluster)
     for name in ("first", "second"):
         cluster.unhealthy(name)
     order(cluster, "third", is_forced=True)
+    assert [hold_of(cluster, name) for name in cluster.wanted()] == [HoldReason.THRESHOLD] * 3, "by default"
+    put_policy(cluster, forced_orders=True)
     assert [hold_of(cluster, name) for name in ("first", "second")] == [HoldReason.THRESHOLD] * 2
     assert hold_of(cluster, "third") is None
 
@@ -141,6 +148,23 @@ def test_order_of_a_node_that_its_check_no_longer_selects_is_seen_until_it_is_re
     assert cluster.observe("first").order == ORDER
     cluster.delete_node("first")
     assert cluster.observe("first").order is None
+
+
+def test_ordered_remediations_of_a_check_take_turns_and_the_earliest_order_is_first(cluster: Cluster) -> None:
+    cluster.check(minHealthy=0)
+    order(cluster, "second")
+    order(cluster, "first", given=NOW + timedelta(seconds=1))
+    order(cluster, "third", given=NOW + timedelta(seconds=2))
+    assert [hold_of(cluster, name) for name in ("second", "first", "third")] == [None, "Limit", "Limit"]
+    hold = cluster.observe("third").hold
+    assert hold is not None
+    assert hold.message.endswith("at a time (maxOrdersInFlight): second (of 2026-03-01T12:00:00Z)")
+    put_policy(cluster, max_orders_in_flight=2)
+    assert [hold_of(cluster, name) for name in ("second", "first", "third")] == [None, None, "Limit"]
+    cluster.unhealthy("second")
+    assert [hold_of(cluster, name) for name in ("second", "first", "third")] == [None] * 3, (
+        "no order is alone"
+    )
 
 
 def look(cluster: Cluster, after: timedelta) -> None:

@@ -9,10 +9,12 @@ from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds
 from health.gate.admission import Question, admission, holds
 from health.gate.order_refusal import OrderMoment, refusal
 from health.model.observation import Hold, HoldReason, TargetState
+from health.policy.policy import Policy
 from tests.support.values.builders import ALLOWED, BLOCKED, NOW, request_snapshot, seen
 from tests.support.values.remediation_orders import ORDER, remediation_order
 
 FORCED = remediation_order(is_forced=True)
+ALLOWS_FORCE = Policy(forced_orders=True)
 HEALTHY = seen(state=TargetState.HEALTHY, admission=None, is_shadow=False)
 PASSED = {HoldReason.BACK_OFF, HoldReason.MAINTENANCE_WINDOW}
 NOTHING_HOLDS = OrderMoment(order=ORDER, observation=HEALTHY, holds=(), allowance=ALLOWED)
@@ -65,7 +67,9 @@ def test_every_other_hold_of_an_ordered_target_stays_in_its_order() -> None:
             id="shadow",
         ),
         pytest.param(
-            moment(is_refused_by_policy=True), "the policy has ordersByAnnotation: false", id="the policy"
+            moment(policy=Policy(orders_by_annotation=False)),
+            "the policy has ordersByAnnotation: false",
+            id="the policy",
         ),
         pytest.param(
             moment(earlier=ORDER),
@@ -102,10 +106,21 @@ def test_every_other_hold_of_an_ordered_target_stays_in_its_order() -> None:
         ),
         pytest.param(
             moment(allowance=BLOCKED),
-            "with it, 5 of 10 unhealthy, at most 4 allowed; --force passes the threshold",
+            "with it, 5 of 10 unhealthy, at most 4 allowed; --force passes the threshold if the policy "
+            "allows it (forcedOrders)",
             id="the threshold",
         ),
-        pytest.param(moment(allowance=BLOCKED, order=FORCED), "", id="the threshold, by force"),
+        pytest.param(
+            moment(allowance=BLOCKED, policy=ALLOWS_FORCE),
+            "with it, 5 of 10 unhealthy, at most 4 allowed; --force passes the threshold",
+            id="the threshold, where force is allowed",
+        ),
+        pytest.param(
+            moment(allowance=BLOCKED, order=FORCED),
+            "the policy does not allow --force (forcedOrders: true allows it)",
+            id="by force",
+        ),
+        pytest.param(moment(allowance=BLOCKED, order=FORCED, policy=ALLOWS_FORCE), "", id="by allowed force"),
         pytest.param(moment(allowance=None), "", id="unknown numbers"),
         *(
             pytest.param(moment(holds=(hold(reason),), order=FORCED), f"{reason}: not now", id=reason)

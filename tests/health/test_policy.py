@@ -21,8 +21,8 @@ from tests.support.values.builders import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
 FIELDS = (
-    "backOffLimit, heldNodes, limits, maintenanceWindows, notifications, ordersByAnnotation, outageGuard, "
-    "quorumLabels, shadow, stalenessLimit"
+    "backOffLimit, forcedOrders, heldNodes, limits, maintenanceWindows, maxOrdersInFlight, notifications, "
+    "ordersByAnnotation, outageGuard, quorumLabels, shadow, stalenessLimit"
 )
 CORDONED = HeldNodes.model_validate({"cordoned": True})
 ONCALL = Receiver(
@@ -59,6 +59,8 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
         ("ordersByAnnotation: false", replace(SETTINGS, orders_by_annotation=False)),
+        ("forcedOrders: true", replace(SETTINGS, forced_orders=True)),
+        ("maxOrdersInFlight: 5", replace(SETTINGS, max_orders_in_flight=5)),
         (
             "notifications: [{name: oncall, form: json, urlFile: oncall.url, events: [Held], heldFor: 1h}]",
             replace(SETTINGS, notifications=(ONCALL,)),

@@ -1,6 +1,7 @@
 """`paramedic remediate`: a person has a node remediated that looks healthy to its check."""
 
 import os
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,6 +12,7 @@ from kube.resource import EVENTS, NODES
 from tests.support.cluster.command import Command
 from tests.support.story.outcome import result_of
 from tests.support.story.paramedic import Paramedic
+from tests.support.story.policies import NO_BACK_OFF, write_policy
 from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
@@ -35,6 +37,14 @@ async def has_event(world: World, node: str) -> bool:
     return any("remediate by alice@" in message and "kubelet hangs" in message for message in said)
 
 
+@pytest.fixture
+async def _two_orders_by_force(world: World) -> AsyncIterator[None]:
+    await write_policy(world.client, f"{NO_BACK_OFF}\nforcedOrders: true\nmaxOrdersInFlight: 2")
+    yield
+    await write_policy(world.client, NO_BACK_OFF)
+
+
+@pytest.mark.usefixtures("_two_orders_by_force")
 async def test_healthy_node_is_remediated_by_order_until_it_boots_and_the_threshold_counts_it(
     world: World, command: Command
 ) -> None:
