@@ -136,7 +136,6 @@ async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_
         see(cluster_state, name, "Unknown")
         await asyncio.sleep(GATHER.total_seconds() / 2)  # enough time for a separate write of each
     await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY))
-    assert 1 < len(written.times) < UNHEALTHY
     assert written.most_in_a_second <= MOST_A_SECOND
 
     written.times.clear()
