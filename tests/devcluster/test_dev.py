@@ -230,7 +230,10 @@ def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sent
         DevSettings(directory=Path("unused"), **arguments)
 
 
-def test_directory_of_addresses_is_passed_to_our_processes_if_it_is_named() -> None:
+def test_our_processes_get_the_directory_of_addresses_and_the_kinds_that_are_served() -> None:
     assert DevSettings(directory=Path("unused")).of_processes == {}
     named = DevSettings(directory=Path("unused"), notification_directory=Path("addresses"))
     assert named.of_processes == {"PARAMEDIC_NOTIFICATION_DIRECTORY": str(Path.cwd() / "addresses")}
+    without = DevSettings(directory=Path("unused"), without=frozenset({"cluster-api-crds"}))
+    kinds = "nodehealthchecks.remediation.medik8s.io,machinehealthchecks.machine.openshift.io"
+    assert without.of_processes == {"PARAMEDIC_CHECK_KINDS": kinds}

@@ -23,6 +23,8 @@ from devcluster.progress import print_progress
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from health.policy.policy_document import KEY, POLICY, StoredPolicy
 from kube.client import Client
 from kube.errors import AlreadyExists
@@ -31,7 +33,7 @@ from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
 from runtime.process_names import NAMESPACE
-from runtime.settings import NOTIFICATION_DIRECTORY_VARIABLE
+from runtime.settings import CHECK_KINDS_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
 
 RIGHTS = Path(__file__).parent / "rights"
 """Rights of our processes that only a development cluster grants."""
@@ -105,8 +107,13 @@ class DevSettings:
     @property
     def of_processes(self) -> Mapping[str, str]:
         """The variables that both of our processes get beside their own."""
-        directory = self.notification_directory
-        return {} if directory is None else {NOTIFICATION_DIRECTORY_VARIABLE: str(directory.absolute())}
+        variables = {}
+        if self.notification_directory is not None:
+            variables[NOTIFICATION_DIRECTORY_VARIABLE] = str(self.notification_directory.absolute())
+        if CLUSTER_API_CRDS in self.without:  # the detector is ready once it has read each of its kinds
+            kinds = (kind for kind in CHECK_KINDS.values() if kind is not CLUSTER_API_MACHINE_HEALTH_CHECK)
+            variables[CHECK_KINDS_VARIABLE] = ",".join(kind.resource_name for kind in kinds)
+        return variables
 
     @property
     def simulates(self) -> bool:
