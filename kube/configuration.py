@@ -169,8 +169,9 @@ def _entries(content: Content, kind: str, path: Path) -> list[Content]:
                 if isinstance(fields.get(name), str):
                     fields[name] = str(path.absolute().parent / fields[name])
             plugin = fields.get("exec")
-            if isinstance(plugin, dict) and os.sep in str(plugin.get("command") or ""):
-                fields["exec"] = {**plugin, "command": str(path.absolute().parent / str(plugin["command"]))}
+            if isinstance(plugin, dict) and isinstance(command := plugin.get("command"), str):
+                command = str(path.absolute().parent / command) if os.sep in command else command
+                fields["exec"] = {**plugin, "command": command}
             entries.append({"name": entry.get("name"), kind: fields})
     return entries
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from objects.durations import in_words
-from objects.field_problem import FieldProblem
+from objects.field_problem import FieldProblem, quoted
 from objects.frozen import FrozenObject
 from objects.short_text import CUT, cut_to_length, on_one_line
 
@@ -35,6 +35,8 @@ _MOST_PRINTED = 1024 * 1024
 _HALF_SAID = 300
 """Bytes of standard error that a message has from its beginning, and from its end."""
 _LONGEST_HINT = 1000
+_LONGEST_COMMAND = 200
+_LONGEST_VERSION = 100
 _STDOUT = 1
 _CLUSTER_FIELDS = (
     "server",
@@ -75,6 +77,9 @@ class _Exec(FrozenObject):
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
+
+    def __str__(self) -> str:
+        return f"the plugin {quoted(self.command, _LONGEST_COMMAND)}"
 
 
 class _Status(FrozenObject):
@@ -118,7 +123,7 @@ async def plugin_credentials(
     is_at_terminal = sys.stdin is not None and sys.stdin.isatty()
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_at_terminal:
         why = "its interactiveMode is Always, and standard input is no terminal"
-        raise PluginError(f"the plugin {plugin.command!r} was not run: {why}")
+        raise PluginError(f"{plugin} was not run: {why}")
     is_interactive = is_at_terminal and plugin.interactive_mode is not InteractiveMode.NEVER
     spec: dict[str, object] = {"interactive": is_interactive}
     if plugin.provide_cluster_info:
@@ -139,10 +144,25 @@ def _cluster_info(cluster: Entry) -> Entry:
         authority = b64encode(Path(path).read_bytes()).decode()
     if authority:
         info["certificate-authority-data"] = authority
-    for extension in cluster.get("extensions") or ():
+    extensions = cluster.get("extensions")
+    for extension in extensions if isinstance(extensions, list) else ():
         if isinstance(extension, dict) and extension.get("name") == _EXTENSION:
             info["config"] = extension.get("extension")
     return info
+
+
+def _not_startable(plugin: _Exec, path: str | None) -> str:
+    """Why its command is no program, with the hint of the kubeconfig."""
+    what = "is not executable" if which(plugin.command, os.F_OK, path) else "was not found"
+    if os.sep in plugin.command and os.path.isdir(plugin.command):  # noqa: PTH112  pathlib raises for a long name
+        what = "is a directory"
+    hint = " ".join(on_one_line(plugin.install_hint).split()).rstrip(".")
+    return f"{what}{f': {cut_to_length(hint, _LONGEST_HINT)}' if hint else ''}"
+
+
+def _signal(number: int) -> str:
+    """The name of a signal, or its number: most real-time signals have no name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -159,9 +179,7 @@ class _Process(asyncio.SubprocessProtocol):
         command = self._plugin.command
         program = which(command, path=environment.get("PATH"))
         if program is None:
-            what = "is not executable" if which(command, os.F_OK) else "was not found"
-            hint = cut_to_length(" ".join(self._plugin.install_hint.split()).rstrip("."), _LONGEST_HINT)
-            raise self._error(f"{what}{f': {hint}' if hint else ''}")
+            raise self._error(_not_startable(self._plugin, environment.get("PATH")))
         try:
             transport, _ = await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
@@ -185,8 +203,7 @@ class _Process(asyncio.SubprocessProtocol):
         if len(self._printed) > _MOST_PRINTED:
             raise self._error(f"printed over {_MOST_PRINTED} bytes")
         if code := transport.get_returncode():
-            how = f"with exit code {code}" if code > 0 else f"by {signal.Signals(-code).name}"
-            raise self._error(f"ended {how}")
+            raise self._error(f"ended {f'with exit code {code}' if code > 0 else f'by {_signal(-code)}'}")
 
     async def _end(self, transport: asyncio.SubprocessTransport) -> None:
         if transport.get_returncode() is None:
@@ -207,7 +224,7 @@ class _Process(asyncio.SubprocessProtocol):
             if len(self._printed) > _MOST_PRINTED:
                 self._ended.set()
             return
-        self._said += piece
+        self._said += piece.replace(b"\0", b" ")
         if len(self._said) > 2 * _HALF_SAID:
             self._said[_HALF_SAID:-_HALF_SAID] = b"\0"  # separates the two parts
         if sys.stderr.isatty():  # as with kubectl: it may ask the person to log in
@@ -229,16 +246,26 @@ class _Process(asyncio.SubprocessProtocol):
             answer = _ExecCredential.model_validate_json(bytes(self._printed))
         except ValidationError as error:
             raise self._error(f"printed no valid ExecCredential: {FieldProblem.of(error, 0)}") from None
-        if answer.api_version != self._plugin.api_version:
-            versions = f"{answer.api_version!r}, and the kubeconfig asks for {self._plugin.api_version!r}"
-            raise self._error(f"printed an ExecCredential of the apiVersion {cut_to_length(versions, 200)}")
-        status = answer.status
+        version, asked = answer.api_version, self._plugin.api_version
+        if not version.startswith(f"{_API_GROUP}/"):  # a credential may stand there
+            raise self._error(f"printed no ExecCredential of {_API_GROUP}")
+        if version != asked:
+            found = quoted(version, _LONGEST_VERSION)
+            why = (
+                f"printed an ExecCredential of the apiVersion {found}, and the kubeconfig asks for {asked!r}"
+            )
+            raise self._error(why)
+        status, token = answer.status, (answer.status.token or "").strip()
         certificate, key = status.client_certificate_data, status.client_key_data
         if bool(certificate) != bool(key):
             raise self._error("printed an ExecCredential with only one of certificate and key")
-        if not (status.token or certificate):
+        if not (token or certificate):
             raise self._error("printed an ExecCredential without a token and without a certificate")
-        fields = {"token": status.token} if status.token else {}
+        if not (token.isascii() and token.isprintable()):
+            raise self._error("printed a token that has characters that it cannot have")
+        if certificate and key and not ("CERTIFICATE-----" in certificate and "PRIVATE KEY-----" in key):
+            raise self._error("printed a certificate or a key that is no PEM")
+        fields = {"token": token} if token else {}
         if certificate and key:
             fields["client-certificate-data"] = b64encode(certificate.encode()).decode()
             fields["client-key-data"] = b64encode(key.encode()).decode()
@@ -247,6 +274,4 @@ class _Process(asyncio.SubprocessProtocol):
     def _error(self, what: str) -> PluginError:
         text = on_one_line(self._said.decode(errors="replace").replace("\0", f" {CUT} "))
         said = " ".join(text.split()).rstrip(".")
-        return PluginError(
-            f"the plugin {self._plugin.command!r} {what}{f', and said: {said}' if said else ''}"
-        )
+        return PluginError(f"{self._plugin} {what}{f', and said: {said}' if said else ''}")

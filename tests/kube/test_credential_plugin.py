@@ -66,6 +66,7 @@ async def refusal(kubeconfig: Path) -> str:
     return refused.value.message.removeprefix(start).removesuffix(end)
 
 
+OTHER_VERSION = f"printed an ExecCredential of the apiVersion '{V1}"
 FAILURES = [
     (
         "echo no session >&2; echo log in first. >&2; exit 3",
@@ -73,6 +74,8 @@ FAILURES = [
     ),
     ("exit 127", "ended with exit code 127"),
     ("kill -9 $$", "ended by SIGKILL"),
+    ("kill -40 $$", "ended by signal 40"),
+    ("head -c 300000 /dev/zero >&2; printf end >&2; exit 1", "ended with exit code 1, and said: … end"),
     (
         "printf '\\033[31mred\\377' >&2; exit 1",
         "ended with exit code 1, and said: [31mred\N{REPLACEMENT CHARACTER}",
@@ -99,9 +102,27 @@ FAILURES = [
     ),
     (
         printing(credential(V1BETA1)),
-        f"printed an ExecCredential of the apiVersion '{V1BETA1}', and the kubeconfig asks for '{V1}'",
+        f"{OTHER_VERSION}beta1', and the kubeconfig asks for '{V1}'",
     ),
+    (
+        printing(credential(f"{V1}{'x' * 200}")),
+        f"{OTHER_VERSION}{'x' * 68}…', and the kubeconfig asks for '{V1}'",
+    ),
+    (printing(credential(SECRET)), "printed no ExecCredential of client.authentication.k8s.io"),
+    ("echo null", "printed no valid ExecCredential: must be a mapping"),
     (printing(credential(token="")), "printed an ExecCredential without a token and without a certificate"),
+    (
+        printing(credential(token=" \n")),
+        "printed an ExecCredential without a token and without a certificate",
+    ),
+    (
+        printing(credential(token=f"{SECRET}\n{SECRET}")),
+        "printed a token that has characters that it cannot have",
+    ),
+    (
+        printing(credential(clientCertificateData=SECRET, clientKeyData=SECRET)),
+        "printed a certificate or a key that is no PEM",
+    ),
     (
         printing(credential(clientCertificateData=SECRET)),
         "printed an ExecCredential with only one of certificate and key",
@@ -198,11 +219,17 @@ async def test_daemon_of_a_plugin_may_keep_its_output_open(server: ApiServer, tm
 async def test_plugin_that_cannot_be_started_is_named_with_the_hint_of_the_kubeconfig(
     server: ApiServer, tmp_path: Path
 ) -> None:
-    use_plugin(server.kubeconfig, "no-such-plugin", installHint="Install it:\n  brew install it.\n")
+    use_plugin(server.kubeconfig, "no-such-plugin", installHint="Install it:\n  brew \033install it.\n")
     assert (
         await refusal(server.kubeconfig)
         == "the plugin 'no-such-plugin' was not found: Install it: brew install it"
     )
+    use_plugin(server.kubeconfig, "x" * 5000)
+    assert await refusal(server.kubeconfig) == f"the plugin '{'x' * 199}…' was not found"
+    use_plugin(server.kubeconfig, f"./{'x' * 5000}")
+    assert (await refusal(server.kubeconfig)).endswith("x…' was not found")
+    use_plugin(server.kubeconfig, "./")
+    assert await refusal(server.kubeconfig) == f"the plugin '{tmp_path}' is a directory"
     script(tmp_path / "plugin", "").chmod(stat.S_IRUSR)
     use_plugin(server.kubeconfig, "./plugin")
     assert await refusal(server.kubeconfig) == f"the plugin '{tmp_path}/plugin' is not executable"
@@ -222,6 +249,7 @@ INVALID = [
         {"command": "a", "apiVersion": "client.authentication.k8s.io/v1alpha1"},
         f"apiVersion: must be '{V1}' or '{V1BETA1}'",
     ),
+    ({"command": ["/a"], "apiVersion": V1}, "command: must be text"),
     ({"command": "a", "apiVersion": V1, "args": [1]}, "args[0]: must be text"),
     ({"command": "a", "apiVersion": V1, "env": [{"value": SECRET}]}, "env[0].name: is missing"),
     (
@@ -297,6 +325,14 @@ async def test_plugin_gets_the_cluster_if_the_kubeconfig_says_so(server: ApiServ
         "certificate-authority-data": b64encode(authority.encode()).decode(),
         "config": {"audience": "a"},
     }
+
+
+async def test_plugin_gets_a_cluster_whose_extensions_are_no_list(server: ApiServer, tmp_path: Path) -> None:
+    recording(tmp_path, credential())
+    use_plugin(server.kubeconfig, "./recording", {"extensions": 5}, provideClusterInfo=True)
+    async with await Transport.connect(str(server.kubeconfig)):
+        pass
+    assert json.loads((tmp_path / "info").read_text())["spec"]["cluster"].keys() == {"server"}
 
 
 async def test_plugin_of_a_user_with_a_token_is_not_run_as_with_kubectl(
