@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -23,6 +23,7 @@ from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import target_facts
 from health.check.health_check import HealthCheck
+from health.check.template_field import TemplateField
 from health.gate.admission import target_hold
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
@@ -30,12 +31,15 @@ from health.model.references import CheckReference
 from health.model.target import Target, facts_of_node, node_name
 from health.model.verdict import UnhealthyCondition, matches
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.short_text import cut_to_length
 
 READ_WITHIN = timedelta(seconds=5)
 """For the Nodes of workload clusters, which other findings are about."""
 MOST_NAMED = 5
 """Names in one finding; the rest is a number."""
 _LONGEST_FIELD = 80
+_UNUSED_IN_REFERENCES = frozenset({"fieldPath", "resourceVersion", "uid"})
+"""The fields of an ObjectReference that no controller of a check reads."""
 _STATUSES = frozenset({"True", "False", "Unknown"})
 NOT_READY = tuple(UnhealthyCondition("Ready", status, timedelta()) for status in ("False", "Unknown"))
 CLAIMING_TAINTS: Mapping[str, str] = {
@@ -154,7 +158,7 @@ def unknown_fields(coverage: Coverage) -> Iterator[Finding]:
         version = one.state.record.api_version
         fields = sorted(fields_beyond(one.state.kind.spec_model(version), one.state.record.spec))
         if fields:
-            shown = _listed([name[:_LONGEST_FIELD] for name in fields])
+            shown = _listed([cut_to_length(name, _LONGEST_FIELD) for name in fields])
             what = f"{one.name} has fields that {version} does not have: {shown}"
             advice = "move them to the fields of this apiVersion: other controllers of this API ignore them"
             yield warning("UnknownFields", what, advice)
@@ -268,15 +272,21 @@ def _would_be_remediated(coverage: Coverage, one: CheckHere, target: Target) -> 
     return target_hold(target_facts(state, one.reference, target, coverage.now)) is None
 
 
-def fields_beyond(model: type[BaseModel] | None, raw: Mapping[str, Any], path: str = "spec") -> Iterator[str]:
-    """The paths of fields that the model, or the model of a section, does not have."""
-    fields = {} if model is None else {one.alias or name: one for name, one in model.model_fields.items()}
-    for name, value in raw.items() if model is not None else ():
-        section = fields[name].annotation if name in fields else None
-        if name not in fields:
-            yield f"{path}.{name}"
-        elif isinstance(value, Mapping) and isinstance(section, type) and issubclass(section, BaseModel):
-            yield from fields_beyond(section, value, f"{path}.{name}")
+def fields_beyond(model: object, raw: object, path: str = "spec") -> Iterator[str]:
+    """The paths of fields that the model does not have; `model` is the type of the field with that path."""
+    if isinstance(raw, Sequence) and not isinstance(raw, str):
+        for number, value in enumerate(raw):
+            yield from fields_beyond(model, value, f"{path}[{number}]")
+    elif isinstance(model, type) and issubclass(model, BaseModel):
+        fields = {one.alias or name: one.annotation for name, one in model.model_fields.items()}
+        for name, value in raw.items() if isinstance(raw, Mapping) else ():
+            if name in fields:
+                yield from fields_beyond(fields[name], value, f"{path}.{name}")
+            elif not (model is TemplateField and name in _UNUSED_IN_REFERENCES):
+                yield f"{path}.{name}"
+    else:
+        for part in get_args(model):  # of a list, and of a field that may be missing
+            yield from fields_beyond(part, raw, path)
 
 
 FINDINGS: tuple[Callable[[Coverage], Iterable[Finding]], ...] = (

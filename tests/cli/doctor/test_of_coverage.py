@@ -20,7 +20,7 @@ from health.policy.held_nodes import HeldNodes
 from health.policy.policy import Policy
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_cluster_api import SmallClusterApi, machine_object
-from tests.support.values.builders import NOW, condition, node_object
+from tests.support.values.builders import NOW, TEMPLATE, condition, node_object
 from tests.support.values.cluster_api import NOT_READY
 
 READY_FALSE = [{"type": "Ready", "status": "False", "duration": "5m"}]
@@ -124,6 +124,24 @@ SPECS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         },
         [("UnknownFields", f"{NOT_THERE}spec.selector.matchLabel, spec.unhealthyCondition")],
     ),
+    (
+        "fields in a list, and in a field that may be missing",
+        {
+            "unhealthyConditions": [{**READY_FALSE[0], "timeout": "5m"}],
+            "remediationTemplate": {**TEMPLATE, "uid": "a", "nameSpace": "b"},
+        },
+        [
+            (
+                "UnknownFields",
+                f"{NOT_THERE}spec.remediationTemplate.nameSpace, spec.unhealthyConditions[0].timeout",
+            )
+        ],
+    ),
+    (
+        "a long field",
+        {"b" * 100: 1},
+        [("UnknownFields", f"{NOT_THERE}spec.{'b' * 74}…")],
+    ),
 ]
 
 
@@ -209,8 +227,10 @@ def test_no_field_of_a_schema_of_the_handled_kinds_counts_as_unknown() -> None:
     assert len(seen) > len(CHECK_KINDS), "Cluster API has two versions"
 
 
-def _example(schema: dict[str, Any]) -> dict[str, Any]:
-    """An object with every field of a schema; only its sections matter."""
+def _example(schema: dict[str, Any]) -> object:
+    """A value with every field of a schema; only its sections matter."""
+    if "items" in schema:
+        return [_example(schema["items"])]
     return {name: _example(part) for name, part in schema.get("properties", {}).items()}
 
 
