@@ -80,6 +80,8 @@ REFUSED: list[tuple[Change, str]] = [
     (cluster(server="http://east.example"), NO_HTTPS),
     (cluster(server="east.example:6443"), NO_HTTPS),
     (cluster(server="https://"), NO_HTTPS),
+    (cluster(server="https://:6443"), NO_HTTPS),
+    (cluster(server="https://[kube-apiserver]:6443"), "the server of its cluster is no URL"),
     (cluster(server="https://hunter2@east"), "the server of its cluster has a user name or a password in it"),
     (
         cluster(server="http://a:hunter2@east"),
@@ -216,7 +218,9 @@ SERVERS = [
     ("https://KAS-1:443/k8s/c-1/", "https://kas-1.fleet.svc:443/k8s/c-1", "kas-1"),
     ("https://kube-apiserver.hcp", "https://kube-apiserver.hcp", ""),
     ("https://kube-apiserver.:6443", "https://kube-apiserver.:6443", ""),
+    ("https://kube-apiserver:/", "https://kube-apiserver.fleet.svc", "kube-apiserver"),
     ("https://localhost:6443", "https://localhost:6443", ""),
+    ("https://LOCALHOST", "https://LOCALHOST", ""),
     ("https://127.0.0.1:6443", "https://127.0.0.1:6443", ""),
     ("https://[::1]:6443", "https://[::1]:6443", ""),
     ("https://2130706433:6443", "https://2130706433:6443", ""),
