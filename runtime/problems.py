@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 
 from kube.errors import retry_after
 from objects.backoff import EQUAL_JITTER, Backoff
-from runtime.temporal_trouble import SILENCE, answered, is_silence
+from runtime.temporal_trouble import NOT_USABLE, SILENCE, answered, is_silence
 
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -85,6 +85,8 @@ async def retry_forever(
 
 def one_sentence(error: BaseException) -> str:
     """The message of an error on one line, or its type; of an answer of Temporal with its status."""
+    if isinstance(error, RPCError) and error.message == NOT_USABLE:
+        return NOT_USABLE  # it may have answered with an error, which TemporalLink reports
     if is_silence(error):
         return SILENCE
     if isinstance(error, RPCError):

@@ -53,7 +53,7 @@ def by_leader(  # noqa: PLR0913  each is one fact that the leader knows
 def _of_temporal(trouble: str, reason: str) -> Statement:
     condition = ConditionType.TEMPORAL_REACHABLE
     if trouble:
-        return Statement(condition, Answer.FALSE, reason, f"{trouble}; {NOTHING_IS_LOST}")
+        return Statement(condition, Answer.FALSE, reason, f"{trouble.rstrip('.')}; {NOTHING_IS_LOST}")
     return Statement(
         condition, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up"
     )

@@ -31,7 +31,7 @@ from runtime.problems import BACKOFF, Problems, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect, temporal_settings
 from runtime.temporal_trouble import (
-    NOT_CONNECTED,
+    NOT_USABLE,
     SILENCE,
     TemporalRefuses,
     TemporalUnreachable,
@@ -101,7 +101,7 @@ class TemporalLink:
 
         """
         if self._connection is None or not self._is_there.is_set():
-            raise RPCError(NOT_CONNECTED, RPCStatusCode.UNAVAILABLE, b"")
+            raise RPCError(NOT_USABLE, RPCStatusCode.UNAVAILABLE, b"")
         return self._connection.client
 
     def silence(self) -> timedelta:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from temporalio.service import RPCError, RPCStatusCode
 
 SILENCE = "Temporal does not answer"
-NOT_CONNECTED = "there is no connection to Temporal yet"
+NOT_USABLE = "Temporal cannot be used yet"
 _OF_THE_CORE = re.compile(
     r"(tcp connect|tcp open|transport|http2|dns) error|connection error(?!: desc)|h2 protocol error"
     r"|error trying to connect|error (shutting down|reading a body from|writing a body to) connection"
     r"|Timeout expired|channel closed|connection closed|operation was canceled|Service was not ready"
-    rf"|client error|{re.escape(NOT_CONNECTED)}"
+    rf"|client error|{re.escape(NOT_USABLE)}"
 )
 """The beginnings of messages about a call without an answer; "connection error: desc" is of Temporal."""
 _ANSWERED = re.compile(r'Status \{ code: (\w+), (?:message: "((?:[^"\\]|\\.)*)", )?.*source: None')

@@ -16,7 +16,7 @@ from temporalio.client import (
 from temporalio.envconfig import ClientConnectConfig
 from temporalio.service import RPCError
 
-from cli.doctor.finding import Finding, FindingSeverity, problem, warning
+from cli.doctor.finding import Finding, FindingSeverity, in_mid_sentence, problem, warning
 from cli.doctor.of_answers import answer_findings
 from cli.doctor.of_repeated_steps import repetition_findings
 from cli.doctor.of_upgrade_pause import memory_findings
@@ -171,7 +171,7 @@ async def temporal_findings(
         return [*await _asked(client, cluster, back_off_limit), *unprotected]
     except TemporalRefuses as error:
         advice = "correct the credentials, the namespace or Temporal itself; until then nothing new is done"
-        return [problem("TemporalRefuses", str(error), advice), *unprotected]
+        return [problem("TemporalRefuses", in_mid_sentence(str(error)), advice), *unprotected]
     except TemporalUnreachable as error:
         advice = "start it, or correct TEMPORAL_ADDRESS; until then nothing new is done"
         return [problem("TemporalUnreachable", str(error), advice), *unprotected]

@@ -13,12 +13,14 @@ from functools import partial
 from typing import Generic, Protocol
 
 from detector.feeds.source import THEY_NOT_YET, all_tried, unread
+from health.gate.check_holds import UnreadSource
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, KubernetesError, RequestRefused, retry_after
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import Resource
+from kube.server_clock import wall_clock
 from runtime.problems import BACKOFF, Problems, retry_forever
 
 Kind = tuple[str, str]
@@ -76,6 +78,8 @@ class KindWatch(Generic[RecordT]):
         self._subject = subject
         self._kind = kind
         self._rejection = ""
+        self._unread = UnreadSource(subject.part(kind))
+        """Its last error before the first list."""
         self._is_served = True
         self._is_refused = False
         self.resource: Resource | None = None
@@ -114,7 +118,7 @@ class KindWatch(Generic[RecordT]):
     def problem(self, limit: timedelta) -> str:
         """Why the cache must not be acted on; "" if it may."""
         if self.source is None or not self.is_served:
-            return self.rejection or THEY_NOT_YET
+            return self.rejection or (self._unread.why if self._unread.problem else THEY_NOT_YET)
         found = unread(self.source, limit)
         return "" if found is None else found.why
 
@@ -204,6 +208,7 @@ class KindWatch(Generic[RecordT]):
     def _refused(self, error: KubernetesError) -> None:
         self.was_tried.set()
         self._is_served = not isinstance(error, KindUnknown)
+        self._unread = self._unread.failing(error.message, wall_clock())
         rejection = error.message if isinstance(error, RequestRefused) else ""
         if not self._is_served:
             # Where we may only get, no list returns 404, so discovery still has the kind as served.

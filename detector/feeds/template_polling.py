@@ -14,15 +14,15 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from detector.feeds.kind_watch import Kind
-from detector.feeds.source import THEY_NOT_YET
 from health.check.template_validity import Place, Template, TemplateKind
+from health.gate.check_holds import UnreadSource
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder, Undecodable
 from kube.decoding_thread import decoded
 from kube.errors import KindUnknown, KubernetesError, NotFound, RequestRefused
 from kube.resource import Resource
-from kube.server_clock import monotonic_clock
+from kube.server_clock import monotonic_clock, wall_clock
 
 EVERY = timedelta(seconds=15)
 
@@ -82,6 +82,8 @@ class TemplatePolling:
         self._named: dict[Kind, frozenset[Naming]] = {}
         self._edited: dict[Kind, asyncio.Event] = defaultdict(asyncio.Event)
         self._readings: dict[TemplateReference, Reading] = {}
+        self._failing: dict[TemplateReference, UnreadSource] = {}
+        """Templates whose latest request failed, with its error."""
 
     def name(self, namings: Iterable[Naming]) -> None:
         """Read these templates from now on, and no others."""
@@ -96,6 +98,7 @@ class TemplatePolling:
         self._readings = {
             template: reading for template, reading in self._readings.items() if template in kept
         }
+        self._failing = {template: one for template, one in self._failing.items() if template in kept}
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read all named templates of a kind.
@@ -109,6 +112,10 @@ class TemplatePolling:
                 await self._read(template, resource)
             except KubernetesError as error:
                 failure = failure or error
+                before_it = self._failing.get(template, UnreadSource(str(template)))
+                self._failing[template] = before_it.failing(error.message, wall_clock())
+            else:
+                self._failing.pop(template, None)
         if self._readings != before:
             self._changed(kind)
         if failure is not None:
@@ -145,8 +152,8 @@ class TemplatePolling:
         """Why these templates must not be acted on; "" if they may."""
         for template in templates:
             age = self._age(template)
-            if age is None:
-                return f"{template}: {THEY_NOT_YET}"
+            if age is None or (age > limit and template in self._failing):
+                return str(self._failing.get(template, UnreadSource(str(template))))
             if age > limit:
                 return f"{template} was last read {age.total_seconds():.0f} s ago"
         return ""

@@ -5,7 +5,7 @@ that is added here holds requests, and appears in the status, the Events and the
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 
@@ -45,6 +45,10 @@ class UnreadSource:
         if self.since is None:
             return self.problem or NOT_YET
         return f"{self.problem.rstrip('.') or SILENT} (since {stamp(self.since)})"
+
+    def failing(self, problem: str, now: datetime) -> "UnreadSource":
+        """The same after one more request that failed."""
+        return replace(self, problem=problem, since=self.since or now)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.why}"

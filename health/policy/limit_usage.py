@@ -224,7 +224,7 @@ class LimitUsage:
             number = self._number(limit, now, own)
             first = selection.count_before(wanted.place, limit.slots) if are_selected else 0
             if number + first >= limit.most:
-                return LimitRefusal(self._hold(limit, number, first, now), limit.slots)
+                return LimitRefusal(self._hold(limit, number, first, now, own), limit.slots)
         return None
 
     def _number(self, limit: AppliedLimit, now: datetime, own: _Counted = _NOTHING) -> int:
@@ -239,7 +239,7 @@ class LimitUsage:
         starts = self._starts.get(limit.slots[0], [])
         return starts[bisect_right(starts, now - HOUR, key=_TIME) :]
 
-    def _hold(self, limit: AppliedLimit, number: int, first: int, now: datetime) -> Hold:
+    def _hold(self, limit: AppliedLimit, number: int, first: int, now: datetime, own: _Counted) -> Hold:
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
         if limit.is_of_starts:
             starts = self._recent_starts(limit, now)
@@ -247,9 +247,11 @@ class LimitUsage:
             return limit_hold(words + _oldest(starts), _until_free(limit, starts, number + first, now))
         words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
         where = f" with {limit.labelled}" if limit.label else ""
-        using = [self._used[slot][0] for slot in limit.slots if slot in self._used]
-        oldest = _oldest([min(using)] if using else ())
-        return limit_hold(f"{words}{where}{_come_first(first)}, {most}{oldest}", _ASK_AGAIN_SECONDS)
+        eldest = (
+            begun for slot in limit.slots for begun in self._used.get(slot, ())[: 1 + len(own.in_flight)]
+        )
+        using = sorted(begun for begun in eldest if begun not in own.in_flight)
+        return limit_hold(f"{words}{where}{_come_first(first)}, {most}{_oldest(using)}", _ASK_AGAIN_SECONDS)
 
 
 def _remove(by_slot: _BySlot, slot: Slot, begun: _Begun) -> None:

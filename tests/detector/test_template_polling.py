@@ -127,7 +127,7 @@ often = pytest.mark.parametrize("polled", [OFTEN], indirect=True, ids=["often"])
 async def test_right_to_get_is_enough_to_know_the_templates_that_are_named(
     polled: Polled, other: OtherKind
 ) -> None:
-    assert polled.unread() == "ResetTemplate/default/reset: they were not read completely yet"
+    assert polled.unread() == "ResetTemplate/default/reset: not read completely yet"
     await other.grant("get")
 
     await eventually(lambda: polled.is_known, SOON_SECONDS)

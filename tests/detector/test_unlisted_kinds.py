@@ -3,14 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from detector.feeds.kind_watch import Kind, KindSubscription
 from detector.feeds.remediation_kinds import KindWatches
+from detector.feeds.template_polling import Naming, TemplatePolling
 from health.check.template_validity import Template
+from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
+from kube.errors import ServerFault
+from kube.resource import Resource
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.support.api.api_server import ApiServer, hanging, refused, said
@@ -82,6 +86,53 @@ async def test_kind_that_cannot_be_listed_as_a_whole_is_tried_and_says_why(
     assert "said InternalError" in watches.problem([RESETS], timedelta(minutes=1))
     (told,) = problems.sentences
     assert "said InternalError" in told
+
+
+async def test_kind_whose_first_look_fails_says_why_and_since_when(
+    server: ApiServer, watches: KindWatches[Template], name: Name
+) -> None:
+    server.answer("GET", GROUP_VERSION, SERVED)
+    server.version(f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
+    before = datetime.now(UTC).replace(microsecond=0)
+    name(RESETS)
+
+    async with asyncio.timeout(60):
+        await watches.wait_tried()
+    why, _, since = watches.problem([RESETS], timedelta(minutes=1)).partition(" (since ")
+    assert why == (
+        f"templates of kind ResetTemplate: GET {GROUP_VERSION}/resettemplates was answered 500 "
+        "InternalError: said InternalError"
+    )
+    assert before <= datetime.fromisoformat(since.removesuffix(")")) <= datetime.now(UTC)
+
+
+async def test_template_that_cannot_be_read_alone_says_why_and_since_when(
+    server: ApiServer, transport: Transport
+) -> None:
+    template = TemplateReference(api_version=RESETS[0], kind=RESETS[1], name="reset")
+    resource = Resource(RESETS[0], RESETS[1], "resettemplates", namespaced=False)
+    path, now = resource.path(name="reset"), [0.0]
+    polling = TemplatePolling(ClusterConnection.over(transport), lambda _: None, clock=lambda: now[0])
+    polling.name([Naming(CheckReference(kind="NodeHealthCheck", name="workers"), 1, template)])
+    failed, found = refused(500, "InternalError"), said({"metadata": {"name": "reset", "uid": "1"}})
+    server.answer("GET", path, failed, found, failed)
+
+    def problem() -> str:
+        return polling.problem([template], timedelta(minutes=1))
+
+    assert problem() == f"{template}: not read completely yet"
+    with pytest.raises(ServerFault):
+        await polling.read(RESETS, resource)
+    assert problem().startswith(
+        f"{template}: GET {path} was answered 500 InternalError: said InternalError (since "
+    )
+    await polling.read(RESETS, resource)
+    assert problem() == ""
+    now[0] = 61
+    assert problem() == f"{template} was last read 61 s ago"
+    with pytest.raises(ServerFault):
+        await polling.read(RESETS, resource)
+    assert "said InternalError (since " in problem()
 
 
 async def test_no_caller_waits_for_a_kind_that_is_no_longer_named(

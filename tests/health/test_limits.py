@@ -84,6 +84,17 @@ def test_refusal_tells_the_numbers() -> None:
     assert counted.words(one()) == f"{words}; the oldest, of {oldest}"
 
 
+def test_refusal_never_names_the_reservation_of_the_target_itself() -> None:
+    counted = Usage(maxInFlight=1)
+    own = counted.count(one(), NOW - 2 * MINUTE)
+    counted.count(one(INFRA), NOW - MINUTE)
+    refusal = counted.limits.refusal(Waiting(NOW, "node-1", one()), NOW, besides=own)
+    assert refusal is not None
+    assert refusal.hold.message.endswith(
+        "; the oldest, of node-2 of NodeHealthCheck/infra, began at 2026-03-01T11:59:00Z"
+    )
+
+
 def test_refusal_by_a_label_names_the_oldest_remediation_that_counts_for_its_value() -> None:
     counted = Usage(maxInFlightByLabel={ZONE: 2})
     for zone, minutes in (("a", 9), ("b", 7), (None, 8), ("b", 6)):

@@ -51,9 +51,10 @@ def test_leader_says_all_that_temporal_tells(
 
 
 def test_temporal_that_answers_with_an_error_is_not_called_unreachable() -> None:
-    trouble = "Temporal at t:7233 answers PermissionDenied: no"
+    trouble = "Temporal at t:7233 answers PermissionDenied: no."
     _, temporal, worker = by_leader("first", trouble, WorkerObservation(2), "queue", NOW, is_answered=True)
     assert (temporal.status, temporal.reason) == (FALSE, "TemporalRefuses")
+    assert temporal.message.startswith("Temporal at t:7233 answers PermissionDenied: no; nothing new ")
     assert (worker.status, worker.reason) == (UNKNOWN, "TemporalRefuses")
 
 

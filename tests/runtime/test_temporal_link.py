@@ -22,6 +22,7 @@ from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.problems import Problems, one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
+from runtime.temporal_trouble import is_silence
 from tests.support.api.eventually import eventually
 from tests.support.api.grpc_server import OK, GrpcServer, Headers, status
 from tests.support.api.ports import free_port, own_layout
@@ -102,7 +103,8 @@ async def test_temporal_that_is_not_there_is_reported_once_and_each_cause_at_deb
     with pytest.raises(RPCError) as failed:
         link()
     assert failed.value.status is RPCStatusCode.UNAVAILABLE
-    assert one_sentence(failed.value) == "Temporal does not answer"  # as other parts tell it
+    assert is_silence(failed.value)
+    assert one_sentence(failed.value) == "Temporal cannot be used yet"  # as other parts tell it
 
 
 async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_reported_once(

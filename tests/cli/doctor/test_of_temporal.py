@@ -46,7 +46,7 @@ def test_reason_of_several_receivers_is_given_once_with_its_latest_time() -> Non
 @pytest.mark.parametrize(
     ("answer", "reason", "what"),
     [
-        (status(7, "no"), "TemporalRefuses", "answers PermissionDenied: no"),
+        (status(7, "no."), "TemporalRefuses", "answers PermissionDenied: no"),
         (status(14, "no hosts"), "TemporalRefuses", "answers Unavailable: no hosts"),
         (None, "TemporalUnreachable", "cannot be reached: Connection refused"),
     ],
