@@ -6,6 +6,7 @@ boot ID alone has that. A missing part is not compared: an older version wrote t
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from objects.short_text import short
 
@@ -22,9 +23,20 @@ def boot_of(boot_id: str, machine_id: str = "", system_uuid: str = "") -> str:
 
 
 def is_same_boot(one: str, other: str) -> bool:
-    """True if both are known, and no part that both have differs."""
+    """True if both are known, and no part that both have differs but by its byte order."""
     pairs = zip(one.split(_BETWEEN), other.split(_BETWEEN), strict=False)
-    return bool(one) and bool(other) and all(a == b for a, b in pairs if a and b)
+    return bool(one) and bool(other) and all(a in (b, _in_the_other_order(b)) for a, b in pairs if a and b)
+
+
+def _in_the_other_order(part: str) -> str:
+    """A UUID with the bytes of its first three groups swapped; any other part as it is.
+
+    SMBIOS stores them so, and not every firmware and kubelet swaps them back: an upgrade may change that.
+    """
+    try:
+        return str(UUID(bytes_le=UUID(part).bytes))
+    except ValueError:
+        return part
 
 
 def boot_id_of(boot: str) -> str:

@@ -192,7 +192,9 @@ class Node(SightedObject):
         earlier = self.earlier_boots or ()
         if not has_come_back(earlier, self.boot_id):
             return ""
-        back, between = boot_id_of(self.boot_id), boot_id_of(earlier[-1])
+        back, between = self.boot_id, earlier[-1]
+        if boot_id_of(back) != boot_id_of(between):
+            back, between = boot_id_of(back), boot_id_of(between)
         return f"two machines use the name {self.metadata.name}: boot {back} came back after boot {between}"
 
     @property

@@ -14,6 +14,9 @@ from tests.support.values.builders import MINUTE, NOW, condition, node_object
 
 pytestmark = pytest.mark.rule("rule 65")
 
+UUID = "4c4c4544-0042-3510-8052-b4c04f4e3432"
+SWAPPED = "44454c4c-4200-1035-8052-b4c04f4e3432"
+"""The same UUID, with the first three groups as SMBIOS stores them."""
 A, B, C = (boot_of(f"boot-{name}", f"machine-{name}", f"uuid-{name}") for name in "abc")
 LOOK = Look(at=NOW)
 
@@ -73,6 +76,10 @@ def test_long_parts_are_bounded() -> None:
         pytest.param("b", "c/m/u", False, id="an older version wrote another boot ID"),
         pytest.param("b//u", "b/m/u", True, id="without the machine ID"),
         pytest.param("b//u", "b/m/v", False, id="another machine, without the machine ID"),
+        pytest.param(f"b/m/{UUID}", f"b/m/{SWAPPED}", True, id="the UUID in the other byte order"),
+        pytest.param(f"7/m/{UUID}", f"8/m/{SWAPPED}", False, id="another boot, and the other byte order"),
+        pytest.param(f"7/m/{UUID}", f"7/m/{UUID[:-1]}3", False, id="another UUID"),
+        pytest.param(f"7/m/{UUID}", f"7/m/{SWAPPED[:-1]}3", False, id="another UUID in the other order"),
         pytest.param("", "b", False, id="unknown before"),
         pytest.param("", "", False, id="unknown"),
     ],
@@ -101,6 +108,7 @@ def test_boots_are_the_same_if_no_part_that_both_have_differs(one: str, other: s
         pytest.param([A, "", B, "", A], True, id="back, and not reported in between"),
         pytest.param(["7/m/u", "7/n/v", "7/m/u"], True, id="boots that Windows counts"),
         pytest.param(["b", "b/m/u", "b"], False, id="parts that are reported later"),
+        pytest.param([f"b//{UUID}", f"b//{SWAPPED}", f"b//{UUID}"], False, id="an upgrade and its undoing"),
     ],
 )
 def test_boot_that_comes_back_shows_that_two_machines_use_the_name(
@@ -112,6 +120,8 @@ def test_boot_that_comes_back_shows_that_two_machines_use_the_name(
 def test_words_name_the_node_and_both_boots() -> None:
     words = "two machines use the name node-1: boot boot-a came back after boot boot-b"
     assert showing(A, B, A).shared_name == words
+    counted = "two machines use the name node-1: boot 7/m/u came back after boot 7/n/v"
+    assert showing("7/m/u", "7/n/v", "7/m/u").shared_name == counted
     assert facts_of_node(openshift.target(condition("Ready", "True"))).shared_name == ""
 
 
