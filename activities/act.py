@@ -24,7 +24,6 @@ from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from activities.target_lease import LeaseGuard, TargetLeases
 from health.check.same_boot import SAME_BOOT
 from health.model.boot import is_same_boot
-from health.model.ended_remediation import repeated
 from health.model.observation import HoldReason, failed
 from health.model.references import Action, RequestReference
 from health.model.remediation_request import BOOT_ID
@@ -134,7 +133,7 @@ class Act:
         done = await self._step_result(act)
         if done.event is not None:
             await self._event_recorder.emit(act.incident, done.event)
-        if act.repeated and isinstance(done.result.outcome, RequestExists):
+        if act.repetition and isinstance(done.result.outcome, RequestExists):
             await self._event_recorder.emit(act.incident, _repetition(act))
         return done.result
 
@@ -152,9 +151,9 @@ class Act:
 
 
 def _repetition(act: ActInput) -> Event:
-    """The Event that the first step is taken again and again; the run takes it for the first time."""
-    seed = f"{act.incident.workflow_id}\n{act.run_id}\nrepeated"
-    message = f"{act.incident.check}: {repeated(act.repeated)}"
+    """The Event that the first steps are taken again and again, once for each run and number of steps."""
+    seed = f"{act.incident.workflow_id}\n{act.run_id}\n{act.repetition}"
+    message = f"{act.incident.check}: {act.repetition}"
     return Event(seed=seed, severity=Severity.WARNING, reason="StepRepeated", message=message)
 
 

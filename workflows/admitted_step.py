@@ -13,7 +13,6 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from health.gate.act_finding import is_new
 from health.model.admission import Admission
-from health.model.ended_remediation import SAID_FROM
 from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
@@ -79,7 +78,7 @@ class AdmittedStep:
             approved_version=self.before.approval.version if self.before.approval else "",
             requests=tuple(request.reference for request in self.observation.requests),
             delay=self._delay,
-            repeated=self._repeated,
+            repetition=self._repetition,
         )
 
     @property
@@ -88,11 +87,10 @@ class AdmittedStep:
         return self.before.delays.before_act(self.began) if self.before.is_before_the_first_step else None
 
     @property
-    def _repeated(self) -> int:
-        """How often in a row the first step alone is taken with this act; 0 unless that is to be said now."""
-        times = self.before.times_repeated + 1
-        is_first = self.step.template == self.before.first and not self.before.taken
-        return times if is_first and times == SAID_FROM else 0
+    def _repetition(self) -> str:
+        """How often in a row the first steps alone are taken with this act; "" unless it says so first."""
+        after = self.before.model_copy(update={"taken": self.before.with_taken((self.step,))})
+        return "" if self.before.repetition else after.repetition
 
     @property
     def _due_after_loss(self) -> datetime | None:

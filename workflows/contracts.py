@@ -95,8 +95,8 @@ class ActInput(Frozen):
     """The fingerprint of the approved template; "": unknown, or no person approved it."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
-    repeated: int = 0
-    """How often in a row the first step alone was taken, with this one; 0 unless an Event says so now."""
+    repetition: str = ""
+    """How often in a row the first steps alone were taken, with this one; "" unless an Event says so now."""
 
 
 class EvidenceInput(Frozen):

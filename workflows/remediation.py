@@ -32,7 +32,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
-    from health.model.references import TemplateReference
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.decide import next_move
     from health.runbook.decision import NextEvent
@@ -97,8 +96,6 @@ class Remediation:
         """The latest observation, also while the incident asks for the next one."""
         self._last_known: Observation | None = None
         """The latest observation that knew the state of the target."""
-        self._templates: tuple[TemplateReference, ...] = ()
-        """The templates of the check, as last seen."""
         self._status = IncidentStatus()
         for spec in ORDERS.values():
             accept(spec, start.incident.target, self._orders.give, self._situation)
@@ -156,7 +153,7 @@ class Remediation:
             observation=self._observation or self._learned,
             now=workflow.now(),
             began=self._began,
-            templates=self._templates,
+            templates=self._memory.steps,
         )
 
     @property
@@ -238,7 +235,6 @@ class Remediation:
         self._memory = learned(self._memory, observation, workflow.now())
         self._learned = observation
         self._last_known = self._last_known if observation.state is TargetState.UNKNOWN else observation
-        self._templates = tuple(step.template for step in observation.steps) or self._templates
         return observation
 
     async def _step(

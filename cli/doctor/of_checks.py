@@ -22,6 +22,7 @@ from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.status_writers import ManagedFields, StatusFieldManager, StatusWriters
+from health.runbook.escalation import is_classic
 from kube.decoding import Decoder, ObjectEvent, WatchError
 from kube.errors import Unreachable
 from kube.listing import ObjectList
@@ -86,7 +87,11 @@ def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
     """The findings about the check itself, without those about writers of its status."""
     metadata = stored["metadata"]
     name = name_of(kind, metadata.get("namespace", ""), metadata["name"])
-    return _unreadable(kind, name, stored) or _ailing(kind, name, stored)
+    check = read(kind, stored)
+    if isinstance(check, InvalidCheckError):
+        why = f"{name} cannot be read: {check}"
+        return [problem(UNREADABLE, why, "correct it; until then it does nothing")]
+    return [*_ailing(kind, name, stored), *_without_a_next_step(name, check)]
 
 
 def shadow_findings(kind: CheckKind, checks: Iterable[StoredCheck]) -> list[Finding]:
@@ -99,11 +104,11 @@ def shadow_findings(kind: CheckKind, checks: Iterable[StoredCheck]) -> list[Find
     return [note("InShadow", what, "`paramedic shadow` compares; docs/shadow.md says how to leave it")]
 
 
-def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:
-    check = read(kind, stored)
-    if not isinstance(check, InvalidCheckError):
+def _without_a_next_step(name: str, check: HealthCheck) -> list[Finding]:
+    if check.choices.relapse is None or not is_classic(check):
         return []
-    return [problem(UNREADABLE, f"{name} cannot be read: {check}", "correct it; until then it does nothing")]
+    what = f"{name} has paramedic.dev/relapse, which changes nothing: its remediations have one step"
+    return [warning("NoNextStep", what, "remove the annotation: only an escalation has a next step")]
 
 
 def _ailing(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:

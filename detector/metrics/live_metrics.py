@@ -16,12 +16,14 @@ from prometheus_client.registry import Collector
 from detector.dispatching.dispatch import OpenIncident
 from detector.state.cluster_state import ClusterState
 from health.check.ordered import is_by_order, trigger_of
+from health.model.approval import Progress
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.policy.stuck_slots import StuckSlots
 from health.runbook.escalation import Plan
 from health.runbook.recovery import with_proof_of_requests
 from objects.frozen import label
 
+NO_PROGRESS = Progress()
 Ages = Mapping[str, timedelta | None]
 
 
@@ -29,9 +31,8 @@ class ObservedPhase(StrEnum):
     """The phase of an open incident, by its last answer and the time.
 
     The detector knows it without a call: it keeps each answer, and whether it is still up to date. The rows
-    are those of the runbook (`health.runbook.decide`), as far as they depend on that. Orders of people,
-    results of acts, and tried steps whose requests are gone are not visible here, so an incident that is left
-    alone is `Admitted` or `Held`.
+    are those of the runbook (`health.runbook.decide`), as far as they depend on that. Orders of people and
+    results of acts are not visible here, so an incident that is left alone is `Admitted` or `Held`.
     """
 
     WAITING = "Waiting"
@@ -49,7 +50,9 @@ class ObservedPhase(StrEnum):
     """It could not be started yet, or another detector answered it."""
 
 
-def observed_phase(observation: Observation | None, now: datetime) -> ObservedPhase | None:
+def observed_phase(
+    observation: Observation | None, now: datetime, progress: Progress = NO_PROGRESS
+) -> ObservedPhase | None:
     """The phase at `now` of an incident with this last answer; None if nothing is left to do."""
     if observation is None:
         return ObservedPhase.UNKNOWN
@@ -58,30 +61,33 @@ def observed_phase(observation: Observation | None, now: datetime) -> ObservedPh
         return ObservedPhase.CLEANING_UP if observation.requests else None
     if observation.under_way:
         return ObservedPhase.UNDER_WAY
-    of_requests = _by_requests(observation, now) if observation.requests else None
-    if of_requests is not None:
-        return of_requests
+    has_begun = observation.requests or (progress.spent and observation.state is TargetState.EXPIRED)
+    of_steps = _by_steps(observation, now, progress) if has_begun else None
+    if of_steps is not None:
+        return of_steps
     if observation.state is TargetState.WAITING:
         return ObservedPhase.WAITING
     return ObservedPhase.ADMITTED if observation.hold is None else ObservedPhase.HELD
 
 
-def _by_requests(observation: Observation, now: datetime) -> ObservedPhase | None:
-    """The phase by its requests; None if all of them are over, and the next step is due."""
+def _by_steps(observation: Observation, now: datetime, progress: Progress) -> ObservedPhase | None:
+    """The phase by the steps that were tried; None if all of them are over, and the next step is due."""
     if observation.state is TargetState.UNKNOWN:
         return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
-    course = Plan(observation.steps).course(observation.requests, now)
+    course = Plan(observation.steps, progress.spent, progress.skipped).course(observation.requests, now)
     if course.is_exhausted:
         return ObservedPhase.EXHAUSTED
     return None if course.running is None else ObservedPhase.REQUESTED
 
 
-def observed_hold(observation: Observation | None, now: datetime) -> str | None:
+def observed_hold(
+    observation: Observation | None, now: datetime, progress: Progress = NO_PROGRESS
+) -> str | None:
     """The label of the hold at `now` of an incident with this last answer; None without a hold."""
     if (
         observation is None
         or observation.hold is None
-        or observed_phase(observation, now) is not ObservedPhase.HELD
+        or observed_phase(observation, now, progress) is not ObservedPhase.HELD
     ):
         return None
     return label(observation.hold.reason, HoldReason)
@@ -112,7 +118,7 @@ class LiveMetrics(Collector):
             incidents, now = tuple(self._open_incidents()), self._now()
             yield _checks(self._cluster_state)
             yield _incidents(self._cluster_state, incidents, now)
-            yield _holds(incidents, now)
+            yield _holds(self._cluster_state, incidents, now)
             yield _policy(self._cluster_state)
             yield _in_shadow(self._cluster_state)
             yield _outages(self._cluster_state)
@@ -173,7 +179,7 @@ def _incidents(
     # An existing check has all its series, so that an alert can tell zero from missing data.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
-        phase = observed_phase(entry.last_observation, now)
+        phase = observed_phase(entry.last_observation, now, _progress(cluster_state, entry))
         if phase is not None:
             found[str(entry.key.check), phase] += 1
     for labels, number in sorted(found.items()):
@@ -181,13 +187,20 @@ def _incidents(
     return family
 
 
-def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamily:
+def _progress(cluster_state: ClusterState, entry: OpenIncident) -> Progress:
+    target = entry.key.target
+    return cluster_state.progress.of(entry.key.check, target.name, target.uid)
+
+
+def _holds(
+    cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
+) -> GaugeMetricFamily:
     text = "Targets that are held now, by check, reason and trigger, as of the latest answers."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason", "trigger"))
     found: Counter[tuple[str, ...]] = Counter()
     for entry in incidents:
         observation = entry.last_observation
-        reason = observed_hold(observation, now)
+        reason = observed_hold(observation, now, _progress(cluster_state, entry))
         if observation is not None and reason is not None:
             trigger = trigger_of(is_ordered=is_by_order(observation.fact))
             found[str(entry.key.check), reason, trigger] += 1

@@ -94,7 +94,8 @@ class SnapshotDraft:
     ) -> TargetSnapshot:
         """Add its holds and the progress of its steps to the snapshot of an expired target."""
         state, reference, requests = self.state, check.reference, snapshot.requests
-        course = Plan(check.steps).course(requests, now)
+        progress = state.progress.of(reference, snapshot.name, snapshot.uid)
+        course = Plan(check.steps, progress.spent, progress.skipped).course(requests, now)
         back_off = self.back_offs[snapshot.name]
         failed = snapshot.verdict.failed(now)
         is_under_way = bool(requests) or target.is_marked
@@ -103,7 +104,7 @@ class SnapshotDraft:
             snapshot,
             hold=target_hold(target_facts(state, reference, target, now)),
             # A classic remediation whose timeout is over is not exhausted: it has no other step (NHC 2.5).
-            is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
+            is_exhausted=not is_classic(check) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
             back_off=None if is_by_order(snapshot.verdict.fact) else held_back,

@@ -16,7 +16,7 @@ from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory_parts import Disruption
 from health.runbook.obeying import obeyed
 from health.runbook.recovery import with_proof
-from health.runbook.relapse import with_relapse
+from health.runbook.relapse import waits, with_relapse
 from health.runbook.state import Memory
 from health.runbook.step_names import meant_by
 
@@ -174,10 +174,12 @@ def _ending_the_row_of_failures(memory: Memory, observation: Observation) -> Mem
 
 def _spending(memory: Memory, observation: Observation, now: datetime) -> Memory:
     plan = memory.plan(observation)
-    seen = (plan.step_of(request.reference) for request in observation.requests)
+    # Requests that were just cleaned up, or that a finalizer keeps, are of the remediation before.
+    present = (request for request in observation.requests if request.uid not in memory.cleaned_up)
+    seen = (plan.step_of(request.reference) for request in present)
     taken = memory.with_taken(step for step in seen if step is not None)
-    first = observation.steps[0].template if observation.steps[1:] else None
-    memory = memory.model_copy(update={"taken": taken} | ({"first": first} if observation.steps else {}))
+    templates = tuple(step.template for step in observation.steps) or memory.steps
+    memory = memory.model_copy(update={"taken": taken, "steps": templates})
     if observation.state is not TargetState.EXPIRED:
         return memory
     over = {plan.step_of(request.reference) for request in plan.course(observation.requests, now).over}
@@ -206,5 +208,6 @@ def _exhausting(memory: Memory, observation: Observation, now: datetime) -> Memo
     if observation.state is TargetState.UNKNOWN:
         return memory
     is_tried = observation.state not in ENDED and bool(observation.requests or memory.tried)
+    is_tried = is_tried and not waits(memory, observation)
     is_exhausted = is_tried and memory.plan(observation).course(observation.requests, now).is_exhausted
     return memory.model_copy(update={"is_exhausted": is_exhausted})

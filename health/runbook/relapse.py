@@ -2,16 +2,20 @@
 
 With `paramedic.dev/relapse` a failure within that time goes on with the step after those that the earlier
 remediation took; a relapse of a relapse with the step after that one. A step counts as taken if the check
-still lists its template. An order of a person is no failure, and begins with the first step.
+still lists its template. The failure lasts until the target is healthy, whatever its condition is meanwhile.
+With no step left it is exhausted after its duration, and counts as a remediation once the target recovers.
+An order to remediate is no failure, and begins with the first step; so does the failure after an abort. A
+classic remediation has one step, and no relapse.
 
-Without it, remediations that take the first step alone are counted, and said from the third one on.
+Without it, remediations that take the same first steps alone are counted, and said from the third one on.
 """
 
 from datetime import timedelta
 
 from health.check.ordered import is_by_order
 from health.model.ended_remediation import IN_A_ROW
-from health.model.observation import Observation
+from health.model.observation import ENDED, Observation, TargetState
+from health.runbook.escalation import is_classic
 from health.runbook.state import Memory
 
 
@@ -21,12 +25,27 @@ def with_relapse(memory: Memory, observation: Observation) -> Memory:
     An earlier remediation that ended too long ago is forgotten.
     """
     earlier, fact = memory.earlier, observation.fact
-    if earlier is None or fact is None or not observation.is_unhealthy or not memory.is_before_the_first_step:
+    if earlier is None or memory.taken:
         return memory
-    relapse = timedelta(seconds=observation.relapse_seconds)
+    if memory.left_alone:
+        return memory.model_copy(update={"earlier": None, "relapsed": ()})
+    if observation.state in ENDED:
+        recovered = memory.recovery.healthy_since if memory.is_exhausted else None
+        over = {"ended": recovered or earlier.ended, "came_back": None}
+        return memory.model_copy(update={"earlier": earlier.model_copy(update=over), "relapsed": ()})
+    if fact is None or not observation.is_unhealthy:
+        return memory
     if is_by_order(fact):
         return memory.model_copy(update={"relapsed": ()})
-    if not earlier.is_within(max(IN_A_ROW, relapse), fact.since):
-        return memory.model_copy(update={"earlier": None, "relapsed": ()})
-    is_relapse = bool(relapse) and earlier.is_within(relapse, fact.since)
-    return memory.model_copy(update={"relapsed": earlier.taken if is_relapse else ()})
+    earlier = earlier.model_copy(update={"came_back": earlier.came_back or fact.since})
+    relapse = timedelta(seconds=observation.relapse_seconds)
+    is_relapse = bool(relapse) and earlier.is_within(relapse) and not is_classic(observation)
+    is_in_time = earlier.is_within(max(IN_A_ROW, relapse))
+    changes = {"earlier": earlier if is_in_time else None, "relapsed": earlier.taken if is_relapse else ()}
+    return memory.model_copy(update=changes)
+
+
+def waits(memory: Memory, observation: Observation) -> bool:
+    """True for a relapse before the end of its duration: with no step left, it is not exhausted yet."""
+    is_new = bool(memory.relapsed) and not memory.taken and not memory.is_exhausted
+    return is_new and observation.state is TargetState.WAITING

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from health.model.moves import BY_A_CHANGE, REQUESTS_ARE_GONE, NextTransition, Outcome, Phase
 from health.model.observation import HoldReason, TargetState
-from health.runbook import approving, maintaining, moments
+from health.runbook import approving, maintaining, moments, relapse
 from health.runbook.decision import Act, AskedApproval, Decision, Ended, Moment, Reason, TakenStep
 from health.runbook.incident import Incident
 
@@ -95,7 +95,8 @@ def _runs(incident: Incident) -> bool:
 
 
 def _is_exhausted(incident: Incident) -> bool:
-    return incident.has_begun and incident.is_state_known and incident.course.next_step is None
+    is_over = incident.has_begun and not relapse.waits(incident.memory, incident.observation)
+    return is_over and incident.is_state_known and incident.course.next_step is None
 
 
 def _is_unanswered(incident: Incident) -> bool:

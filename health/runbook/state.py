@@ -3,7 +3,7 @@
 `health.runbook.learn` adds what observations show.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -78,10 +78,12 @@ class Memory(OrdersMemory):
     """The templates of the steps with a timeout that were taken, whether or not they are over."""
     earlier: EndedRemediation | None = None
     """The remediation before this one; None: there was none, or it ended too long ago to matter."""
-    first: TemplateReference | None = None
-    """The template of the first step, as last seen, if others follow it."""
+    steps: tuple[TemplateReference, ...] = ()
+    """The templates of all steps, as last seen."""
     relapsed: tuple[TemplateReference, ...] = ()
     """Templates that count as tried because the failure came back (rule 64)."""
+    reported: tuple[TemplateReference, ...] = ()
+    """Those of them that the detector has got."""
     skipped: tuple[str, ...] = ()
     """The uids of requests that count as timed out by a person's order."""
     is_exhausted: bool = False
@@ -139,17 +141,20 @@ class Memory(OrdersMemory):
         return not self.requests and not self.spent
 
     @property
-    def times_repeated(self) -> int:
-        """How many remediations in a row, before this one, took the first step alone."""
-        is_first = self.earlier is not None and self.earlier.taken == (self.first,)
-        return self.earlier.in_a_row if self.earlier is not None and is_first else 0
+    def in_a_row(self) -> int:
+        """How many remediations in a row, with this one, took these first steps alone; 0: it took others."""
+        if self.relapsed or not _goes_on(self.taken, self.steps):
+            return 0
+        return 1 + (self.earlier.in_a_row if self.earlier and self.earlier.taken == self.taken else 0)
 
     @property
     def repetition(self) -> str:
-        """How often in a row the first step alone was taken, with this remediation, in words; "": seldom."""
-        has_gone_on = bool(self.relapsed) or self.taken not in ((), (self.first,))
-        times = self.times_repeated + bool(self.taken)
-        return "" if has_gone_on or not self.times_repeated or times < SAID_FROM else repeated(times)
+        """How often in a row the first steps alone were taken, with this one, in words; "": seldom."""
+        if self.in_a_row >= SAID_FROM:
+            return repeated(self.in_a_row, len(self.taken))
+        earlier = self.earlier.taken if self.earlier and not self.relapsed else ()
+        is_on_its_way = _goes_on(self.taken, earlier) and _goes_on(earlier, self.steps)
+        return self.earlier.repetition if self.earlier and is_on_its_way else ""
 
     @property
     def tried(self) -> tuple[TemplateReference, ...]:
@@ -175,8 +180,9 @@ class Memory(OrdersMemory):
     def intent(self, now: datetime) -> Intent:
         """The intent of a question at `now`."""
         backs_off = self.failing is not None and now < self.failing.next_act
+        has_no_step = self.is_exhausted and not self.starts_over
         return Intent(
-            would_act=not (self.is_blocked or backs_off or self.is_shadow),
+            would_act=not (self.is_blocked or backs_off or self.is_shadow or has_no_step),
             skips_back_off=self.skips_back_off,
             unproven_boot=self.recovery.boot_id_before or "",
         )
@@ -313,16 +319,16 @@ class Memory(OrdersMemory):
         """
         before = tuple(requests)
         not_ours = {request.uid for request in before if request.is_being_deleted}.difference(self.withdrawn)
-        nothing_left = {} if left.requests else self._over
-        is_over = not left.requests and not self.starts_over
+        is_recovered = self.recovery.healthy_since is not None and not self.starts_over
+        is_over = is_recovered or not left.requests  # a request that hangs is no part of the next remediation
         return self._with(
             requests=left.requests,
             withdrawn=tuple(request.uid for request in left.hanging if request.uid not in not_ours),
             lease=self.lease.after_clean_up(left),
-            recovery=self.recovery.over() if is_over else self.recovery,
+            recovery=self.recovery.over() if is_over and not self.starts_over else self.recovery,
             clean_up_at=left.again_at(self.notes, now),
             cleaned_up=tuple(sorted(request.uid for request in before)),
-            **nothing_left,
+            **(self._over if is_over else {}),
         )
 
     @property
@@ -330,9 +336,8 @@ class Memory(OrdersMemory):
         """Changes once no request is left; without a recovery, no failure can come back."""
         steps, recovered = tuple(dict.fromkeys((*self.tried, *self.taken))), self.recovery.healthy_since
         earlier = self.earlier
-        if self.taken or self.spent:
-            in_a_row = self.times_repeated + 1 if steps == (self.first,) else 0
-            ended = recovered and EndedRemediation(ended=recovered, taken=steps, in_a_row=in_a_row)
+        if self.taken:
+            ended = recovered and EndedRemediation(ended=recovered, taken=steps, in_a_row=self.in_a_row)
             earlier = ended or None
         none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return {**none, "earlier": earlier}
@@ -368,8 +373,9 @@ class Memory(OrdersMemory):
 
     @property
     def has_report_due(self) -> bool:
-        """True if the detector must get an order or the question to people, at once."""
-        return bool(self.unreported_orders) or self.progress.unreported is not None
+        """True if the detector must get an order, the question to people or a relapse, at once."""
+        is_relapse_due = self.relapsed != self.reported
+        return is_relapse_due or bool(self.unreported_orders) or self.progress.unreported is not None
 
     def having_reported(self, before: Self) -> Self:
         """The same once the detector answered a question that was asked with the memory `before`."""
@@ -380,4 +386,9 @@ class Memory(OrdersMemory):
         )
         if approval is not None and approval == before.approval:
             approval = approval.model_copy(update={"is_reported": True})
-        return self._with(orders=tuple(reported), approval=approval)
+        return self._with(orders=tuple(reported), approval=approval, reported=before.relapsed)
+
+
+def _goes_on(some: Sequence[TemplateReference], steps: Sequence[TemplateReference]) -> bool:
+    """True if these steps begin with `some`, and have others after them."""
+    return len(some) < len(steps) and steps[: len(some)] == some

@@ -9,10 +9,11 @@ from prometheus_client import CollectorRegistry
 from detector.metrics.live_metrics import LiveMetrics
 from detector.nodehealthcheck.kind import OngoingRemediations
 from health.cluster.cluster_context import ClusterContext
+from health.model.approval import Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
-from tests.support.state.small_cluster import SmallCluster
+from tests.support.state.small_cluster import SmallCluster, incident_of
 from tests.support.values.builders import ESCALATION, NOW, seen, with_steps_tried
 from tests.support.values.metric_samples import Series, named, scrape, series
 from tests.support.values.remediation_orders import ordered
@@ -100,6 +101,17 @@ def test_incidents_are_counted_by_check_and_phase(detector: Detector) -> None:
         incidents("CleaningUp"): 0,
         incidents("Unknown"): 0,
     }
+
+
+@pytest.mark.rule("rule 64")
+def test_incident_whose_steps_were_all_tried_before_a_relapse_is_exhausted(detector: Detector) -> None:
+    detector.cluster.check()
+    detector.cluster.unhealthy("node-1")
+    tried = Progress(spent=tuple(step.template for step in ESCALATION))
+    detector.cluster.cluster_state.reported(incident_of("node-1"), tried)
+    detector.cluster.answered("node-1", seen(hold=HELD.hold))
+    assert detector.scrape()[incidents("Exhausted")] == 1
+    assert named(detector.scrape(), "paramedic_holds") == {}
 
 
 def test_holds_are_counted_by_reason_and_by_what_began_the_remediation(detector: Detector) -> None:

@@ -3,14 +3,18 @@
 import pytest
 
 from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
+from health.model.approval import Progress
 from health.model.moves import Phase, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Step
 from tests.support.values import proving
 from tests.support.values.builders import (
+    CLASSIC,
     ESCALATION,
     FIRST,
     MINUTE,
     NOW,
+    REBOOT,
     SECOND,
     THIRD,
     classic,
@@ -23,6 +27,7 @@ from tests.support.values.memories import ACTED, move
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")
 AT_WORK = request_of(SECOND)
+ANOTHER = Step(template=REBOOT.model_copy(update={"name": "another"}), timeout_seconds=60)
 TRIED = with_steps_tried(*ESCALATION)
 TIMED_OUT = request_of(THIRD, 11 * MINUTE)
 """Its step has a timeout of ten minutes."""
@@ -88,6 +93,26 @@ def test_steps_that_were_tried_in_vain_leave_what_the_runbook_says_is_left(
 ) -> None:
     assert observed_phase(observation, NOW) is phase
     assert AS_THE_RUNBOOK_SAYS[phase_of(move(observation, ACTED))] is phase
+
+
+@pytest.mark.parametrize(
+    ("observation", "phase"),
+    [
+        pytest.param(seen(), ObservedPhase.EXHAUSTED, id="no step is left"),
+        pytest.param(seen(hold=HOLD), ObservedPhase.EXHAUSTED, id="and it is held, too"),
+        pytest.param(seen(state=TargetState.WAITING), ObservedPhase.WAITING, id="its duration runs"),
+        pytest.param(seen(state=TargetState.HEALTHY), None, id="it recovered"),
+        pytest.param(seen(steps=(*ESCALATION, CLASSIC[0])), ObservedPhase.EXHAUSTED, id="by its template"),
+        pytest.param(seen(steps=(ANOTHER, *ESCALATION)), ObservedPhase.ADMITTED, id="a step is left"),
+        pytest.param(seen(steps=(ANOTHER, *ESCALATION), hold=HOLD), ObservedPhase.HELD, id="it is held"),
+    ],
+)
+def test_steps_that_an_incident_reports_as_tried_leave_the_same(
+    observation: Observation, phase: ObservedPhase
+) -> None:
+    progress = Progress(spent=tuple(step.template for step in ESCALATION))
+    assert observed_phase(observation, NOW, progress) is phase
+    assert (observed_hold(observation, NOW, progress) is not None) is (phase is ObservedPhase.HELD)
 
 
 def test_step_that_has_time_left_is_not_over_before_that() -> None:

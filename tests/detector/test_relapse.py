@@ -4,15 +4,19 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.context.sources_of_checks import CheckFreshness
+from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
+from health.gate.back_off import NO_BACK_OFF
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.approval import Progress
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
-from tests.support.values.builders import NOW, check_object
+from tests.support.values.builders import NOW, check, check_object, escalation
 
 FRESH = CheckFreshness()
 
+pytestmark = pytest.mark.rule("rule 64")
 
-@pytest.mark.rule("rule 64")
+
 @pytest.mark.parametrize(("annotations", "seconds"), [({}, 0), ({"paramedic.dev/relapse": "30m"}, 1800)])
 def test_incident_of_an_unhealthy_target_learns_the_relapse_of_its_check(
     annotations: dict[str, str], seconds: float
@@ -26,3 +30,20 @@ def test_incident_of_an_unhealthy_target_learns_the_relapse_of_its_check(
         cluster_state=one.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=NOW
     )
     assert builder.observation().relapse_seconds == seconds
+
+
+def test_check_reports_a_relapse_without_a_step_left_although_it_has_no_request() -> None:
+    one = SmallCluster()
+    escalating = [escalation(1), escalation(2, name="reset")]
+    one.check(escalatingRemediations=escalating, remediationTemplate=None)
+    one.unhealthy("node-1")
+    templates = [
+        step.template for step in check(escalatingRemediations=escalating, remediationTemplate=None).steps
+    ]
+    exhausted = []
+    for number in range(3):
+        one.cluster_state.reported(incident_of("node-1"), Progress(spent=tuple(templates[:number])))
+        snapshot = SnapshotBuilder(one.cluster_state, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
+        assert snapshot is not None
+        exhausted.append(snapshot.targets["node-1"].is_exhausted)
+    assert exhausted == [False, False, True]

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from health.model.admission import Admission
 from health.model.ended_remediation import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
-from health.model.moves import TakeStep
+from health.model.moves import Phase, TakeStep, Wait, phase_of
 from health.model.observation import Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
+from health.runbook.obeying import ordered
+from health.runbook.orders import ResumeOrder
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import (
@@ -31,6 +34,7 @@ from tests.support.values.builders import (
     request_of,
     seen,
 )
+from tests.support.values.memories import standing
 
 pytestmark = pytest.mark.rule("rule 64")
 
@@ -38,6 +42,8 @@ RELAPSE = 30 * MINUTE
 A_SECOND = timedelta(seconds=1)
 OTHER = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"name": "other"})})
 THIRD_TEMPLATE = THIRD.template
+KEPT = request_of(THIRD, 11 * MINUTE, is_being_deleted=True)
+"""A request whose step timed out, and that a finalizer keeps."""
 
 
 def earlier(*taken: TemplateReference, in_a_row: int = 0) -> EndedRemediation:
@@ -73,6 +79,7 @@ def next_step(memory: Memory, observation: Observation) -> int | None:
         pytest.param([RESET], failing(steps=(SECOND, FIRST)), 1, id="by template, not by number"),
         pytest.param([REBOOT], failing(steps=(FIRST,)), None, id="no step is left"),
         pytest.param([REBOOT], failing(2 * IN_A_ROW, 3 * IN_A_ROW), 1, id="a long time"),
+        pytest.param([REBOOT], failing(steps=CLASSIC), 0, id="a classic remediation takes its step again"),
     ],
 )
 def test_failure_that_comes_back_in_time_goes_on_after_the_steps_that_were_taken(
@@ -82,6 +89,86 @@ def test_failure_that_comes_back_in_time_goes_on_after_the_steps_that_were_taken
     assert next_step(memory, observation) == step
     assert memory.is_exhausted is (step is None)
     assert learned(memory, observation, NOW) == memory
+
+
+ALL = [step.template for step in ESCALATION]
+LATE = RELAPSE + A_SECOND
+
+
+def exhausted() -> Memory:
+    memory = learned(Memory(earlier=earlier(*ALL)), failing(), NOW)
+    assert memory.is_exhausted
+    return memory
+
+
+@pytest.mark.parametrize("state", [TargetState.WAITING, TargetState.EXPIRED])
+@pytest.mark.parametrize(("taken", "step"), [(ALL, None), ([REBOOT], 1)])
+def test_relapse_lasts_until_the_target_is_healthy_whatever_its_condition_is_meanwhile(
+    taken: list[TemplateReference], step: int | None, state: TargetState
+) -> None:
+    memory = learned(Memory(earlier=earlier(*taken)), failing(), NOW)
+    other = failing(fact=fact(NOW + LATE, "False"), state=state)
+    memory = learned(memory, other, NOW + LATE)
+    assert next_step(memory, other) == step
+    assert memory.is_exhausted is (step is None)
+    assert isinstance(next_move(other, memory, NOW + LATE), Wait) is (
+        step is None or state is TargetState.WAITING
+    )
+
+
+def test_failure_that_another_condition_goes_on_with_began_with_the_first_one() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT)), failing(state=TargetState.WAITING), NOW)
+    assert next_step(learned(memory, failing(LATE), NOW), failing(LATE)) == 1
+
+
+def test_recovery_from_an_exhausted_relapse_is_the_end_of_a_remediation() -> None:
+    recovered = NOW + 20 * MINUTE
+    memory = learned(exhausted(), seen(state=TargetState.HEALTHY, fact=None, steps=()), recovered)
+    assert memory.earlier == EndedRemediation(ended=recovered, taken=tuple(ALL))
+    assert not memory.is_exhausted
+    assert learned(memory, failing(20 * MINUTE + RELAPSE), NOW).is_exhausted
+    late = failing(20 * MINUTE + LATE)
+    assert next_step(learned(memory, late, NOW), late) == 0
+
+
+@pytest.mark.parametrize("state", [TargetState.GONE, TargetState.RELEASED])
+def test_relapse_whose_target_leaves_the_check_is_judged_by_the_next_failure(state: TargetState) -> None:
+    memory = learned(exhausted(), seen(state=state, fact=None, steps=()), NOW)
+    assert memory.earlier == earlier(*ALL)
+
+
+@pytest.mark.parametrize(
+    "kept", [pytest.param((), id="no request"), pytest.param((KEPT,), id="a finalizer keeps the last one")]
+)
+def test_relapse_without_a_step_left_waits_for_its_duration_like_any_failure(
+    kept: tuple[RequestSnapshot, ...],
+) -> None:
+    memory = Memory(earlier=earlier(*ALL), cleaned_up=tuple(request.uid for request in kept))
+    waiting = failing(state=TargetState.WAITING, remaining_seconds=90, requests=kept)
+    memory = learned(memory, waiting, NOW)
+    move = next_move(waiting, memory, NOW)
+    assert (phase_of(move), memory.is_exhausted) == (Phase.WAITING, False)
+    memory = learned(memory, failing(requests=kept), NOW)
+    assert phase_of(next_move(failing(requests=kept), memory, NOW)) is Phase.EXHAUSTED
+
+
+def test_relapse_without_a_step_left_asks_for_no_admission_until_a_person_resumes_it() -> None:
+    assert not exhausted().intent(NOW).would_act
+    assert ordered(exhausted(), ResumeOrder(), NOW).intent(NOW).would_act
+
+
+def test_detector_gets_the_steps_of_a_relapse_at_once() -> None:
+    memory = learned(Memory(earlier=earlier(*ALL)), failing(), NOW)
+    assert memory.has_report_due
+    assert not memory.having_reported(memory).has_report_due
+    assert memory.having_reported(Memory()).has_report_due
+
+
+@pytest.mark.parametrize("observation", [failing(), seen(state=TargetState.HEALTHY, fact=None, steps=())])
+def test_relapse_that_a_person_aborts_is_followed_by_the_first_step(observation: Observation) -> None:
+    memory = exhausted().model_copy(update={"standing": standing("abort")})
+    memory = learned(memory, observation, NOW).model_copy(update={"standing": ()})
+    assert (memory.earlier, memory.relapsed) == (None, ())
 
 
 def test_question_tells_the_detector_which_steps_are_not_taken_again() -> None:
@@ -135,11 +222,56 @@ def test_remediation_that_a_person_ended_without_a_recovery_is_followed_by_the_f
     assert memory.earlier is None
 
 
-def test_clean_up_that_leaves_a_request_ends_nothing() -> None:
+def test_clean_up_without_a_recovery_that_leaves_a_request_ends_nothing() -> None:
     made = request_of(FIRST)
     memory = Memory().having_acted(FIRST, made, NOW, NOW)
     memory = memory.having_cleaned_up(LeftBehind(hanging=(made.reference,)), [made], NOW)
     assert (memory.earlier, memory.taken) == (None, (REBOOT,))
+
+
+def hanging(memory: Memory, made: RequestSnapshot) -> Memory:
+    """The memory after a recovery, and two clean-ups in which a finalizer kept the request."""
+    healthy = seen(made, state=TargetState.HEALTHY, fact=None)
+    for _ in range(2):
+        memory = learned(memory, healthy, NOW)
+        memory = memory.having_cleaned_up(LeftBehind(hanging=(made.reference,)), [made], NOW + MINUTE)
+    return memory
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(request_of(FIRST, boot_id="b"), id="its step runs"),
+        pytest.param(request_of(FIRST, 6 * MINUTE, timed_out_at=NOW, boot_id="b"), id="it timed out"),
+    ],
+)
+@pytest.mark.parametrize(("limit", "after_it"), [(RELAPSE, 1), (timedelta(), 0)])
+def test_recovery_counts_although_a_finalizer_keeps_a_request_until_after_the_next_failure(
+    made: RequestSnapshot, limit: timedelta, after_it: int
+) -> None:
+    memory = learned(Memory().having_acted(FIRST, made, NOW, NOW), failing(requests=(made,)), NOW)
+    memory = hanging(memory, made)
+    assert memory.earlier == earlier(REBOOT, in_a_row=1)
+    assert memory.recovery.boot_id_before is None
+    kept = made.model_copy(update={"is_being_deleted": True})
+    memory = learned(memory, failing(state=TargetState.WAITING, limit=limit, requests=(kept,)), NOW)
+    gone = failing(limit=limit)
+    memory = learned(memory, gone, NOW)
+    assert next_step(memory, gone) == after_it
+
+
+def test_relapse_is_not_mistaken_about_the_steps_before_a_request_that_a_finalizer_keeps() -> None:
+    made = request_of(SECOND, 6 * MINUTE, timed_out_at=NOW)
+    memory = hanging(Memory(relapsed=(REBOOT,), earlier=earlier(REBOOT), taken=(RESET,)), made)
+    memory = learned(memory, failing(requests=(made,)), NOW)
+    assert next_step(learned(memory, failing(), NOW), failing()) == 2
+
+
+def test_target_that_flickers_while_a_finalizer_keeps_a_request_was_not_remediated_again() -> None:
+    made = request_of(FIRST)
+    memory = hanging(Memory().having_acted(FIRST, made, NOW, NOW), made)
+    memory = learned(memory, failing(state=TargetState.WAITING, limit=timedelta(), requests=(made,)), NOW)
+    assert hanging(memory, made).earlier == earlier(REBOOT, in_a_row=1)
 
 
 def test_order_to_start_over_begins_where_it_says() -> None:
@@ -171,6 +303,7 @@ def test_relapse_takes_the_step_that_is_next() -> None:
         pytest.param([REBOOT], 2, failing(limit=timedelta()), 3, id="for the third time"),
         pytest.param([REBOOT], 5, failing(limit=timedelta()), 6, id="for the sixth time"),
         pytest.param([REBOOT, RESET], 0, failing(limit=timedelta()), 0, id="the second was reached"),
+        pytest.param([RESET], 3, failing(limit=timedelta()), 0, id="a person had begun with the second"),
         pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(FIRST,)), 0, id="there is no other step"),
         pytest.param([REBOOT], 3, failing(limit=timedelta(), steps=(OTHER, SECOND)), 0, id="another step"),
         pytest.param([REBOOT], 3, failing(IN_A_ROW + A_SECOND, timedelta()), 0, id="long ago"),
@@ -184,14 +317,44 @@ def test_first_step_that_is_taken_again_and_again_is_said(
     number = next_step(memory, observation)
     assert number is not None
     memory = memory.having_acted(observation.steps[number], request_of(observation.steps[number]), NOW, NOW)
-    assert memory.repetition == (repeated(said) if said else "")
+    assert memory.repetition == (repeated(said, 1) if said else "")
 
 
-@given(times=st.integers(min_value=1, max_value=9))
-def test_number_in_a_row_is_that_of_the_remediations(times: int) -> None:
+@given(times=st.integers(min_value=1, max_value=9), steps=st.sampled_from([1, 2]))
+def test_number_in_a_row_is_that_of_the_remediations_with_these_first_steps(times: int, steps: int) -> None:
     memory = Memory()
     for _ in range(times):
-        memory = remediated(learned(memory, failing(limit=timedelta()), NOW), FIRST)
+        memory = learned(memory, failing(limit=timedelta()), NOW)
+        *before, last = ESCALATION[:steps]
+        for step in before:
+            memory = memory.having_acted(step, request_of(step), NOW, NOW)
+        memory = remediated(memory, last)
     assert memory.earlier is not None
     assert memory.earlier.in_a_row == times
-    assert bool(memory.earlier.repetition) is (times >= SAID_FROM)
+    words = repeated(times, steps) if times >= SAID_FROM else ""
+    assert memory.repetition == memory.earlier.repetition == words
+
+
+def test_repetition_of_two_steps_is_said_while_the_first_one_runs_again() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT, RESET, in_a_row=4)), failing(limit=timedelta()), NOW)
+    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    assert memory.repetition == repeated(4, 2)
+    assert memory.having_acted(SECOND, request_of(SECOND), NOW, NOW).repetition == repeated(5, 2)
+
+
+def test_all_steps_are_no_repetition() -> None:
+    memory = learned(Memory(earlier=earlier(*ALL, in_a_row=0)), failing(limit=timedelta()), NOW)
+    for step in ESCALATION:
+        memory = memory.having_acted(step, request_of(step), NOW, NOW)
+    assert (memory.in_a_row, memory.repetition) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (1, "step 1 was taken 3 times in a row; the steps after it are not reached"),
+        (2, "steps 1 to 2 were taken 3 times in a row; the steps after them are not reached"),
+    ],
+)
+def test_words_of_a_repetition_name_the_steps(steps: int, words: str) -> None:
+    assert repeated(3, steps).startswith(words)

@@ -107,7 +107,7 @@ async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
                 await incident.handle.execute_update(name, order)
     state = await incident.state()
     assert state.phase is Phase.HELD
-    assert state.memory.model_copy(update={"delays": Delays()}) == Memory()
+    assert state.memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()
 
 
 @pytest.mark.parametrize("values", HOSTILE, ids=str)
@@ -122,7 +122,7 @@ async def test_incident_lives_on_whatever_the_values_of_a_signal_are(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update={"delays": Delays()}) == Memory()
+    assert memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update={"delays": Delays()}) == Memory()
+    assert memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()

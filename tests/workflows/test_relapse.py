@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from health.model.ended_remediation import repeated
 from health.model.moves import Outcome, Phase
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import rests
 from tests.support.values.builders import fact
-from tests.support.values.observations import escalating, healthy
+from tests.support.values.observations import ESCALATION, escalating, healthy
 from workflows.contracts import CLEAN_UP
 
 pytestmark = pytest.mark.rule("rule 64")
@@ -42,7 +43,13 @@ async def test_each_failure_that_comes_back_takes_the_next_step_until_none_is_le
     async with incident.detector(), incident.worker():
         await fails(incident)
         await rests(incident, Phase.EXHAUSTED)
+        assert len(incident.cluster.questions[-1].progress.spent) == len(ESCALATION)
+        assert not incident.cluster.questions[-1].would_act
+        await incident.sees(healthy())
+        remediation = (await incident.result()).remediation
     assert incident.cluster.tried == ["first", "second", "third"]
+    assert remediation is not None
+    assert remediation.ended > incident.cluster.times("deleted")[-1]
 
 
 async def test_failure_after_the_time_takes_the_first_step(incident: IncidentDriver) -> None:
@@ -63,7 +70,7 @@ async def test_without_a_relapse_each_failure_takes_the_first_step_and_the_resul
     remediation = (await incident.result()).remediation
     assert remediation is not None
     assert remediation.in_a_row == 3
-    assert [act.repeated for act in incident.cluster.acts] == [0, 0, 3]
+    assert [act.repetition for act in incident.cluster.acts] == ["", "", repeated(3, 1)]
 
 
 async def test_failure_while_the_first_incident_is_open_takes_the_next_step_in_it(
@@ -77,5 +84,21 @@ async def test_failure_while_the_first_incident_is_open_takes_the_next_step_in_i
     await gate.entered.wait()
     await fails(incident)
     gate.open()
+    await incident.happens("created", 2)
+    assert incident.cluster.tried == ["first", "second"]
+
+
+async def test_failure_while_a_finalizer_keeps_the_request_of_the_first_step_takes_the_next_one(
+    incident: IncidentDriver,
+) -> None:
+    incident.cluster.has_finalizer = True
+    await fails(incident)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy())
+    await rests(incident, Phase.CLEANING_UP)
+    await fails(incident)
+    await rests(incident, Phase.REMEDIATING)
+    incident.cluster.remove_finalizer()
+    await incident.wake()
     await incident.happens("created", 2)
     assert incident.cluster.tried == ["first", "second"]

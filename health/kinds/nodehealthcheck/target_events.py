@@ -113,7 +113,7 @@ def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot)
         "Remediation timed out, and no template left to try. "
         f"didn't find a template to use for NHC {check} and node {after.name}"
     )
-    yield _note(after, "NoTemplateLeft", message, after.requests[-1].uid)
+    yield _note(after, "NoTemplateLeft", message, *(request.uid for request in after.requests[-1:]))
 
 
 def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:

@@ -8,7 +8,7 @@ from cli.doctor.of_checks import check_findings
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from tests.support.values.builders import check_object
+from tests.support.values.builders import check_object, escalation
 from tests.support.values.openshift import PAUSED
 from tests.support.values.openshift import check_object as machine_check
 
@@ -38,6 +38,31 @@ def with_status(stored: dict[str, Any], *conditions: dict[str, str]) -> dict[str
 )
 def test_nothing_is_said_of_a_check_that_works(kind: CheckKind, stored: dict[str, Any]) -> None:
     assert said(kind, stored) == []
+
+
+@pytest.mark.rule("rule 64")
+@pytest.mark.parametrize(
+    ("kind", "stored", "name"),
+    [
+        (NODE_HEALTH_CHECK, check_object(), "NodeHealthCheck workers"),
+        (MACHINE_HEALTH_CHECK, machine_check(), "MachineHealthCheck openshift-machine-api/workers"),
+        (
+            NODE_HEALTH_CHECK,
+            check_object(escalatingRemediations=[escalation(1)], remediationTemplate=None),
+            "",
+        ),
+    ],
+)
+def test_relapse_is_said_to_change_nothing_where_remediations_have_one_step(
+    kind: CheckKind, stored: dict[str, Any], name: str
+) -> None:
+    metadata = stored["metadata"]
+    annotations = metadata.get("annotations", {}) | {"paramedic.dev/relapse": "30m"}
+    words = (
+        f"warning: {name} has paramedic.dev/relapse, which changes nothing: its remediations have one step: "
+        "remove the annotation: only an escalation has a next step"
+    )
+    assert said(kind, stored | {"metadata": metadata | {"annotations": annotations}}) == [words] * bool(name)
 
 
 @pytest.mark.parametrize(

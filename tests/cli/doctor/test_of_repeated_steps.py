@@ -8,16 +8,19 @@ from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_repeated_steps import findings_of, repetition_findings
 from cli.incidents.summary import IncidentSummary
 from health.model.ended_remediation import EndedRemediation
+from health.model.references import TemplateReference
 from tests.cli.incidents.summaries import ended
 from tests.support.story.fleet import Fleet
-from tests.support.values.builders import NOW, REBOOT
+from tests.support.values.builders import NOW, REBOOT, RESET
 from tests.support.values.observations import escalating
 
 pytestmark = pytest.mark.rule("rule 64")
 
 
-def repeated(times: int, node: str = "node-1") -> IncidentSummary:
-    summary = ended(remediation=EndedRemediation(ended=NOW, taken=(REBOOT,), in_a_row=times))
+def repeated(
+    times: int, node: str = "node-1", taken: tuple[TemplateReference, ...] = (REBOOT,)
+) -> IncidentSummary:
+    summary = ended(remediation=EndedRemediation(ended=NOW, taken=taken, in_a_row=times))
     target = summary.incident.target.model_copy(update={"name": node})
     return replace(summary, incident=summary.incident.model_copy(update={"target": target}))
 
@@ -31,6 +34,11 @@ def test_finding_names_targets_with_their_check_and_how_often() -> None:
     )
     assert "node-2" not in finding.what
     assert "paramedic.dev/relapse" in finding.advice
+
+
+def test_finding_names_all_steps_that_are_repeated() -> None:
+    (finding,) = findings_of([repeated(3, taken=(REBOOT, RESET))])
+    assert "steps 1 to 2 were taken 3 times in a row" in finding.what
 
 
 def test_finding_names_the_first_and_counts_the_others() -> None:

@@ -25,6 +25,7 @@ async def test_failure_that_comes_back_after_each_step_takes_the_next_one_until_
 
     await world.fail(node)
     await world.until_phase(node, "Exhausted")
+    await escalation.until_told_once(node)
     assert escalation.taken(node) == ["first", "second"]
     await world.recover(node)
     await world.until_ended(node)
@@ -48,4 +49,4 @@ async def test_without_a_relapse_an_event_says_once_that_the_first_step_is_taken
         for event in await world.client.list(EVENTS, "default")
         if (event["reason"], event["involvedObject"]["name"]) == ("StepRepeated", node)
     ]
-    assert reasons == [("Warning", f"NodeHealthCheck/{world.name}: {repeated(3)}")]
+    assert reasons == [("Warning", f"NodeHealthCheck/{world.name}: {repeated(3, 1)}")]

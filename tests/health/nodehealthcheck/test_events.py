@@ -417,6 +417,7 @@ def reasons(reporter: Reporter, seen: CheckSnapshot) -> list[str]:
         pytest.param(
             snapshot(replace(expired("node-1", request_snapshot()), is_exhausted=True)), id="no step left"
         ),
+        pytest.param(snapshot(replace(expired("node-1"), is_exhausted=True)), id="no step left in a relapse"),
         pytest.param(snapshot(expired("node-1"), allowance=BLOCKED), id="the threshold is broken"),
         pytest.param(snapshot(of=PAUSED), id="the check is paused"),
     ],
