@@ -20,10 +20,10 @@ from devcluster.files import write_json
 from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
 from devcluster.processes import OURS, ready_url
 from devcluster.progress import print_progress
+from devcluster.simulation.machine_api import GROUP
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
-from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.policy.policy_document import KEY, POLICY, StoredPolicy
 from kube.client import Client
@@ -111,7 +111,7 @@ class DevSettings:
         if self.notification_directory is not None:
             variables[NOTIFICATION_DIRECTORY_VARIABLE] = str(self.notification_directory.absolute())
         if CLUSTER_API_CRDS in self.without:  # the detector is ready once it has read each of its kinds
-            kinds = (kind for kind in CHECK_KINDS.values() if kind is not CLUSTER_API_MACHINE_HEALTH_CHECK)
+            kinds = (kind for kind in CHECK_KINDS.values() if kind.group != GROUP)
             variables[CHECK_KINDS_VARIABLE] = ",".join(kind.resource_name for kind in kinds)
         return variables
 
