@@ -70,7 +70,7 @@ class OwnRequests:
         """
         if foreign := sorted(patch.annotations.keys() - WRITTEN):
             raise InputRefused(f"requests get no annotation {foreign[0]} from us")
-        texts = {**patch.annotations, **({INCIDENT: incident.workflow_id} if patch.adopts else {})}
+        texts = {**patch.annotations, **({INCIDENT: incident.full_id} if patch.adopts else {})}
 
         async def annotate_once() -> Object | None:
             found = await self.find(patch.request, incident)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from temporalio import activity, workflow
 
-from health.model.references import check_of, target_of
+from health.model.references import check_of, target_of, workflow_id_of
 
 LONGEST_VALUE = 8_000
 """In characters."""
@@ -21,12 +21,12 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 """The attributes of every log record."""
 
 
-def incident_keys(workflow_id: str) -> dict[str, str]:
-    """The keys of a line about the workflow; without check and target if it is no incident."""
-    check = check_of(workflow_id)
+def incident_keys(full_id: str) -> dict[str, str]:
+    """The keys of a line about the workflow; without check and target if the id is cut, or no incident's."""
+    check, workflow_id = check_of(full_id), workflow_id_of(full_id)
     if check is None:
         return {"workflow_id": workflow_id}
-    return {"workflow_id": workflow_id, "check": str(check), "target": target_of(workflow_id)}
+    return {"workflow_id": workflow_id, "check": str(check), "target": target_of(full_id)}
 
 
 class JsonFormatter(logging.Formatter):

@@ -6,7 +6,6 @@ becomes blocked or goes on. `paramedic setup` registers all of them once per Tem
 """
 
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -15,6 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.model.references import IncidentReference
+from objects.bounded_id import bounded_id
 from workflows import messages
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, BLOCKED
 
@@ -22,13 +22,6 @@ CLUSTER = messages.CLUSTER
 CHECK = SearchAttributeKey.for_keyword("ParamedicCheck")
 TARGET = SearchAttributeKey.for_keyword("ParamedicTarget")
 KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED, BLOCKED)
-
-
-LONGEST = 255
-"""The longest Keyword, in characters, in Temporal's SQL visibility stores; check and target may be longer."""
-_HASH_LENGTH = 16
-_CUT = "~"
-"""No name in Kubernetes contains it, so a shortened value never equals a full one."""
 
 
 class SearchAttributeConflict(Exception):
@@ -39,18 +32,10 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
     return TypedSearchAttributes(
         [
             SearchAttributePair(CLUSTER, incident.cluster),
-            SearchAttributePair(CHECK, keyword(str(incident.check))),
-            SearchAttributePair(TARGET, keyword(str(incident.target))),
+            SearchAttributePair(CHECK, bounded_id(str(incident.check))),
+            SearchAttributePair(TARGET, bounded_id(str(incident.target))),
         ]
     )
-
-
-def keyword(text: str) -> str:
-    """`text` as a Keyword, for starts and queries: a long text is cut and ends with a hash of the whole."""
-    if len(text) <= LONGEST:
-        return text
-    digits = sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
-    return f"{text[: LONGEST - _HASH_LENGTH - len(_CUT)]}{_CUT}{digits}"
 
 
 def of_cluster(cluster: str) -> TypedSearchAttributes:

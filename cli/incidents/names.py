@@ -17,7 +17,8 @@ from cli.shared.known_clusters import unknown_cluster
 from cli.shared.parameters import forms, kind_names, with_kind
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
-from health.model.references import IncidentReference, check_of
+from health.model.references import IncidentReference, check_of, workflow_id_of
+from objects.bounded_id import is_cut
 
 LISTED = "paramedic list shows the open incidents"
 """Advice for other orders without an incident: the target is healthy, or its name is misspelt."""
@@ -33,6 +34,7 @@ def names(incident: IncidentReference) -> frozenset[str]:
     return frozenset(
         {
             incident.workflow_id,
+            incident.full_id,
             *forms(target),
             *(f"{form}/{target.name}" for form in forms(check)),
         }
@@ -47,7 +49,7 @@ def is_named(name: str, incident: IncidentReference) -> bool:
 
 def incident_name(text: str) -> str:
     """Parse NAME; refuse text that cannot name an incident."""
-    if check_of(text) or _is_name(text, longest=4):
+    if check_of(text) or is_cut(text) or _is_name(text, longest=4):
         return text
     raise typer.BadParameter(f"{text!r} is not the name of an incident: {NAME_HELP}")
 
@@ -129,8 +131,8 @@ async def _open(client: Client, name: str, cluster: str) -> list[IncidentSummary
 
 
 def _filter(name: str, cluster: str) -> Filter:
-    if check_of(name):
-        return Filter(workflow_id=name, cluster=cluster)
+    if check_of(name) or is_cut(name):
+        return Filter(workflow_id=workflow_id_of(name), cluster=cluster)
     return Filter(target=name.rpartition("/")[2], cluster=cluster)
 
 

@@ -39,7 +39,7 @@ from kube.candidates import CANDIDATE_FOR
 from kube.lease import LeaseRecord, holder_is_valid, is_lock, name_for
 from kube.resource import LEASES, Object, Resource
 from objects.metadata import ObjectMetadata
-from runtime.listed_incidents import ListedIncident
+from runtime.listed_incidents import incident_of
 from runtime.process_names import LEADER_LEASE, WORKER
 
 
@@ -180,7 +180,7 @@ def incident_on(stored: Stored) -> IncidentReference | None:
     request = RemediationRequest.model_validate({"metadata": stored.body["metadata"]})
     if request.is_unsigned:
         return None
-    return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
+    return incident_of(request.metadata.annotations[INCIDENT])
 
 
 def _request(stored: Stored, ownership: Ownership) -> OwnedObject:

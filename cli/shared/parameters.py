@@ -16,7 +16,7 @@ from typing import TypeVar
 import typer
 
 from health.model.references import CheckReference, TargetReference
-from runtime.search_attributes import keyword
+from objects.bounded_id import bounded_id
 
 MOST = 10**18 - 1
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -122,7 +122,7 @@ class NameFilter:
         if is_namespaced:
             return f"{self.attribute} STARTS_WITH {quoted(f'{kind}/')}"
         name = with_kind(self.name, kind).removeprefix(f"{kind}/")
-        return f"{self.attribute} = {quoted(keyword(f'{kind}/{name}'))}"
+        return f"{self.attribute} = {quoted(bounded_id(f'{kind}/{name}'))}"
 
 
 def quoted(text: str) -> str:

@@ -73,7 +73,7 @@ class Answering:
         observation = by_temporals_clock(by_our_clock, answered_at).model_copy(
             update={"answered_at": answered_at}
         )
-        with self._cluster_state.guard.item("notes of an answer", question.incident.workflow_id) as caught:
+        with self._cluster_state.guard.item("notes of an answer", question.incident.full_id) as caught:
             answer = self._dispatch.answer(question.incident, observation, by_our_clock, question.intent)
             self._cluster_state.found(question.incident, question.found)
             self._tell(question, is_other=is_other)
@@ -104,7 +104,7 @@ def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:
     """`observe`, with a hold instead of an exception."""
 
     def answer(incident: IncidentReference) -> Observation:
-        with cluster_state.guard.item("answers", incident.workflow_id) as caught:
+        with cluster_state.guard.item("answers", incident.full_id) as caught:
             return observe(incident)
         return _failed(incident, cluster_state, caught.error)
 
@@ -124,6 +124,6 @@ def _failed(incident: IncidentReference, cluster_state: ClusterState, error: Exc
 
 
 def _requests(incident: IncidentReference, cluster_state: ClusterState) -> tuple[RequestSnapshot, ...]:
-    with cluster_state.guard.item("answers", incident.workflow_id):
+    with cluster_state.guard.item("answers", incident.full_id):
         return tuple(entry.snapshot for entry in cluster_state.own_requests(incident))
     return ()

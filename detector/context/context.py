@@ -230,7 +230,7 @@ class NodeChanges:
 
     def count_on(self, incident: IncidentReference, counted: CountedFact) -> None:
         """Count a failure as its incident counted it, where this process has not seen its beginning."""
-        with self.cluster_state.guard.item("sightings", incident.workflow_id):
+        with self.cluster_state.guard.item("sightings", incident.full_id):
             target = self.cluster_state.targets.get(incident.check, incident.target.name)
             is_same = target is not None and target.metadata.uid == incident.target.uid
             if target is None or not is_same or counted.as_of >= self.began:

@@ -84,7 +84,7 @@ class EventHandlers:
         self, incident: IncidentReference, orders: Sequence[OrderRecord], approval: Approval | None
     ) -> None:
         for handler in self.of_orders:
-            with self.guard.item("order events", f"{_name_of(handler)} {incident.workflow_id}"):
+            with self.guard.item("order events", f"{_name_of(handler)} {incident.full_id}"):
                 handler(incident, orders, approval)
 
     def notify_annotation(self, subject: AnnotatedObject, order: str) -> None:

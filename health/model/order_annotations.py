@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from health.model.references import UID_LENGTH, TypedObjectReference
 from health.model.remediation_order import REMEDIATE, OrderText
+from objects.bounded_id import bounded_id
 from objects.fail_fast import MOST_ITEMS
 from objects.frozen import Frozen
 from objects.short_text import PersonText
@@ -144,7 +145,9 @@ class AnnotatedOrderKey(Frozen):
     @property
     def workflow_id(self) -> str:
         """`order/<cluster>/<object>/<uid>/<order>`, with a part of the uid."""
-        return f"{orders_of(self.cluster)}{self.subject}/{self.subject.uid[:UID_LENGTH]}/{self.order}"
+        return bounded_id(
+            f"{orders_of(self.cluster)}{self.subject}/{self.subject.uid[:UID_LENGTH]}/{self.order}"
+        )
 
 
 def orders_of(cluster: str) -> str:

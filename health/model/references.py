@@ -1,8 +1,8 @@
 """References: how an incident names its check, its target and its requests.
 
-Only this module makes and parses workflow ids of incidents. An id names cluster, check and target: two
-detectors that see the same failure start the same incident, and a Node recreated under the same name gets
-another one.
+Only this module makes and parses ids of incidents. An id names cluster, check and target: two detectors that
+see the same failure start the same incident, and a Node recreated under the same name gets another one. A
+workflow has the id in a length that Temporal stores, from which a long one cannot be read back.
 """
 
 from enum import StrEnum
@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from health.model.kind_names import kind_name, kind_named
+from objects.bounded_id import bounded_id, is_cut
 from objects.frozen import Frozen, OpenEnum
 from objects.group_kind import GroupKind
 
@@ -148,28 +149,38 @@ class IncidentReference(Frozen):
     target: TargetReference
 
     @cached_property
-    def workflow_id(self) -> str:
-        """`remediation/<cluster>/<check>/<target>/<uid>`."""
+    def full_id(self) -> str:
+        """`remediation/<cluster>/<check>/<target>/<uid>`, of any length; requests carry it."""
         return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"
 
+    @cached_property
+    def workflow_id(self) -> str:
+        return workflow_id_of(self.full_id)
 
-def is_id_of(workflow_id: str, incident: IncidentReference) -> bool:
-    """True if this is the workflow id of `incident` under any name of the cluster.
+
+def workflow_id_of(full_id: str) -> str:
+    """The id of the workflow; that of a long full id keeps the part of the uid."""
+    subject, slash, uid = full_id.rpartition("/")
+    return bounded_id(subject, f"{slash}{uid}")
+
+
+def is_id_of(full_id: str, incident: IncidentReference) -> bool:
+    """True if this is the full id of `incident` under any name of the cluster.
 
     The cluster's name is a setting, which may change while requests carry the earlier name.
     """
-    return _without_cluster(workflow_id) == _without_cluster(incident.workflow_id)
+    return _without_cluster(full_id) == _without_cluster(incident.full_id)
 
 
-def _without_cluster(workflow_id: str) -> list[str]:
-    first, *rest = workflow_id.split("/")
+def _without_cluster(full_id: str) -> list[str]:
+    first, *rest = full_id.split("/")
     return [first, *rest[1:]]
 
 
-def check_of(workflow_id: str) -> CheckReference | None:
-    """The check named by the workflow id of an incident; None for any other id."""
-    parts = workflow_id.split("/")
-    if not all(parts):
+def check_of(full_id: str) -> CheckReference | None:
+    """The check named by the full id of an incident; None for a cut id, and for any other."""
+    parts = full_id.split("/")
+    if not all(parts) or is_cut(full_id):
         return None
     match parts:
         case ["remediation", _, kind, name, _, _]:
@@ -179,9 +190,9 @@ def check_of(workflow_id: str) -> CheckReference | None:
     return None
 
 
-def target_of(workflow_id: str) -> str:
-    """The name of the target in the workflow id of an incident."""
-    return workflow_id.split("/")[-2]
+def target_of(full_id: str) -> str:
+    """The name of the target in the full id of an incident."""
+    return full_id.split("/")[-2]
 
 
 def _check(kind_name: str, namespace: str, name: str) -> CheckReference:

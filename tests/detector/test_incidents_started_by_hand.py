@@ -17,6 +17,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from cli.incidents.names import find_open, incident_name
 from cli.incidents.visibility import Filter, open_incidents
 from detector.attempts.attempts import Attempts
 from detector.dispatching.dispatch import Dispatch
@@ -215,6 +216,17 @@ def named(person: Person, name: str) -> IncidentReference:
     )
 
 
+async def test_incident_of_a_long_name_is_started_listed_and_found(person: Person) -> None:
+    name = "n" * 253
+    incident = person.incident(name)
+    await person.calls.start(incident, person.detector.observe(incident))
+    await person.until_runs(incident)
+    assert [listed.incident for listed in await person.calls.running()] == [incident]
+    for named in (name, incident.workflow_id, incident.full_id):
+        summary = await find_open(person.client, incident_name(named), person.cluster, "")
+        assert summary.incident == incident
+
+
 @pytest.mark.rule("rule 14")
 async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Person) -> None:
     memo = {INCIDENT_MEMO: person.incident("without-number")}
@@ -247,17 +259,22 @@ async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Pers
 
 
 async def test_people_are_shown_them_by_their_ids(person: Person) -> None:
+    """An id of a long name is cut, so that search attributes name the incident."""
+    long = "n" * 240
     await person.start("without-memo")
     await person.start("strange", memo={INCIDENT_MEMO: 7})
+    await person.start(long, memo={INCIDENT_MEMO: 7})
     await person.start("nameless", id_=f"nameless-{person.cluster}")
-    await person.until_listed(3)
+    await person.start("nameless", id_=f"{'x' * 240}~/{person.cluster}")
+    await person.until_listed(5)
 
     summaries = await open_incidents(person.client, Filter(cluster=person.cluster))
 
     assert sorted(str(summary.incident.target) for summary in summaries) == [
+        f"Node/{long}",
         "Node/strange",
         "Node/without-memo",
     ]
     assert {summary.incident.workflow_id for summary in summaries} == {
-        start.id for start in person.started[:2]
+        start.id for start in person.started[:3]
     }

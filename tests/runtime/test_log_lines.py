@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from health.model.references import workflow_id_of
 from runtime.guard import Guard
 from runtime.log_lines import LONGEST_VALUE, JsonFormatter, incident_keys
 
@@ -60,6 +61,17 @@ def test_guard_names_the_incident_that_failed(written: StringIO) -> None:
     line = only(written)
     assert about_incident(line) == INCIDENT
     assert "ValueError: broken" in line["error"]
+
+
+def test_guard_names_an_incident_whose_id_is_cut(written: StringIO) -> None:
+    long = WORKFLOW_ID.replace("m-1", "m" * 253)
+    with Guard().item("answers", long):
+        raise ValueError("broken")
+    assert about_incident(only(written)) == {
+        "workflow_id": workflow_id_of(long),
+        "check": CHECK,
+        "target": "m" * 253,
+    }
 
 
 def test_guard_names_no_incident_for_another_item(written: StringIO) -> None:

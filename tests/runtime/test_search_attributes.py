@@ -1,14 +1,16 @@
-"""Search attributes of an incident fit into what Temporal stores of them, whatever its names are."""
+"""Ids and search attributes fit into what Temporal stores of them, whatever the names are."""
 
 import pytest
 
 from cli.incidents.visibility import Filter
-from health.model.references import CheckReference, IncidentReference, TargetReference
-from runtime.search_attributes import CHECK, LONGEST, TARGET, keyword, of_incident
+from health.model.order_annotations import ORDER_NAMES, AnnotatedObject, AnnotatedOrderKey
+from health.model.references import CheckReference, IncidentReference, TargetReference, check_of, is_id_of
+from objects.bounded_id import LONGEST, bounded_id
+from runtime.search_attributes import CHECK, TARGET, of_incident
+from tests.support.values.notifications import notification
+from workflows.notification_contracts import notification_workflow_id
 
 LONGEST_NAME, LONGEST_NAMESPACE, LONGEST_CLUSTER = "n" * 253, "s" * 63, f"{'c' * 52}-0a1b2c3d"
-LONGEST_ID = 1000
-"""Characters of a workflow id that Temporal takes."""
 
 
 def incident(name: str, kind: str = "MachineHealthCheck", target: str = "Machine") -> IncidentReference:
@@ -22,15 +24,15 @@ def incident(name: str, kind: str = "MachineHealthCheck", target: str = "Machine
 
 @pytest.mark.parametrize("length", [1, LONGEST - 1, LONGEST])
 def test_value_that_fits_is_kept(length: int) -> None:
-    assert keyword("a" * length) == "a" * length
+    assert bounded_id("a" * length) == "a" * length
 
 
 def test_value_that_is_too_long_is_distinguished_from_others_of_the_same_beginning() -> None:
     long = "a" * LONGEST
-    values = {keyword(f"{long}{letter}") for letter in "bcd"}
+    values = {bounded_id(f"{long}{letter}") for letter in "bcd"}
     assert {len(value) for value in values} == {LONGEST}
     assert len(values) == 3
-    assert keyword(f"{long}b") == keyword(f"{long}b")
+    assert bounded_id(f"{long}b") == bounded_id(f"{long}b")
 
 
 def test_longest_names_of_kubernetes_are_stored_and_found() -> None:
@@ -48,5 +50,17 @@ def test_longest_names_of_kubernetes_are_stored_and_found() -> None:
     assert "ParamedicCheck STARTS_WITH 'MachineHealthCheck.cluster.x-k8s.io/'" in query
 
 
-def test_longest_workflow_id_is_one_that_temporal_takes() -> None:
-    assert len(incident(LONGEST_NAME).workflow_id) <= LONGEST_ID
+def test_every_workflow_id_of_the_longest_names_is_one_that_temporal_stores() -> None:
+    long = incident(LONGEST_NAME)
+    subject = AnnotatedObject.model_validate(long.target.model_dump())
+    orders = (AnnotatedOrderKey(cluster=long.cluster, subject=subject, order=name) for name in ORDER_NAMES)
+    ids = {long.workflow_id, *(order.workflow_id for order in orders)}
+    assert {len(one) for one in ids} == {LONGEST}
+    assert len(ids) == 1 + len(ORDER_NAMES)
+    assert len(notification_workflow_id(long.cluster, "r" * 63, notification())) < LONGEST
+
+
+def test_incident_with_a_cut_id_is_known_by_its_full_one() -> None:
+    long = incident(LONGEST_NAME)
+    assert (check_of(long.full_id), check_of(long.workflow_id)) == (long.check, None)
+    assert is_id_of(long.model_copy(update={"cluster": "renamed-0a1b2c3d"}).full_id, long)

@@ -13,6 +13,7 @@ from temporalio.service import RPCError
 from devcluster import programs
 from devcluster.layout import Layout
 from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
+from objects.bounded_id import LONGEST
 
 NAMESPACE = "paramedic"
 RETENTION = timedelta(days=30)
@@ -60,13 +61,17 @@ def server_of(layout: Layout, namespace: str) -> TemporalServer:
 
 
 def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] = ()) -> tuple[str, ...]:
-    """The command of the server; `settings` are values of its dynamic configuration."""
+    """The command of the server; `settings` are values of its dynamic configuration.
+
+    It refuses longer ids, as PostgreSQL and MySQL do; by default it takes 1,000 characters.
+    """
     # Without the write-ahead log the file is the bottleneck: each transaction waits for the disk.
     pragmas = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1")
     ports = ("--port", str(layout.ports["temporal"]), "--ui-port", str(layout.ports["temporal-ui"]))
     data = ("--db-filename", str(layout.temporal_data), *pragmas)
     named = [part for namespace in namespaces for part in ("--namespace", namespace)]
-    set_to = [part for value in settings for part in ("--dynamic-config-value", value)]
+    values = (f"limit.maxIDLength={LONGEST}", *settings)
+    set_to = [part for value in values for part in ("--dynamic-config-value", value)]
     begin = (str(programs.temporal()), "server", "start-dev", "--ip", "127.0.0.1", "--log-level", "warn")
     return (*begin, *ports, *named, *data, *set_to)
 

@@ -86,7 +86,7 @@ def _annotations(attempt: RemediationAttempt, template: TemplateReference) -> di
     ours = {
         f"{prefix}/cloned-from-name": template.name,
         f"{prefix}/cloned-from-groupkind": _group_kind(template),
-        INCIDENT: attempt.incident.workflow_id,
+        INCIDENT: attempt.incident.full_id,
         TARGET_UID: attempt.incident.target.uid,
     }
     return ours | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {})

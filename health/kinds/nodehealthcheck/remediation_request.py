@@ -42,7 +42,7 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
         "annotations": {
             NODE_NAME: node.metadata.name,
             TEMPLATE_NAME: step.template.name,
-            INCIDENT: attempt.incident.workflow_id,
+            INCIDENT: attempt.incident.full_id,
             TARGET_UID: node.metadata.uid,
         }
         | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {}),

@@ -34,7 +34,7 @@ async def read_machine(
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001
     asked, confirmed, template = use
     attempt, step = attempt_of(asked), asked.step
-    annotations = {INCIDENT: attempt.incident.workflow_id, TARGET_UID: attempt.incident.target.uid}
+    annotations = {INCIDENT: attempt.incident.full_id, TARGET_UID: attempt.incident.target.uid}
     return {
         "apiVersion": step.template.api_version,
         "kind": step.template.request_kind,
