@@ -40,6 +40,7 @@ class ConditionType(StrEnum):
     TEMPORAL_REACHABLE = "TemporalReachable"
     WORKER_AVAILABLE = "WorkerAvailable"
     SLOTS_AVAILABLE = "SlotsAvailable"
+    INCIDENTS_ACCEPTED = "IncidentsAccepted"
 
 
 class Answer(StrEnum):

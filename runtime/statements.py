@@ -4,6 +4,7 @@ Only the leader asks Temporal. So no other process makes a statement about Tempo
 leader these conditions become Unknown.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -15,6 +16,8 @@ NO_WORKER_GRACE = timedelta(minutes=1)
 they poll again."""
 LEADERLESS_FOR = timedelta(seconds=30)
 """How long a Lease must not be renewed: a standby takes over from a dead leader after 17 s at most."""
+NAMED = 3
+"""Incidents in one message."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
 
@@ -96,6 +99,16 @@ def of_slots(stuck: str | None, before: ParamedicCondition | None) -> Statement:
     )
 
 
+def of_refusals(refused: Sequence[str]) -> Statement:
+    """The leader's statement about incidents that Temporal refuses while it takes others."""
+    condition = ConditionType.INCIDENTS_ACCEPTED
+    if not refused:
+        return Statement(condition, Answer.TRUE, "NoneRefused", "Temporal refuses no single incident")
+    more = f"; and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
+    words = f"Temporal refuses to start or wake {'; '.join(refused[:NAMED])}{more}"
+    return Statement(condition, Answer.FALSE, "IncidentsRefused", words)
+
+
 @dataclass(frozen=True)
 class LeaderObservation:
     """The leader Lease, as it was seen last."""
@@ -129,4 +142,5 @@ def by_others(lease: str) -> tuple[Statement, ...]:
         Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", leaderless),
         Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", leaderless),
         Statement(ConditionType.SLOTS_AVAILABLE, Answer.UNKNOWN, "NoLeader", "no detector leads"),
+        Statement(ConditionType.INCIDENTS_ACCEPTED, Answer.UNKNOWN, "NoLeader", "no detector leads"),
     )

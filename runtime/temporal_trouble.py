@@ -24,12 +24,17 @@ _OF_THE_CORE = re.compile(
 """The beginnings of messages about a call without an answer; "connection error: desc" is of Temporal."""
 _ANSWERED = re.compile(r'Status \{ code: (\w+), (?:message: "((?:[^"\\]|\\.)*)", )?.*source: None')
 """An answer in the debug output; the core gives another error as the source of its own."""
-_BUSY = {
+_OF_THE_CLIENT = {
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.PERMISSION_DENIED,
+    RPCStatusCode.UNAUTHENTICATED,
+}
+"""Answers about the client, whatever it calls for."""
+_UNABLE = {
     RPCStatusCode.UNAVAILABLE,
     RPCStatusCode.DEADLINE_EXCEEDED,
     RPCStatusCode.CANCELLED,
     RPCStatusCode.UNKNOWN,
-    RPCStatusCode.RESOURCE_EXHAUSTED,
 }
 _FAULTS = (
     (re.compile(r"Invalid headers: .* key '(.*?)'"), r"GRPC_META_\1", "cannot be sent as a header"),
@@ -78,12 +83,15 @@ def is_silence(error: BaseException) -> bool:
 
 
 def is_for_all(error: RPCError) -> bool:
-    """True if other calls would fail too: without an answer, or because Temporal is unable or too busy."""
-    return is_silence(error) or (error.status in _BUSY and not _is_of_the_call(error))
+    """True if other calls would fail too: Temporal does not answer, is unable, too busy, or refuses us."""
+    if is_silence(error) or error.status in _OF_THE_CLIENT:
+        return True
+    return error.status in _UNABLE and not error.grpc_status.details
 
 
-def _is_of_the_call(error: RPCError) -> bool:
-    return error.status is not RPCStatusCode.RESOURCE_EXHAUSTED and bool(error.grpc_status.details)
+def may_be_of_one(error: RPCError) -> bool:
+    """True for an answer that may concern one workflow alone: a database refuses some values, for example."""
+    return not is_silence(error) and error.status not in _OF_THE_CLIENT
 
 
 def answered(error: RPCError) -> str:

@@ -180,6 +180,11 @@ def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Itera
         yield warning(
             "SlotsStuck", what, "`paramedic show` says what each of these waits for; end or abort it"
         )
+    accepted = status.condition(ConditionType.INCIDENTS_ACCEPTED)
+    if accepted is not None and accepted.status == Answer.FALSE:
+        what = f"since {stamp(accepted.last_transition_time)} {accepted.message}"
+        advice = "correct what the error names; until then nothing is done for these targets"
+        yield problem("IncidentsRefused", what, advice)
 
 
 _RENEWAL = timedelta(seconds=1)

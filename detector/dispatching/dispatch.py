@@ -10,7 +10,7 @@ from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
 from health.model.admission import Intent
-from health.model.observation import Observation
+from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
 from runtime.problems import Problems
@@ -19,6 +19,7 @@ from workflows.contracts import FRESH
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """By then the effect of an admission is seen: two seconds for clocks, one for the watch."""
 WOULD_ACT = Intent()
+REFUSED = "Temporal refuses to start or wake its incident"
 
 Observe = Callable[[IncidentReference], Observation]
 """Returns the observation of an incident now."""
@@ -146,7 +147,12 @@ class Dispatch:
         self._open: OpenIncidents = OpenWorkflows(subject_of)
         dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
         self._reconciler = Reconciler(
-            self._workflows, self._open, dependencies, part="dispatch", listed="incidents"
+            self._workflows,
+            self._open,
+            dependencies,
+            part="dispatch",
+            listed="incidents",
+            report_refusal=self._report_refusal,
         )
         self._verdicts: dict[CheckReference, tuple[int | None, bool | None]] = {}
         self._temporals_skew = timedelta()
@@ -154,6 +160,14 @@ class Dispatch:
 
     async def lead(self) -> None:
         await self._reconciler.lead()
+
+    def refused(self) -> tuple[str, ...]:
+        """The id and the error of each incident that Temporal refuses to start or wake."""
+        return self._reconciler.refusals.sentences
+
+    def _report_refusal(self, incident: IncidentReference, why: str) -> None:
+        hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
+        self._cluster_state.found(incident, hold)
 
     @property
     def open_incidents(self) -> tuple[OpenIncident, ...]:

@@ -2,9 +2,9 @@
 
 Open workflows are those that Temporal lists, when this process becomes the leader and every five minutes, and
 those that were started since. A wanted workflow that is not open is started with its observation; an open one
-with an outdated observation is woken. The most urgent go first, failed calls are retried with back-off, and a
-workflow is woken at most once a second. Comparisons and lists are worked through in pieces that yield to the
-event loop.
+with an outdated observation is woken. The most urgent go first, failed calls are retried with back-off after
+those of other workflows, and a workflow is woken at most once a second. Comparisons and lists are worked
+through in pieces that yield to the event loop.
 
 After a workflow has ended, a watch that lags may still show the reason for it. So a workflow that knew the
 whole observation is not started again before every watch must be up to date; news since then starts it at
@@ -23,18 +23,18 @@ from typing import Generic, Protocol
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import Key, Observed, OpenWorkflow, OpenWorkflows
+from detector.dispatching.refusals import Refusals
 from detector.dispatching.work_queue import Comparisons, WakePace, WorkQueue
 from kube.time_slice import TimeSlice
-from objects.backoff import EQUAL_JITTER, Backoff
+from objects.backoff import FULL_JITTER, Backoff
 from runtime.guard import Guard
 from runtime.problems import Problems, one_sentence, retry_forever
-from runtime.temporal_trouble import is_for_all
 
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
-UNANSWERED = Backoff(timedelta(seconds=1), timedelta(seconds=10), jitter=EQUAL_JITTER)
+UNANSWERED = Backoff(timedelta(seconds=1), timedelta(seconds=10), jitter=FULL_JITTER)
 REFUSED_SECONDS = 10.0
-"""How long to wait before repeating a call that Temporal refused for a reason of this one workflow."""
+"""How long to wait before repeating a refused call; any failed call lets others go first for as long."""
 ALL_SEEN = timedelta(seconds=45)
 """After this time every working watch was confirmed fresh, so what it still shows exists."""
 VISIBLE_AFTER = timedelta(seconds=30)
@@ -94,7 +94,7 @@ class ReconcilerDependencies:
 class Reconciler(Generic[Key, Observed]):
     """Starts and wakes the workflows of one type, while this process is the leader."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is an independent choice of the caller
         self,
         workflows: Workflows[Key, Observed],
         open_workflows: OpenWorkflows[Key, Observed],
@@ -102,8 +102,13 @@ class Reconciler(Generic[Key, Observed]):
         *,
         part: str,
         listed: str,
+        report_refusal: Callable[[Key, str], None] = lambda _key, _why: None,
     ) -> None:
-        """`part` and `listed` name problems of its calls and of its lists, for logs."""
+        """`part` and `listed` name problems of its calls and of its lists, for logs.
+
+        `report_refusal` is called as `Refusals` says.
+        """
+        self.refusals = Refusals(report_refusal)
         self._workflows = workflows
         self._open = open_workflows
         self._dependencies = dependencies
@@ -138,6 +143,7 @@ class Reconciler(Generic[Key, Observed]):
             self._comparisons.clear()
             self._pace.clear()
             self._queue.clear()
+            self.refusals.clear()
 
     def consider(self, key: Key) -> None:
         """Compare a workflow soon: it may have to be started or woken."""
@@ -159,7 +165,8 @@ class Reconciler(Generic[Key, Observed]):
             # No news, as if it had been answered: compare the next observation with this one.
             self._open.put(key, observation, self._dependencies.now())
         elif last is None or self._may_be_new(last, observation) or not self._pace.delays(key):
-            self._queue.put(key, self._workflows.may_wait_seconds(observation))
+            behind_others = REFUSED_SECONDS if self.refusals.has_failed(key) else 0.0
+            self._queue.put(key, self._workflows.may_wait_seconds(observation) + behind_others)
 
     def _may_be_new(self, last: Observed, observation: Observed) -> bool:
         """True if the wake may have to start the next workflow: the last observation asked for nothing."""
@@ -195,10 +202,10 @@ class Reconciler(Generic[Key, Observed]):
         try:
             await self._call(key)
         except RPCError as error:
-            self._dependencies.problems.report(self._part, one_sentence(error))
-            if not is_for_all(error):
+            if self.refusals.is_refused_after(key, error):
                 asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.consider, key)
                 return 0
+            self._dependencies.problems.report(self._part, one_sentence(error))
             wait = UNANSWERED.wait(failures + 1, random.random())  # noqa: S311  spreads retries, hides no secret
             await asyncio.sleep(wait.total_seconds())
             self.consider(key)
@@ -216,6 +223,7 @@ class Reconciler(Generic[Key, Observed]):
         observation, is_wanted = self._workflows.observe(key), self._workflows.is_wanted(key)
         entry = self._open.get(key)
         if not is_wanted and entry is None:
+            self.refusals.forget(key)
             return
         last = entry.last_observation if entry else None
         is_started = is_wanted and (last is None or self._workflows.must_be_open(observation))
@@ -229,9 +237,10 @@ class Reconciler(Generic[Key, Observed]):
             if error.status is RPCStatusCode.NOT_FOUND and not is_started:
                 knew_all = last is not None and not self._workflows.has_appeared(last, observation)
                 self._has_ended(key, knew_all=knew_all)
-                return
-            self._open.put(key, None, self._dependencies.now())
-            raise
+            else:
+                self._open.put(key, None, self._dependencies.now())
+                raise
+        self.refusals.succeeded(key)
 
     def _has_ended(self, key: Key, *, knew_all: bool) -> None:
         """Start it again: at once if it has not seen all, else once every watch is up to date."""

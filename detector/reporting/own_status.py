@@ -5,7 +5,7 @@ The leader reports everything, and asks Temporal for its workers; a standby only
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from prometheus_client.core import GaugeMetricFamily
@@ -30,7 +30,7 @@ from runtime.paramedic_status import (
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, of_slots
+from runtime.statements import WorkerObservation, by_leader, of_refusals, of_slots
 from runtime.status_writer import StatusWriter
 from runtime.temporal import temporal_namespace
 from workflows.contracts import worker_queue
@@ -57,9 +57,14 @@ class OwnStatus(Collector):
         settings: Settings,
         is_leader: Callable[[], bool],
         stuck_slots: Callable[[], tuple[StuckSlots, ...] | None],
+        refused: Callable[[], Sequence[str]],
     ) -> None:
-        """`stuck_slots` returns the limits that are kept full for too long; None if that is not known yet."""
+        """`stuck_slots` returns the limits that are kept full for too long; None if that is not known yet.
+
+        `refused` returns the incidents that Temporal refuses, with the errors.
+        """
         self._stuck_slots = stuck_slots
+        self._refused = refused
         management = connections.management
         self._temporal = connections.temporal
         self._queue = worker_queue(connections.cluster)
@@ -113,6 +118,7 @@ class OwnStatus(Collector):
                     is_answered=self._temporal.is_answered,
                 ),
                 of_slots(self._stuck_words(), before),
+                of_refusals(self._refused()),
             )
             self._reported = await self._writer.report(statements, read, self._installation)
 

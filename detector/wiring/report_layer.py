@@ -70,7 +70,13 @@ def report_layer(
 ) -> ReportLayer:
     cluster_state, is_leader = state.cluster_state, state.leadership.is_leader
     unseen_checks = UnseenChecks(cluster_state, watched.context.of_checks.unseen)
-    own_status = OwnStatus(state.connections, state.settings, is_leader, answers.limits.stuck_slots)
+    own_status = OwnStatus(
+        state.connections,
+        state.settings,
+        is_leader,
+        answers.limits.stuck_slots,
+        dispatching.dispatch.refused,
+    )
     failing_workflows = FailingWorkflows(partial(_failing_workflows, state))
     of_kinds = [kind.metrics(cluster_state, is_leader) for kind in WATCHED_KINDS.values()]
     latency = FailureToRequest(cluster_state)

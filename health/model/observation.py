@@ -110,6 +110,8 @@ class HoldReason(StrEnum):
     """The revalidation before an act found another state than the admission did."""
     TEMPLATE = "Template"
     REFUSED = "Refused"
+    TEMPORAL_REFUSES = "TemporalRefuses"
+    """Temporal refuses the incident alone, so the incident asks nothing."""
     BACK_OFF = "BackOff"
     FAILED = "Failed"
     """An attempt to act broke off, so its request may or may not exist; or the answer failed."""

@@ -74,7 +74,7 @@ def test_alerts_ask_for_series_and_words_that_there_are() -> None:
     expressions = " ".join(rule["expr"] for rule in rules(OF_KUBE_STATE_METRICS))
     assert set(re.findall(r"kube_\w+", expressions)) == series
     assert set(re.findall(r'condition=~"(.*?)"', expressions)) == {
-        "|".join(sorted({*ConditionType} - {ConditionType.SLOTS_AVAILABLE}))
+        "|".join(sorted({*ConditionType} - {ConditionType.SLOTS_AVAILABLE, ConditionType.INCIDENTS_ACCEPTED}))
     }
 
 

@@ -19,7 +19,7 @@ from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
-from tests.support.state.small_cluster import SmallCluster
+from tests.support.state.small_cluster import SmallCluster, incident_of
 from tests.support.values.builders import without_limits
 
 NODE = "node-1"
@@ -148,6 +148,13 @@ async def test_incident_that_temporal_refuses_for_good_keeps_no_other_from_being
     for name in (*sorted(made.calls.refused), "good"):
         made.fail(name)
     await eventually(lambda: made.calls.names == ["good"], 10)
+    await eventually(lambda: len(made.dispatch.refused()) == CALLS_AT_ONCE, 10)
+    state, one = made.cluster.cluster_state, incident_of("bad-1")
+    hold = state.act_findings.of(one.check, one.target.name, one.target.uid)
+    assert str(hold) == (
+        "TemporalRefuses: Temporal refuses to start or wake its incident: InvalidArgument: the id is too long"
+    )
+    assert f"{one.workflow_id}: InvalidArgument: the id is too long" in made.dispatch.refused()
     leading.cancel()
     with suppress(asyncio.CancelledError):
         await leading

@@ -6,15 +6,18 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
+from detector.dispatching import reconciler as reconciler_module
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import CALLS_AT_ONCE, Reconciler, ReconcilerDependencies
+from detector.dispatching.refusals import Refusals
 from detector.dispatching.work_queue import BETWEEN_WAKES_SECONDS
 from kube import time_slice
+from objects.backoff import Backoff
 from runtime.guard import Guard
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
@@ -45,6 +48,9 @@ class Upgrades:
         """The versions for which a pool must have a workflow."""
         self.silent = 0
         """How many calls are not answered yet."""
+        self.broken: dict[Pool, int] = {}
+        """The pools whose starts fail with an error of a database, and how often they failed."""
+        self.refused: dict[Pool, str] = {}
 
     def all_wanted(self) -> Iterable[Pool]:
         yield from tuple(self.versions)
@@ -68,6 +74,9 @@ class Upgrades:
         return seen > last
 
     async def start(self, key: Pool, seen: int) -> None:
+        if key in self.broken:
+            self.broken[key] += 1
+            raise RPCError("pq: value too long", RPCStatusCode.UNAVAILABLE, b"")
         self._answer(f"start {key.name} at {seen}")
 
     async def wake(self, key: Pool, seen: int) -> None:
@@ -98,7 +107,14 @@ async def leading(upgrades: Upgrades) -> AsyncIterator[Reconciler[Pool, int]]:
 
     open_workflows: OpenWorkflows[Pool, int] = OpenWorkflows(lambda pool: pool.name)
     dependencies = ReconcilerDependencies(lambda: True, now, Guard(), Problems())
-    reconciler = Reconciler(upgrades, open_workflows, dependencies, part="upgrades", listed="open upgrades")
+    reconciler = Reconciler(
+        upgrades,
+        open_workflows,
+        dependencies,
+        part="upgrades",
+        listed="open upgrades",
+        report_refusal=upgrades.refused.__setitem__,
+    )
     lead = asyncio.create_task(reconciler.lead())
     yield reconciler
     assert not lead.done()
@@ -145,6 +161,59 @@ async def test_call_that_is_not_answered_is_repeated() -> None:
     upgrades.silent = 1
     async with leading(upgrades):
         await called(upgrades, "start one at 1")
+
+
+async def test_workflows_that_fail_while_others_succeed_are_refused_and_pause_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reconciler_module, "UNANSWERED", Backoff(timedelta(), timedelta()))
+    monkeypatch.setattr(reconciler_module, "REFUSED_SECONDS", 0.01)
+    upgrades = Upgrades()
+    upgrades.broken = {Pool(f"broken-{number}"): 0 for number in range(2 * CALLS_AT_ONCE)}
+    upgrades.versions = dict.fromkeys(upgrades.broken, 1)
+    async with leading(upgrades) as reconciler:
+        await eventually(lambda: all(failed > 1 for failed in upgrades.broken.values()))
+        assert not upgrades.refused, "no other call succeeded"
+        upgrades.versions[ONE] = 1
+        reconciler.consider(ONE)
+        await eventually(lambda: upgrades.refused.keys() == upgrades.broken.keys())
+        assert set(upgrades.refused.values()) == {"Unavailable: pq: value too long"}
+        assert len(reconciler.refusals.sentences) == len(upgrades.broken)
+
+        monkeypatch.setattr(reconciler_module, "UNANSWERED", Backoff(timedelta(hours=1), timedelta(hours=1)))
+        before = dict(upgrades.broken)
+        await eventually(lambda: all(upgrades.broken[pool] > before[pool] + 1 for pool in before))
+        upgrades.versions[OTHER] = 1
+        reconciler.consider(OTHER)
+        await called(upgrades, "start one at 1", "start other at 1")
+
+        healed = next(iter(upgrades.broken))
+        del upgrades.broken[healed]
+        await eventually(lambda: not upgrades.refused[healed])
+        assert len(reconciler.refusals.sentences) == len(upgrades.broken)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "at_once", "later"),
+    [
+        (RPCStatusCode.INVALID_ARGUMENT, "WorkflowId length exceeds limit.", True, True),
+        (RPCStatusCode.UNAVAILABLE, "pq: value too long", False, True),
+        (RPCStatusCode.UNAVAILABLE, "tcp connect error", False, False),
+        (RPCStatusCode.RESOURCE_EXHAUSTED, "namespace rate limit exceeded", False, False),
+        (RPCStatusCode.PERMISSION_DENIED, "Request unauthorized.", False, False),
+    ],
+)
+def test_error_is_of_one_workflow_if_it_says_so_or_repeats_while_others_succeed(
+    status: RPCStatusCode, message: str, *, at_once: bool, later: bool
+) -> None:
+    refusals, error = Refusals[Pool](lambda _pool, _why: None), RPCError(message, status, b"")
+    assert refusals.is_refused_after(ONE, error) is at_once
+    assert refusals.is_refused_after(ONE, error) is at_once
+    refusals.succeeded(OTHER)
+    assert refusals.is_refused_after(ONE, error) is later
+    assert refusals.is_refused_after(ONE, error) is later, "also if no other call was made since"
+    refusals.forget(ONE)
+    assert refusals.is_refused_after(ONE, error) is at_once
 
 
 async def test_incident_of_a_flapping_target_is_woken_once_a_second_and_learns_the_latest() -> None:

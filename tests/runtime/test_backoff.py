@@ -69,7 +69,7 @@ def test_wait_stays_within_its_shares_of_the_limit(backoff: Backoff, failures: i
     ("backoff", "limits", "jitter"),
     [
         pytest.param(problems.BACKOFF, [0.5, 1, 2, 4, 8, 10, 10], (0.5, 1), id="retry_forever"),
-        pytest.param(UNANSWERED, [1, 2, 4, 8, 10, 10], (0.5, 1), id="calls without an answer"),
+        pytest.param(UNANSWERED, [1, 2, 4, 8, 10, 10], (0, 1), id="calls without an answer"),
         pytest.param(status_reporter.FAILED_WRITES, [0.5, 1, 2, 4, 8, 8], (1, 1), id="status of a check"),
         pytest.param(target_reporter.RETRIES, [1, 2, 4, 8, 16, 32, 60, 60], (1, 1), id="status of a target"),
         pytest.param(failures.REPEATS, [5, 10, 20, 40, 80, 160, 300, 300], (1, 1.2), id="failing acts"),

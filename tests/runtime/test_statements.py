@@ -12,6 +12,7 @@ from runtime.statements import (
     WorkerObservation,
     by_leader,
     by_others,
+    of_refusals,
     of_slots,
     seen,
 )
@@ -122,7 +123,7 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
     def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
         return [statement.type for statement in statements]
 
-    leader = (*by_leader("first", "", WorkerObservation(), "queue", NOW), of_slots("", None))
+    leader = (*by_leader("first", "", WorkerObservation(), "queue", NOW), of_slots("", None), of_refusals(()))
     assert types(leader) == types(by_others("lease"))
 
 

@@ -8,16 +8,23 @@ from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_installation import installation_findings, own_status_findings
 from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, by_others, of_slots
+from runtime.statements import WorkerObservation, by_leader, by_others, of_refusals, of_slots
 from tests.support.values.builders import NOW
 
 WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
 AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())
 NOBODY = by_others("ours/paramedic-detector")
+REFUSED = (*WELL, of_refusals([f"incident-{number}: the id is too long" for number in range(5)]))
 STUCK = (*WELL, of_slots("maxInFlight=1 of the policy is reached: node-1 since noon", None))
 WRITTEN = {
     name: amended(ParamedicStatusDocument(), said, "pod-1", NOW)
-    for name, said in {"well": WELL, "away": AWAY, "nobody": NOBODY, "stuck": STUCK}.items()
+    for name, said in {
+        "well": WELL,
+        "away": AWAY,
+        "nobody": NOBODY,
+        "stuck": STUCK,
+        "refused": REFUSED,
+    }.items()
 }
 
 
@@ -50,6 +57,17 @@ def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() 
         "targets wait since 2026-03-01T12:00:00Z: maxInFlight=1 of the policy is reached: node-1 since noon"
     )
     assert list(own_status_findings(status, NOW + STALE)) == [], "no process reports it any more"
+
+
+def test_incidents_that_temporal_refuses_are_a_problem_with_its_answer() -> None:
+    status = WRITTEN["refused"]
+    assert status is not None
+    (finding,) = own_status_findings(status, NOW + timedelta(seconds=9))
+    assert (finding.reason, finding.severity) == ("IncidentsRefused", FindingSeverity.PROBLEM)
+    assert finding.what == (
+        "since 2026-03-01T12:00:00Z Temporal refuses to start or wake incident-0: the id is too long; "
+        "incident-1: the id is too long; incident-2: the id is too long; and 2 more"
+    )
 
 
 @pytest.mark.parametrize(

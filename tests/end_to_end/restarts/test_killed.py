@@ -14,6 +14,7 @@ from devcluster.control_plane import ControlPlane
 from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.memory import CheckPauseState
+from runtime.paramedic_status import ConditionType
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.upgrade import MARK, NOBODY, Upgrade
@@ -33,7 +34,7 @@ TO_START = timedelta(seconds=20)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK whose first call fails exits after 10 to 19 s."""
 
-WELL = dict.fromkeys(("DetectorLeading", "TemporalReachable", "WorkerAvailable", "SlotsAvailable"), "True")
+WELL = dict.fromkeys(map(str, ConditionType), "True")
 WITHOUT_TEMPORAL = WELL | {"TemporalReachable": "False", "WorkerAvailable": "Unknown"}
 REACHABLE, POLLING = series("paramedic_temporal_reachable"), series("paramedic_workers_polling")
 
