@@ -120,6 +120,7 @@ class Detector:
             tasks.create_task(self._election.run())
             tasks.create_task(self._handover.run())
             tasks.create_task(self._own_polls.run())
+            tasks.create_task(self._note_begin_of_watch())
             tasks.create_task(state.connections.temporal.hold())
             tasks.create_task(self._report_election())
             tasks.create_task(look_forever(self._layers.reporting.own_status.look))
@@ -149,6 +150,10 @@ class Detector:
         finally:
             lost.cancel()
             await _cancel(leading)
+
+    async def _note_begin_of_watch(self) -> None:
+        await self._layers.watched.feeds.wait_settled()
+        self._layers.answers.attempts.watch_begins()
 
     def _note_time_without_leader(self) -> None:
         """Note how long no detector led: longer than the duration of a check, it restarts its timers."""

@@ -7,8 +7,10 @@ Otherwise two targets that fail in turn would end each other's back-off.
 A remediation ends when the last request of its check for the target is gone. The watch shows that a moment
 before the incident that deleted it ends, also to a standby. Earlier ends are read from the incidents
 (`AttemptReading`), which note the same number and, within a second, the same time, so an end may be noted
-twice. An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails
-within the limit, and is then held for another reason for as long, starts at the first attempt again.
+twice. A process that has watched for twice the limit, as a standby has, needs no earlier ones.
+
+An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails within
+the limit, and is then held for another reason for as long, starts at the first attempt again.
 """
 
 import asyncio
@@ -65,6 +67,7 @@ class Attempts:
     ) -> None:
         self._policy = policy
         self._unread = NOT_READ
+        self._watched_from: datetime | None = None
         self._cluster_state = cluster_state
         self._now = now
         self._ended: dict[TargetName, list[EndedAttempt]] = {}
@@ -78,7 +81,12 @@ class Attempts:
     @property
     def unread(self) -> str:
         """Why earlier ends are not known yet; "" once they are."""
-        return self._unread
+        watched_from = self._watched_from
+        return "" if watched_from is not None and watched_from <= self.horizon else self._unread
+
+    def watch_begins(self) -> None:
+        """Note that this process sees every end from now on."""
+        self._watched_from = self._now()
 
     def cannot_be_read(self, why: str) -> None:
         """Note why the ends of earlier remediations stay unknown."""
@@ -138,7 +146,7 @@ class Attempts:
         """The latest remediation of a target, or of the target that it replaces."""
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, target) if target is not None else []
-        return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
+        return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)
 
     def _replaced(self, namespace: str, target: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner before `target` was created, or none (rule 14)."""
@@ -173,7 +181,8 @@ class AttemptReading:
     """Reads from Temporal the remediations that ended before this detector became the leader.
 
     It reads them once, and once more when visibility, which is eventually consistent, must list all of them.
-    Later ends are seen in the watch. Nothing new is admitted before the first answer. Without a limit nothing
+    Later ends are seen in the watch. Nothing new is admitted before the first answer, unless this process has
+    watched for long enough. Without a limit nothing
     is read; when the limit grows, everything is read again, as older ends matter too. An incident that is
     encrypted with a missing key is waited for like an unreachable Temporal, until it ended too long ago to
     matter.

@@ -5,10 +5,11 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio import workflow
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionCount
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -117,6 +118,20 @@ async def failing(fleet: Fleet, count: int, of_type: str = WORKFLOW) -> None:
 
     while await reported() != count:  # noqa: ASYNC110  its lists are all there is
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def test_idle_cluster_is_counted_by_one_query(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries: list[str] = []
+    count = fleet.client.count_workflows
+
+    async def counted(query: str, **options: Any) -> WorkflowExecutionCount:
+        queries.append(query)
+        return await count(query, **options)
+
+    monkeypatch.setattr(fleet.client, "count_workflows", counted)
+    counts = await task_failures.counts(fleet.client, fleet.cluster, RPC_TIMEOUT)
+    assert counts == dict.fromkeys(task_failures.EVERY_WORKFLOW, 0)
+    assert len(queries) == 1
 
 
 async def test_code_that_raises_is_reported_by_list_show_doctor_and_metric(

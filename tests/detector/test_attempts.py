@@ -201,6 +201,19 @@ def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> No
     assert unknown.message == "earlier remediations are unknown: Temporal does not answer"
 
 
+@pytest.mark.rule("rule 3", "rule 14")
+def test_process_that_has_watched_for_twice_the_limit_needs_no_earlier_ends(memory: Memory) -> None:
+    state, policy = memory.cluster.cluster_state, memory.policy
+    memory.attempts = Attempts(lambda: policy, state, lambda: memory.cluster.now)
+    memory.attempts.watch_begins()
+    memory.cluster.now += 2 * policy.back_off_limit - SECOND
+    assert memory.attempts.unread == NOT_READ
+    memory.cluster.now += SECOND
+    assert not memory.attempts.unread
+    memory.fail("node-1", memory.cluster.now - NOW)
+    assert memory.observe("node-1", memory.cluster.now - NOW + 6 * MINUTE).may_be_admitted
+
+
 def test_later_one_of_two_ends_is_kept_in_either_order(memory: Memory) -> None:
     name = TargetName("Node", "", "node-1")
     memory.remediate("node-1", attempt=2)

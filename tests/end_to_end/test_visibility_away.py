@@ -68,3 +68,21 @@ async def test_incidents_are_started_and_answered_and_back_off_alone_is_held(
         await world.until_phase(node, "Held")
         visibility.is_away = False
         await world.until_requested(node)
+
+
+async def test_detector_that_has_watched_for_twice_the_limit_waits_for_no_list(
+    world: World,
+    paramedic: Paramedic,
+    control_plane: ControlPlane,
+    temporal_server: TemporalServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", temporal_server.address)
+    monkeypatch.setenv("TEMPORAL_NAMESPACE", temporal_server.namespace)
+    Visibility(monkeypatch)
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await paramedic.worker.start_ready()
+    async with Detectors(world, control_plane).running("alone", back_off_limit=timedelta(seconds=1)):
+        await world.until_requested(node)
