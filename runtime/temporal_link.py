@@ -42,6 +42,9 @@ from runtime.temporal_trouble import (
 _log = logging.getLogger(__name__)
 
 CHECK_EVERY_SECONDS = 5.0
+"""How often Temporal is asked whether it serves."""
+CHECK_NAMESPACE_EVERY = timedelta(minutes=5)
+"""How often the search attributes are read while there is no error; their list is a call with a limit."""
 ANSWER_WITHIN = timedelta(seconds=10)
 REACHED_WITHIN = timedelta(seconds=CHECK_EVERY_SECONDS) + ANSWER_WITHIN
 """After this time without an answer Temporal counts as unreachable: one check would have been answered."""
@@ -89,7 +92,7 @@ class TemporalLink:
         self._workers: dict[str, tuple[Worker, _Connection]] = {}
         self._is_there = asyncio.Event()
         self._clock = clock
-        self._well_at = clock()
+        self._well_at = self._namespace_check_due = clock()
         self.is_answered = False
         """True if Temporal answered the last check, although it cannot be used."""
 
@@ -132,9 +135,10 @@ class TemporalLink:
             self._problems.report("temporal", one_sentence(error))
 
     async def hold(self) -> None:
-        """Connect, retrying without a limit, and then check continuously that Temporal answers and is set up.
+        """Connect, retrying without a limit, and then check continuously that Temporal answers.
 
-        Without a search attribute no incident can start or end, and Temporal reports that only in its log.
+        After an error, and every five minutes, also check that the namespace is set up: without a search
+        attribute no incident can start or end, and Temporal reports that only in its log.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_settings())
@@ -160,6 +164,7 @@ class TemporalLink:
             await worker.run()
         finally:
             del self._workers[part]
+            self._namespace_check_due = self._clock()
 
     async def _open(self) -> _Connection:
         # Before: what changes meanwhile is seen at the next look.
@@ -186,15 +191,18 @@ class TemporalLink:
             await _answer(self._connection.client)
 
     async def _check(self) -> None:
-        if self._connection is not None:  # it has answered
+        """Check the namespace at the start, after an error, and then rarely."""
+        if self._connection is not None and self._clock() >= self._namespace_check_due:
             with self._noting_answers():
                 await _check(self._connection.client)
+            self._namespace_check_due = self._clock() + CHECK_NAMESPACE_EVERY.total_seconds()
 
     @contextlib.contextmanager
     def _noting_answers(self) -> Iterator[None]:
         try:
             yield
         except (NotSetUp, *_NO_CONNECTION) as error:
+            self._namespace_check_due = self._clock()
             self.is_answered = isinstance(error, NotSetUp | TemporalRefuses)
             raise
 
@@ -211,6 +219,7 @@ class TemporalLink:
             settings = temporal_settings(self._environment)
             if connection.settings != settings:
                 connection = await self._open()
+                self._namespace_check_due = self._clock()
             for part in tuple(self._workers):
                 await self._renew_worker(part, settings)
         except SettingsError as error:
