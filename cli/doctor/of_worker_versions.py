@@ -11,6 +11,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
@@ -23,10 +24,11 @@ from runtime.polling import Build, QueuePollers, queue_pollers
 from workflows.contracts import worker_queue
 
 NO_WORKER = "NoWorker"
-MOST_VERSIONS = 20
+MOST_VERSIONS, MOST_NAMED = 20, 3
 _VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 """The version that a workflow is pinned to, or last ran on."""
 ROLL_OUT = "docs/rolling-out.md#worker-versions"
+START_AGAIN = f"start a worker of that build again, or move them ({ROLL_OUT})"
 
 
 async def worker_findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
@@ -43,24 +45,49 @@ async def worker_findings(client: Client, cluster: Sequence[str]) -> list[Findin
     )
     return [
         *version_findings(worker_queue(identity), pollers, start),
-        *drained_findings(await _pinned_or_none(client, identity), pollers),
+        *drained_findings(await pinned_workflows(client, (identity,)), pollers),
     ]
 
 
-async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
-    """As `_pinned`; empty for a Temporal without Worker Versioning, which lacks the search attribute."""
+@dataclass(frozen=True)
+class Pinned:
+    """The open workflows that are pinned to one version."""
+
+    count: int
+    ids: tuple[str, ...]
+    """The ids of some of them."""
+
+    @property
+    def words(self) -> str:
+        more = (f"and {self.count - len(self.ids)} more",) if self.count > len(self.ids) else ()
+        return f"{self.count} open workflows ({'; '.join((*self.ids, *more))})"
+
+
+def of_version(build: Build | None) -> str:
+    """The condition of a query for workflows that are pinned to this version; None: to no version."""
+    return f"{_VERSION.name} IS NULL" if build is None else f"{_VERSION.name} = {quoted(str(build))}"
+
+
+async def pinned_workflows(client: Client, clusters: Sequence[str]) -> dict[Build, Pinned]:
+    """The open workflows of each version; empty for a Temporal without Worker Versioning.
+
+    Such a Temporal lacks the search attribute.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
     try:
-        return await _pinned(client, cluster)
+        return await _pinned(client, clusters)
     except RPCError as error:
         if error.status is RPCStatusCode.INVALID_ARGUMENT:
             return {}
         raise
 
 
-async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
-    """The number of open workflows that are pinned to each version."""
-    open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
-    found: dict[Build, int] = {}
+async def _pinned(client: Client, clusters: Sequence[str]) -> dict[Build, Pinned]:
+    open_here = f"ParamedicCluster IN ({', '.join(map(quoted, clusters))}) AND ExecutionStatus = 'Running'"
+    found: dict[Build, Pinned] = {}
     while len(found) < MOST_VERSIONS:
         others = "".join(f" AND {_VERSION.name} != {quoted(str(build))}" for build in found)
         query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
@@ -70,11 +97,11 @@ async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
         version = listed[0].typed_search_attributes.get(_VERSION) if listed else None
         if not version:
             break
-        deployment, _, build = version.partition(":")
-        of_version = f"{open_here} AND {_VERSION.name} = {quoted(version)}"
-        found[Build(deployment, build)] = (
-            await client.count_workflows(of_version, rpc_timeout=RPC_TIMEOUT)
-        ).count
+        build = Build(*version.split(":", 1))
+        query = f"{open_here} AND {of_version(build)}"
+        named = client.list_workflows(query, limit=MOST_NAMED, rpc_timeout=RPC_TIMEOUT)
+        count = (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
+        found[build] = Pinned(count, tuple([workflow.id async for workflow in named]))
     return found
 
 
@@ -103,15 +130,15 @@ def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[
         )
 
 
-def drained_findings(pinned: Mapping[Build, int], pollers: QueuePollers) -> Iterator[Finding]:
-    """Versions that open workflows are pinned to, but that no worker runs, with the number of workflows."""
+def drained_findings(pinned: Mapping[Build, Pinned], pollers: QueuePollers) -> Iterator[Finding]:
+    """Versions that open workflows are pinned to, but that no worker runs, with these workflows."""
     running = {build for _, build in pollers.builds}
     for build in sorted(pinned.keys() - running, key=str):
         yield problem(
             "VersionWithoutWorker",
-            f"{pinned[build]} open workflows are pinned to the version {build}, and no worker runs it: "
+            f"{pinned[build].words} are pinned to the version {build}, and no worker runs it: "
             "nothing is done for their targets",
-            f"start a worker of that build again, or move them ({ROLL_OUT})",
+            START_AGAIN,
         )
 
 

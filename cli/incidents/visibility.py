@@ -76,15 +76,19 @@ async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary
     return [summary async for summary in _list(client, query, wanted)]
 
 
-async def latest_open_incidents(client: Client, clusters: Sequence[str], limit: int) -> list[IncidentSummary]:
+async def latest_open_incidents(
+    client: Client, clusters: Sequence[str], limit: int, condition: str = ""
+) -> list[IncidentSummary]:
     """At most `limit` running incidents of clusters with these identities, newest first.
+
+    `condition` is a further one of the query.
 
     Raises:
         RPCError: Temporal cannot be asked.
 
     """
     here = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
-    query = f"{Filter().query} AND {here} AND ExecutionStatus = 'Running'"
+    query = " AND ".join(filter(None, (Filter().query, here, "ExecutionStatus = 'Running'", condition)))
     return [summary async for summary in _list(client, query, Filter(), limit)]
 
 

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from temporalio.common import SearchAttributeKey
 
+from cli.doctor.of_answers import answer_findings
 from cli.doctor.temporal_examination import temporal_findings
 from devcluster import programs
 from devcluster.temporal import TemporalServer
@@ -156,6 +157,13 @@ async def test_incident_of_a_version_without_a_worker_waits_for_one_of_that_vers
             await versioned.make_current("b")
         await versioned.fleet.see("node-1", expired())
         await versioned.begins_on("node-2", "b")
+        await versioned.fleet.listed("Running", 2)
+        fleet, silent = versioned.fleet, versioned.fleet.incident("node-1").workflow_id
+        (finding,) = await answer_findings(fleet.client, [fleet.cluster])
+        assert finding.what == (
+            f"no worker of the version {versioned.deployment}:a answered for 1 open incident within 3 s "
+            f"({silent}), so nothing is done for their targets"
+        )
         assert "node-1" not in versioned.fleet.requests
         await versioned.ends_on("node-2", "b")
     async with versioned.worker("a"):

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_worker_versions import drained_findings, version_findings
+from cli.doctor.of_worker_versions import Pinned, drained_findings, version_findings
 from runtime.polling import Build, QueuePollers
 
 A, B, PLAIN, OTHER = Build("paramedic", "a"), Build("paramedic", "b"), Build("", "0.1.0"), Build("", "0.2.0")
@@ -47,6 +47,10 @@ def test_version_that_is_not_current_is_reported_with_the_command_that_makes_it_
 
 def test_version_that_incidents_are_pinned_to_and_no_worker_runs_is_a_problem() -> None:
     polling = QueuePollers(frozenset({("worker", A)}), frozenset({A}))
-    (finding,) = drained_findings({A: 3, B: 2}, polling)
+    pinned = {A: Pinned(3, ("x",)), B: Pinned(2, ("remediation/c/NodeHealthCheck/workers/node-1/1",))}
+    (finding,) = drained_findings(pinned, polling)
     assert finding.reason == "VersionWithoutWorker"
-    assert finding.what.startswith("2 open workflows are pinned to the version paramedic:b, and no worker")
+    assert finding.what == (
+        "2 open workflows (remediation/c/NodeHealthCheck/workers/node-1/1; and 1 more) are pinned to the "
+        "version paramedic:b, and no worker runs it: nothing is done for their targets"
+    )
