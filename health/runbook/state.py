@@ -143,7 +143,7 @@ class Memory(OrdersMemory):
     @property
     def in_a_row(self) -> int:
         """How many remediations in a row, with this one, took these first steps alone; 0: it took others."""
-        if self.relapsed or not _goes_on(self.taken, self.steps):
+        if not _goes_on(self.taken, self.steps):
             return 0
         return 1 + (self.earlier.in_a_row if self.earlier and self.earlier.taken == self.taken else 0)
 

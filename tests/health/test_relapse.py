@@ -274,6 +274,19 @@ def test_target_that_flickers_while_a_finalizer_keeps_a_request_was_not_remediat
     assert hanging(memory, made).earlier == earlier(REBOOT, in_a_row=1)
 
 
+def test_step_that_a_person_passed_over_is_no_remediation() -> None:
+    memory = learned(Memory(starts_over=NewStart(first_step="reset")), failing(), NOW)
+    assert memory.spent == (REBOOT,)
+    memory = learned(memory, seen(state=TargetState.HEALTHY, fact=None, steps=()), NOW)
+    assert memory.having_cleaned_up(LeftBehind(), [], NOW).earlier is None
+
+
+def test_clean_up_for_a_new_start_is_no_recovery_although_the_target_looks_healthy() -> None:
+    made = request_of(FIRST)
+    memory = Memory(starts_over=NewStart()).having_acted(FIRST, made, NOW, NOW)
+    assert hanging(memory, made).earlier is None
+
+
 def test_order_to_start_over_begins_where_it_says() -> None:
     memory = learned(Memory(earlier=earlier(REBOOT), starts_over=NewStart()), failing(), NOW)
     assert (next_step(memory, failing()), memory.earlier) == (0, None)
@@ -314,6 +327,7 @@ def test_first_step_that_is_taken_again_and_again_is_said(
     taken: list[TemplateReference], in_a_row: int, observation: Observation, said: int
 ) -> None:
     memory = learned(Memory(earlier=earlier(*taken, in_a_row=in_a_row)), observation, NOW)
+    assert memory.repetition == (repeated(in_a_row, 1) if said > SAID_FROM else "")
     number = next_step(memory, observation)
     assert number is not None
     memory = memory.having_acted(observation.steps[number], request_of(observation.steps[number]), NOW, NOW)
