@@ -14,7 +14,7 @@ import pytest
 from cli.incidents.watching import head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.support.cluster.command import PARAMEDIC, Command, until_drawn
+from tests.support.cluster.command import PARAMEDIC, Command, drain, until_drawn
 from tests.support.cluster.forked import Forked, fork
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired, held
@@ -25,15 +25,6 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 """A shell lets what it runs in the background ignore Ctrl-C, and so would all that the tests start there."""
-
-
-def _drain(terminal: int) -> bytes:
-    """All further output, until the last writer closes the terminal, which Linux reports as an error."""
-    drawn = b""
-    with contextlib.suppress(OSError):
-        while more := os.read(terminal, 65536):
-            drawn += more
-    return drawn
 
 
 async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
@@ -83,7 +74,7 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
 async def _ends_by(number: signal.Signals, code: int, process: Process | Forked, terminal: int) -> None:
     process.send_signal(number)
     # A terminal goes on reading: a command that says its last words to a full one would hang.
-    drained = asyncio.create_task(asyncio.to_thread(_drain, terminal))
+    drained = asyncio.create_task(asyncio.to_thread(drain, terminal))
     async with asyncio.timeout(60):
         assert await process.wait() == code
         assert b"\x1b[?25h" in await drained

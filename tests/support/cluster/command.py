@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.cluster.forked import PATIENCE_SECONDS, Ran, fork, run
@@ -31,9 +32,10 @@ class Command:
             process = fork("paramedic", arguments, environment, out=its, err=err.fileno())
         os.close(its)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            drawn = await asyncio.to_thread(_drain, ours)
+            drawn = await asyncio.to_thread(drain, ours)
             await process.wait()
-        return drawn
+        os.close(ours)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn.decode())
 
 
 async def until_drawn(terminal: int, words: str) -> None:
@@ -44,14 +46,10 @@ async def until_drawn(terminal: int, words: str) -> None:
             drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
 
 
-def _drain(terminal: int) -> str:
-    """All that is drawn until the last process that draws has ended, without colours."""
+def drain(terminal: int) -> bytes:
+    """All that is drawn until the last process that draws has ended: a full terminal would block it."""
     drawn = b""
-    try:
+    with suppress(OSError):  # Linux reports with this error that the other end is closed
         while chunk := os.read(terminal, 65536):
             drawn += chunk
-    except OSError:  # Linux reports with this error that the other end is closed
-        pass
-    finally:
-        os.close(terminal)
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn.decode())
+    return drawn

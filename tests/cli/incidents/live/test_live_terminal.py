@@ -9,7 +9,7 @@ import termios
 
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.support.cluster.command import PARAMEDIC, until_drawn
+from tests.support.cluster.command import PARAMEDIC, drain, until_drawn
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired
 
@@ -44,8 +44,11 @@ async def test_keys_hold_an_incident_with_a_reason_and_quit(
         assert state.memory.held is not None
         assert state.memory.held.reason == "disk swap"
         os.write(ours, b"q")
+        # A terminal goes on reading: the view would hang while it draws to a full one.
+        drained = asyncio.create_task(asyncio.to_thread(drain, ours))
         async with asyncio.timeout(60):
             assert await process.wait() == 0
+            await drained
     finally:
         if process.returncode is None:
             process.kill()
