@@ -31,17 +31,20 @@ from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
+from health.kinds.right import Process, Right
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.maintenance_windows import Closed, closed
 from health.policy.policy import DEFAULTS
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
-from kube.errors import Forbidden, Invalid
+from kube.client import Client
+from kube.errors import Forbidden, RequestRefused
 from kube.resource import Resource
 from objects.field_problem import FieldProblem
 from objects.group_kind import GroupKind
 from objects.timestamps import stamp
 from objects.yaml_document import NoDocumentError, read_document
+from runtime.access_review import is_allowed
 
 SIMULATED_UID = "simulated"
 
@@ -155,7 +158,8 @@ async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: tim
 async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: timedelta) -> SimulationView:
     reference = simulated.reference
     async with reading_cluster(choice) as inspection:
-        body, has_defaults = await _with_defaults(inspection, simulated)
+        client = inspection.state.connections.management.client
+        body, has_defaults = await with_defaults(client, simulated)
         stored = inspection.cluster_state.checks.get(reference)
         memories = await _read_memories(inspection, [reference] if stored else [])
         now = _decided(inspection, [reference] if stored else [], memories)
@@ -167,25 +171,38 @@ async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: tim
         return view.model_copy(update={"has_defaults": has_defaults})
 
 
-async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> tuple[Mapping[str, Any], bool]:
-    """The check with the defaults of its CustomResourceDefinition, if the user may create checks."""
+async def with_defaults(client: Client, simulated: SimulatedCheck) -> tuple[Mapping[str, Any], bool]:
+    """The check with the defaults of its CustomResourceDefinition, if the user may create checks.
+
+    Raises:
+        UsageError: the API server, or an admission plugin, refuses the check.
+        KubernetesError: the API server cannot be asked.
+
+    """
     kind, reference = simulated.kind, simulated.reference
     metadata = {**simulated.body.get("metadata", {}), "generateName": "simulated-"}
     for field in ("name", "uid", "resourceVersion"):
         metadata.pop(field, None)
     api_version = str(simulated.body["apiVersion"])
     resource = Resource(api_version, kind.kind, kind.plural, namespaced=kind.is_namespaced)
-    client = inspection.state.connections.management.client
     try:
         body = {**simulated.body, "metadata": metadata}
         return await client.with_defaults(resource, body, reference.namespace), True
-    except Forbidden:
-        return simulated.body, False
-    except Invalid as error:
+    except RequestRefused as error:
+        if isinstance(error, Forbidden):  # a right is missing, or an admission plugin refuses
+            create = Right(
+                process=Process.DETECTOR,  # of no meaning here: the user is asked about
+                group=kind.group,
+                resource=kind.plural,
+                verbs=("create",),
+                namespace=reference.namespace,
+            )
+            if not await is_allowed(client, create, "create"):
+                return simulated.body, False
         raise UsageError(f"{simulated.file}: {refusal(simulated, error)}") from error
 
 
-def refusal(simulated: SimulatedCheck, error: Invalid) -> str:
+def refusal(simulated: SimulatedCheck, error: RequestRefused) -> str:
     """The first field that Paramedic refuses too; else the fields in the words of the API server."""
     check = simulated.record(simulated.body, None, datetime.now(UTC)).parse(simulated.kind)
     if isinstance(check, InvalidCheckError):

@@ -5,11 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from cli.inspection.simulating import SIMULATED_UID, SimulatedCheck, no_field, read_simulated, refusal
+from cli.inspection.simulating import (
+    SIMULATED_UID,
+    SimulatedCheck,
+    no_field,
+    read_simulated,
+    refusal,
+    with_defaults,
+)
 from cli.shared.errors import UsageError
 from detector.state.check_state import CheckRecord
 from health.policy.policy_document import PolicyDocument
+from kube.client import Client
 from kube.errors import Invalid
+from kube.transport import Transport
+from runtime.access_review import SELF_REVIEWS
+from tests.support.api.api_server import ApiServer, refused, said
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHECK = """
@@ -145,3 +156,26 @@ def test_refusal_of_the_api_server_names_the_fields_and_not_the_dry_run(
 ) -> None:
     error = Invalid(ANSWERED.format(fields=fields), status=422)
     assert refusal(check_in(tmp_path, text), error) == sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "may_create"),
+    [(403, False), (403, True), (400, True), (422, True)],
+    ids=["a missing right", "a plugin with 403", "a plugin with 400", "a plugin with 422"],
+)
+async def test_refusal_of_a_plugin_is_no_missing_right_to_create_checks(
+    server: ApiServer,
+    transport: Transport,
+    tmp_path: Path,
+    status: int,
+    may_create: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    simulated, client = check_in(tmp_path, COMPLETE), Client(transport, "test")
+    path = "/apis/remediation.medik8s.io/v1alpha1/nodehealthchecks"
+    server.answer("POST", path, refused(status, "Forbidden"))
+    server.answer("POST", SELF_REVIEWS.path(), said({"status": {"allowed": may_create}}, 201))
+    if not may_create:
+        assert await with_defaults(client, simulated) == (simulated.body, False)
+        return
+    with pytest.raises(UsageError, match=f"the API server refuses NodeHealthCheck/workers: .* {status} "):
+        await with_defaults(client, simulated)
