@@ -194,7 +194,7 @@ def test_last_silent_node_of_a_domain_is_judged_at_once() -> None:
 
 
 def test_values_of_labels_that_no_node_has_any_more_are_forgotten() -> None:
-    clusters, by_name = Clusters(), OutageGuard(labels={"name": 1})
+    clusters, by_name = Clusters(), OutageGuard(labels={"name": 2})
     for number in range(100):
         clusters.see("n1", name=str(number))
         clusters.look(guard=by_name)
