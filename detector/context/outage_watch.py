@@ -38,6 +38,8 @@ class _NodeEntry(NamedTuple):
     """Whether a Machine still expects it."""
     was_silent: bool = False
     """Whether it was silent when it vanished."""
+    is_relabelled: bool = False
+    """Whether its labels changed while it is silent: `labels` are those with which it fell silent."""
 
 
 @dataclass(kw_only=True)
@@ -104,7 +106,12 @@ class OutageWatch:
         """
         if node is None:
             return self._put(name, self._gone(name, is_lost=is_lost), guard)
-        return self._put(name, _NodeEntry(node.metadata.labels, node.silent_since), guard)
+        labels, before = node.metadata.labels, self._entries.get(name)
+        silent_since, was_silent = node.silent_since, before is not None and before.unknown_since is not None
+        if before is None or not was_silent or silent_since is None or before.labels == labels:
+            return self._put(name, _NodeEntry(labels, silent_since), guard)
+        # An edit of its labels is no sign of life: it stays in the domains in which it fell silent.
+        return self._put(name, _NodeEntry(before.labels, silent_since, is_relabelled=True), guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
         """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""
@@ -158,12 +165,12 @@ class OutageWatch:
         if policy.is_known:
             self._judge_changed(policy.policy.outage_guard, now)
         outages = {group: nodes.outage for group, nodes in self._groups.items()}
-        gone = {
+        kept = {
             (name.cluster, name.name): self._groups_of[name]
             for name, entry in self._entries.items()
-            if entry.is_gone and len(self._groups_of[name]) > 1
+            if (entry.is_gone or entry.is_relabelled) and len(self._groups_of[name]) > 1
         }
-        return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, gone)
+        return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, kept)
 
     def _judge_changed(self, guard: OutageGuard | None, now: datetime) -> None:
         is_another, before = guard != self._guard, self._guard

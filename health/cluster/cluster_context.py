@@ -89,9 +89,11 @@ class ClusterContext:
         """When the last upgrade ended that affects the targets of a cluster."""
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
-    def restarts(self, cluster: str, node_labels: Mapping[str, str] = NO_LABELS) -> tuple[Restart, ...]:
-        """The moments from which timers of conditions of Nodes of a cluster with these labels count anew."""
-        outage_ended = self.outages.ended(cluster, node_labels)
+    def restarts(
+        self, cluster: str, node_labels: Mapping[str, str] = NO_LABELS, node: str = ""
+    ) -> tuple[Restart, ...]:
+        """The moments from which timers of conditions of a Node of a cluster with these labels count anew."""
+        outage_ended = self.outages.ended(cluster, node_labels, node)
         outages = () if outage_ended is None else (Restart(outage_ended, RestartCause.OUTAGE),)
         lost = self.lost.get(cluster, ()) if cluster != MANAGEMENT_CLUSTER else ()
         reconnected = (Restart.after(gap, RestartCause.CONNECTION) for gap in lost)
@@ -106,7 +108,9 @@ class ClusterContext:
 
     def restarts_of(self, target: Target) -> tuple[Restart, ...]:
         """The moments from which timers of conditions of the Node of `target` count anew."""
-        of_cluster = self.restarts(target.node_cluster, facts_of_node(target).metadata.labels)
+        of_cluster = self.restarts(
+            target.node_cluster, facts_of_node(target).metadata.labels, target.node_name
+        )
         return (*of_cluster, *self.restarts_by_owners(target))
 
     def restarts_by_owners(self, target: Target) -> tuple[Restart, ...]:

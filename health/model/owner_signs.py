@@ -88,6 +88,9 @@ def _since(earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first:
 
 
 def signs_since(seen: Iterable[SignSighting], earlier: Iterable[SignSighting]) -> tuple[SignSighting, ...]:
-    """The sightings of this process; those of an earlier process give the beginnings of the same signs."""
+    """The sightings of this process; those of an earlier process give the beginnings of the same signs.
+
+    An earlier process saw more than a first look, which believes the time that a sign states.
+    """
     since = {sighting.name: sighting.since for sighting in earlier}
-    return tuple(replace(one, since=min(one.since, since.get(one.name, one.since))) for one in seen)
+    return tuple(replace(one, since=since.get(one.name, one.since)) for one in seen)

@@ -179,6 +179,8 @@ class GroupOutage:
     """When the last outage that held ended."""
     was_noted: bool = False
     """Whether an earlier process recorded an outage, and this one has not looked yet."""
+    most: int | None = None
+    """The number of Nodes when it was suspected; None: nothing is."""
     gives_way: datetime | None = field(default=None, compare=False)
     """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
 
@@ -202,11 +204,13 @@ class GroupOutage:
         if guard is None:
             return GroupOutage(None, self.ended)
         given_way = guard.given_way_until(now)
+        # New Nodes that report say nothing about those that are silent.
+        total = total if self.most is None else max(len(unknown_since), min(total, self.most))
         holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
             # The message stays the same, so that ten thousand incidents are not woken for each Node.
             suspected, gives_way = self.suspected or holding, guard.gives_way(holding.began)
-            return GroupOutage(suspected, self.ended, gives_way=gives_way)
+            return GroupOutage(suspected, self.ended, most=self.most or total, gives_way=gives_way)
         goes_on = any(True for _ in suspicions(guard, group, total, unknown_since))
         return GroupOutage(None, now if self.is_suspected and not goes_on else self.ended)
 
@@ -220,8 +224,8 @@ class Outages:
 
     by_group: Mapping[NodeGroup, GroupOutage] = field(default_factory=dict)
     """The state of each group with an outage, present or past."""
-    groups_of_gone: Mapping[tuple[str, str], tuple[NodeGroup, ...]] = field(default_factory=dict)
-    """By cluster and name, the groups of a Node that is gone and counts as silent."""
+    kept_groups: Mapping[tuple[str, str], tuple[NodeGroup, ...]] = field(default_factory=dict)
+    """By cluster and name, the groups of a silent Node that is gone, or that has other labels since."""
 
     def hold(self, cluster: str) -> Hold | None:
         """The hold of all targets whose Nodes are in this cluster."""
@@ -229,21 +233,21 @@ class Outages:
 
     def hold_of_node(self, cluster: str, node: str, labels: Mapping[str, str]) -> Hold | None:
         """The hold of targets with this Node, by its domains; a Node that is gone has no labels."""
-        domains = self.groups_of_gone.get((cluster, node)) or self._domains_of(cluster, labels)
+        domains = self._groups_of(cluster, node, labels)
         holds = (_hold_of(self.by_group.get(domain)) for domain in domains if domain.label is not None)
         return next((hold for hold in holds if hold is not None), None)
 
-    def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS) -> datetime | None:
-        """When the last outage ended that affected the Nodes of a cluster with these labels."""
-        groups = (NodeGroup(cluster), *self._domains_of(cluster, labels))
+    def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS, node: str = "") -> datetime | None:
+        """When the last outage ended that affected this Node of a cluster, or Nodes with these labels."""
+        groups = (NodeGroup(cluster), *self._groups_of(cluster, node, labels))
         ends = (self.by_group.get(group, NO_OUTAGE).ended for group in groups)
         return max((end for end in ends if end is not None), default=None)
 
     def changed_clusters(self, before: "Outages") -> frozenset[str]:
         """The clusters whose entries differ from those of `before`."""
         groups = self.by_group.items() ^ before.by_group.items()
-        gone = self.groups_of_gone.items() ^ before.groups_of_gone.items()
-        return frozenset({group.cluster for group, _ in groups} | {cluster for (cluster, _), _ in gone})
+        kept = self.kept_groups.items() ^ before.kept_groups.items()
+        return frozenset({group.cluster for group, _ in groups} | {cluster for (cluster, _), _ in kept})
 
     @property
     def suspected(self) -> list[SuspectedOutage]:
@@ -255,6 +259,9 @@ class Outages:
         """The labels of the domains with an outage, in order; also those that the policy names no longer."""
         labels = {group.label for group in self.by_group if group.label is not None}
         return tuple(sorted(labels, key=lambda label: (label not in {REGION_LABEL, ZONE_LABEL}, label)))
+
+    def _groups_of(self, cluster: str, node: str, labels: Mapping[str, str]) -> Iterable[NodeGroup]:
+        return self.kept_groups.get((cluster, node)) or self._domains_of(cluster, labels)
 
     def _domains_of(self, cluster: str, labels: Mapping[str, str]) -> Iterator[NodeGroup]:
         domains = (domain_of(cluster, label, labels) for label in self._labels)

@@ -115,7 +115,7 @@ def test_node_that_a_machine_expects_is_silent_while_it_is_gone() -> None:
     clusters.see("n1", "n2", "n3", "n4", zone="a")
     clusters.delete("n1", "n2", "n3", is_lost=True)
     assert clusters.suspected() == [("", "", 3, 4), ("", "a", 3, 4)]
-    assert clusters.look().groups_of_gone["", "n1"] == (NodeGroup(), NodeGroup("", ZONE_LABEL, "a"))
+    assert clusters.look().kept_groups["", "n1"] == (NodeGroup(), NodeGroup("", ZONE_LABEL, "a"))
 
     clusters.see("n1", zone="a")
     assert clusters.suspected(NOW + SECOND) == []
@@ -138,7 +138,35 @@ def test_node_that_moves_to_another_zone_leaves_its_first() -> None:
     clusters.see("n1", "n2", "n3", ready="Unknown", zone="a")
     clusters.see("n4", "n5", "n6", zone="b")
     assert clusters.suspected() == [("", "a", 3, 3)]
-    clusters.see("n3", ready="Unknown", zone="b")
+    clusters.see("n3", zone="b")
+    assert clusters.suspected() == []
+
+
+def test_silent_node_stays_in_the_domain_in_which_it_fell_silent_until_it_is_heard() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", ready="Unknown", zone="a")
+    clusters.see("n4", "n5", "n6", zone="b")
+    assert clusters.suspected() == [("", "a", 3, 3)]
+    clusters.see("n3", ready="Unknown", zone="c")
+    relabelled = clusters.look()
+    assert clusters.suspected() == [("", "a", 3, 3)]
+    assert relabelled.hold_of_node("", "n3", {ZONE_LABEL: "c"}) is not None
+    assert relabelled.hold_of_node("", "n4", {ZONE_LABEL: "c"}) is None
+
+    clusters.see("n1", "n2", zone="a")
+    ended = clusters.look(NOW + SECOND)
+    assert (ended.suspected, ended.ended("", {ZONE_LABEL: "c"}, "n3")) == ([], NOW + SECOND)
+    clusters.see("n3", zone="c")
+    assert clusters.look(NOW + SECOND).ended("", {ZONE_LABEL: "c"}, "n3") is None
+
+
+def test_new_nodes_that_report_do_not_end_a_suspicion() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", ready="Unknown")
+    assert clusters.suspected() == [("", "", 4, 4)]
+    clusters.see("n5", "n6", "n7")
+    assert clusters.suspected() == [("", "", 4, 4)]
+    clusters.see("n1", "n2")
     assert clusters.suspected() == []
 
 

@@ -207,6 +207,14 @@ def test_sign_that_comes_and_goes_on_a_failed_node_delays_it_for_its_time_and_no
         assert all(work.since == first for work in held.work_on(seen, now))
 
 
+def test_earlier_process_knows_better_than_the_clock_of_the_node_since_when_a_sign_is_seen() -> None:
+    shown = node(name="a", annotations={"weave.works/kured-reboot-in-progress": stamp(NOW - 3 * HOUR)})
+    first_look = shown.seen_after(None, Look(NOW))
+    assert [work.since for work in HeldNodes().work_on(first_look, NOW)] == [NOW - 3 * HOUR]
+    seen = first_look.with_signs_since([SignSighting("Kured", NOW - MINUTE)])
+    assert [work.since for work in HeldNodes().work_on(seen, NOW)] == [NOW - MINUTE]
+
+
 def test_other_controllers_cannot_fill_the_memory_with_taints() -> None:
     seen = node(name="a").seen_after(None, Look(NOW))
     for number in range(100):

@@ -100,7 +100,7 @@ ZONE = NodeGroup(EDGE, ZONE_LABEL, "zone-a")
     "outages",
     [
         Outages({ZONE: GroupOutage(ended=NOW)}),
-        Outages(groups_of_gone={(EDGE, "failed"): (ZONE,)}),
+        Outages(kept_groups={(EDGE, "failed"): (ZONE,)}),
     ],
 )
 def test_outage_of_a_workload_cluster_notifies_its_own_checks_alone(outages: Outages) -> None:
