@@ -153,8 +153,7 @@ class LiveList(App[int]):
         self._keep_reading()
 
     def on_resize(self) -> None:
-        if self.screen.query(DataTable):  # the first resize arrives before the table
-            self._draw()
+        self._draw()
 
     @work(exclusive=True, group="reading")
     async def _keep_reading(self) -> None:
@@ -171,6 +170,8 @@ class LiveList(App[int]):
         self._draw()
 
     def _draw(self) -> None:
+        if not self.query(DataTable):  # the first resize arrives before the table, an answer perhaps after it
+            return
         chosen, table = self._chosen(), self.query_one(DataTable)
         found = matching(self._listed.summaries, self.query_one(FilterField).value)
         width = max(1, self.size.width - GAP)

@@ -89,6 +89,14 @@ async def test_order_goes_to_the_incident_that_was_chosen_although_the_table_cha
         assert words(pilot, "#answer") == "workers/node-2: does it"
 
 
+async def test_answer_that_arrives_when_the_table_is_gone_is_not_drawn() -> None:
+    temporal = Temporal(listed(incident("node-1")))
+    async with temporal.view.run_test() as pilot:
+        await pilot.app.query_one(DataTable).remove()
+        assert isinstance(pilot.app, LiveList)
+        await pilot.app.read()
+
+
 @pytest.mark.parametrize("key", ["h", "a"])
 async def test_escape_at_the_confirmation_orders_nothing(key: str) -> None:
     temporal = Temporal(listed(incident("node-1")))
