@@ -39,7 +39,7 @@ class _NodeEntry(NamedTuple):
     was_silent: bool = False
     """Whether it was silent when it vanished."""
     is_relabelled: bool = False
-    """Whether its labels changed while it is silent: `labels` are those with which it fell silent."""
+    """True if its labels changed while it is silent; `labels` are those of the time before."""
 
 
 @dataclass(kw_only=True)

@@ -91,6 +91,8 @@ class SuspectedOutage:
     silent: int
     seen: int
     """How many Nodes were not silent before."""
+    total: int
+    """How many Nodes there were."""
     began: datetime
     """When the first of them turned Unknown."""
     lasted: timedelta
@@ -127,6 +129,7 @@ def suspicions(
                 group=group,
                 silent=window.silent,
                 seen=total - window.before,
+                total=total,
                 began=began,
                 lasted=last - began,
             )
@@ -179,8 +182,6 @@ class GroupOutage:
     """When the last outage that held ended."""
     was_noted: bool = False
     """Whether an earlier process recorded an outage, and this one has not looked yet."""
-    most: int | None = None
-    """The number of Nodes when it was suspected; None: nothing is."""
     gives_way: datetime | None = field(default=None, compare=False)
     """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
 
@@ -205,12 +206,13 @@ class GroupOutage:
             return GroupOutage(None, self.ended)
         given_way = guard.given_way_until(now)
         # New Nodes that report say nothing about those that are silent.
-        total = total if self.most is None else max(len(unknown_since), min(total, self.most))
+        then = total if self.suspected is None else self.suspected.total
+        total = max(len(unknown_since), min(total, then))
         holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
             # The message stays the same, so that ten thousand incidents are not woken for each Node.
             suspected, gives_way = self.suspected or holding, guard.gives_way(holding.began)
-            return GroupOutage(suspected, self.ended, most=self.most or total, gives_way=gives_way)
+            return GroupOutage(suspected, self.ended, gives_way=gives_way)
         goes_on = any(True for _ in suspicions(guard, group, total, unknown_since))
         return GroupOutage(None, now if self.is_suspected and not goes_on else self.ended)
 

@@ -132,7 +132,7 @@ def test_words_name_the_numbers_and_stay_while_more_fall_silent() -> None:
         "from 2026-03-01T11:59:00Z on: their monitoring is suspected, not the Nodes"
     )
     of_another = SuspectedOutage(
-        group=NodeGroup("fleet/east"), silent=5, seen=5, began=NOW, lasted=timedelta()
+        group=NodeGroup("fleet/east"), silent=5, seen=5, total=5, began=NOW, lasted=timedelta()
     )
     assert "5 of 5 Nodes of the workload cluster fleet/east turned Ready=Unknown at once" in (
         of_another.hold.message
@@ -176,7 +176,7 @@ def test_outage_that_ended_without_a_look_ends_at_the_first_look() -> None:
 
 
 def test_zone_holds_its_own_targets_and_restarts_their_clocks_alone() -> None:
-    suspected = SuspectedOutage(group=ZONE, silent=3, seen=3, began=NOW, lasted=timedelta())
+    suspected = SuspectedOutage(group=ZONE, silent=3, seen=3, total=3, began=NOW, lasted=timedelta())
     outages = Outages(
         {
             ZONE: GroupOutage(suspected, NOW - MINUTE),
@@ -207,7 +207,9 @@ def test_node_is_held_by_an_outage_of_any_of_its_domains() -> None:
         SITE_S,
     ]
     outages = {
-        group: GroupOutage(SuspectedOutage(group=group, silent=3, seen=3, began=NOW, lasted=timedelta()))
+        group: GroupOutage(
+            SuspectedOutage(group=group, silent=3, seen=3, total=3, began=NOW, lasted=timedelta())
+        )
         for group in groups
     }
     labels = {REGION_LABEL: "eu", ZONE_LABEL: "a", SITE: "s"}
