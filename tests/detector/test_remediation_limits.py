@@ -386,7 +386,7 @@ def _runs(history: list[Act], name: str, now: datetime) -> bool:
 def test_limits_apply_when_the_outage_guard_gives_way_to_all_at_once() -> None:
     leading = leader(limits(maxInFlight=2), nodes=10)
     leading.pass_time(KNOWN)
-    outage = SuspectedOutage(group=NodeGroup(), silent=10, seen=10, began=NOW, lasted=MINUTE)
+    outage = SuspectedOutage(group=NodeGroup(), silent=10, seen=10, total=10, began=NOW, lasted=MINUTE)
     state = leading.cluster.cluster_state
     held = Outages({NodeGroup(): GroupOutage(outage)})
     state.take_context(replace(state.cluster_context, outages=held))

@@ -29,7 +29,7 @@ LIMITED = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way")
 BLIND = Hold(reason=HoldReason.STALE_CACHE, message="the state is 40 s old")
 VANISHED = Hold(reason=HoldReason.NODES_VANISHED, message="6 of 10 Nodes vanished")
 UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="a sign")
-OUTAGE = SuspectedOutage(group=NodeGroup(), silent=6, seen=10, began=NOW, lasted=timedelta())
+OUTAGE = SuspectedOutage(group=NodeGroup(), silent=6, seen=10, total=10, began=NOW, lasted=timedelta())
 OTHERS = {NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS}
 
 UNKNOWN_POLICY = "the policy cannot be read, and no earlier one is known: it was not read yet"
