@@ -22,7 +22,7 @@ from tests.support.cluster.own_servers import API_SERVER
 from tests.support.story.machine_incidents import CHECK
 from tests.support.story.nodes import Nodes
 from tests.support.story.paramedic import Paramedic
-from tests.support.story.policies import NO_BACK_OFF
+from tests.support.story.policies import NO_BACK_OFF, write_policy
 from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
@@ -88,6 +88,15 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     assert sum("cannot be seen" in message for message in restricted) == 1
 
 
+@pytest.fixture
+async def _patient(world: World, policy: str) -> AsyncIterator[None]:
+    """The usual limit: a busy machine may not confirm a cluster that flaps every ten seconds."""
+    await write_policy(world.client, NO_BACK_OFF)
+    yield
+    await write_policy(world.client, policy)
+
+
+@pytest.mark.usefixtures("_patient")
 @pytest.mark.rule("rule 33/unreachable", "rule 3")
 async def test_cluster_that_flaps_holds_its_own_check_alone_until_it_is_calm(
     fleet: Fleet, home: Fleet
