@@ -17,14 +17,17 @@ from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
+from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
+from health.model.kind_names import kind_name
 from health.model.node import NODES
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.target import TargetPlace
 from health.policy.quorum import is_member
 from kube.lease import LeaseRecord
+from objects.group_kind import GroupKind
 
 ReportT = TypeVar("ReportT")
 
@@ -97,6 +100,15 @@ class ActFindings(IncidentReports[Hold | None]):
             self._reported[check, target] = uid, None
 
 
+def _place_by_owner(entry: SeenRequest) -> TargetPlace:
+    """The place of the target of a request that no known check owns."""
+    metadata = entry.request.metadata
+    owners = {GroupKind(one.api_version.rpartition("/")[0], one.kind) for one in metadata.owner_references}
+    of_owner = (kind.targets for kind in CHECK_KINDS.values() if kind.targets.group_kind in owners)
+    targets = next(of_owner, NODES)
+    return TargetPlace(kind_name(targets.group_kind), metadata.namespace if targets.is_namespaced else "")
+
+
 class StateView:
     """Targets, checks, requests and Leases of one cluster."""
 
@@ -134,9 +146,10 @@ class StateView:
     def quorum_of(self, entry: SeenRequest) -> str | None:
         """The cluster of the quorum that the target of a request is a member of; None if it is no member.
 
-        A request of an unknown owner is for a Node. The label of a request shows a member that is gone.
+        A request that no known check owns is for the object that owns it, else for a Node. The label of a
+        request shows a member that is gone.
         """
-        place = TargetPlace(NODES.kind, "") if entry.owner is None else place_of(entry.owner)
+        place = _place_by_owner(entry) if entry.owner is None else place_of(entry.owner)
         target = self.targets.at(place).get(entry.request.target_name)
         more = self.cluster_context.policy.policy.quorum_labels
         if not entry.snapshot.is_of_control_plane and (target is None or not is_member(target, more)):

@@ -116,11 +116,16 @@ def _of_node_info(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
     return handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
 
 
+def _one_of_each_type(conditions: tuple[NodeCondition, ...]) -> tuple[NodeCondition, ...]:
+    """The first condition of each type: an API server stores two, and a look cannot tell which changed."""
+    return tuple({condition.type: condition for condition in reversed(conditions)}.values())[::-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
-    conditions: tuple[NodeCondition, ...] = ()
+    conditions: Annotated[tuple[NodeCondition, ...], AfterValidator(_one_of_each_type)] = ()
     boot_id: Annotated[str, GetPydanticSchema(_of_node_info), Field(validation_alias="nodeInfo")] = ""
     """Its boot (`health.model.boot`); "" if the kubelet does not report it."""
 

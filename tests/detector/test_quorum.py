@@ -165,6 +165,16 @@ def test_request_for_a_machine_takes_a_turn_whoever_owns_the_machine(machines: S
     )
 
 
+def test_machine_waits_for_the_request_of_another_operator_for_a_member_that_no_check_selects(
+    machines: SmallClusterApi,
+) -> None:
+    unselected = {CLUSTER_NAME: "edge", "rke.cattle.io/etcd-role": "true"}
+    machines.machine(rancher("b", labels=unselected))
+    assert waits_for(machines, "c", lambda: machines.request("b")).startswith("b has the lock")
+    machines.machine(rancher("b", labels={CLUSTER_NAME: "edge"}))
+    assert why_held(machines.observe("c")) == ""
+
+
 def test_members_of_other_clusters_do_not_wait_for_each_other(machines: SmallClusterApi) -> None:
     machines.check("west", clusterName="west")
     machines.node("w", "False", in_cluster=WEST)

@@ -311,3 +311,12 @@ def test_new_process_believes_no_incident_about_another_failure() -> None:
 
 def test_sightings_of_nothing_are_empty() -> None:
     assert sightings(None, None, (), Look(at=NOW)) == {}
+
+
+def test_second_condition_of_a_type_is_not_judged() -> None:
+    twice = condition("Ready", "True", NOW), condition("Ready", "False", NOW - HOUR)
+    assert [one.status for one in node(*twice, condition("Other", "False", NOW)).status.conditions] == [
+        "True",
+        "False",
+    ]
+    assert matches(node(*twice), RULES) == []
