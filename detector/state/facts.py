@@ -69,10 +69,10 @@ def _order_turn(
     if not is_by_order(entry.check.verdict(target, now, context).fact):
         return None
     most = context.policy.policy.max_orders_in_flight
-    turns = sorted((order.given, name) for name, (_, order) in entry.orders.items())
     ahead: list[str] = []
-    own_turn = turns.index((entry.orders[target.metadata.name][1].given, target.metadata.name))
-    for given, name in turns[:own_turn]:
+    for given, name in sorted((order.given, name) for name, (_, order) in entry.orders.items()):
+        if name == target.metadata.name:
+            break
         other = cluster_state.targets.get(reference, name)
         if other is not None and is_by_order(entry.check.verdict(other, now, context).fact):
             ahead.append(f"{name} (of {stamp(given)})")

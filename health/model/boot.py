@@ -25,7 +25,8 @@ def boot_of(boot_id: str, machine_id: str = "", system_uuid: str = "") -> str:
 def is_same_boot(one: str, other: str) -> bool:
     """True if both are known, and no part that both have differs but by its byte order."""
     pairs = zip(one.split(_BETWEEN), other.split(_BETWEEN), strict=False)
-    return bool(one) and bool(other) and all(a in (b, _in_the_other_order(b)) for a, b in pairs if a and b)
+    is_same = (a == b or _in_the_other_order(b) == a for a, b in pairs if a and b)
+    return bool(one) and bool(other) and all(is_same)
 
 
 def _in_the_other_order(part: str) -> str:
