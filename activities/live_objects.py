@@ -20,7 +20,7 @@ from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.workload_connections import ClusterConnections
-from objects.clusters import MANAGEMENT_CLUSTER, SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 from objects.group_kind import GroupKind
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
@@ -122,6 +122,20 @@ class LiveObjects:
         await self._identify(target.node_cluster, connection, owner)
         found = await none_if_absent(connection.client.get(NODES, target.node_name))
         return None if found is None else Node.model_validate(found)
+
+    async def quorum_of(self, cluster: str, identity: str) -> str:
+        """The cluster whose members of a quorum take turns with those of `cluster`.
+
+        A cluster that manages itself is the management cluster, which has this `identity`.
+
+        Raises:
+            KubernetesError: as the client does.
+
+        """
+        if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
+            return cluster
+        record = await self._known_clusters(cluster)
+        return MANAGEMENT_CLUSTER if is_of(identity, record.uid) else cluster
 
     async def _identify(self, cluster: str, connection: ClusterConnection, owner: str) -> None:
         if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:

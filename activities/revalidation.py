@@ -33,6 +33,7 @@ from health.policy.policy_in_force import MISSING_POLICY
 from health.policy.quorum import takes_turns
 from kube.errors import KindUnknown, NotFound, none_if_absent
 from kube.resource import CONFIG_MAPS, NAMESPACES
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.field_problem import FieldProblem
 from objects.metadata import OwnerReference
 
@@ -130,6 +131,8 @@ class Confirmed:
     """The cluster context that its rules use."""
     policy: Policy | None
     """None: it is invalid."""
+    quorum: str = MANAGEMENT_CLUSTER
+    """The cluster whose members take turns with the target."""
 
     def takes_turns(self, judged: JudgedStep) -> bool:
         """True if the step waits until no other member of the target's quorum is remediated."""
@@ -178,7 +181,10 @@ class Revalidation:
             _refuse_by_policy(judged, check, policy)
         context = await self._context(judged, check)
         target = await self._target(judged, context)
-        confirmed = Confirmed(target=target, check=check, owner=owner, context=context, policy=policy)
+        quorum = await self.live.quorum_of(target.node_cluster, judged.incident.cluster)
+        confirmed = Confirmed(
+            target=target, check=check, owner=owner, context=context, policy=policy, quorum=quorum
+        )
         self.confirm_target(judged, confirmed, is_shadow=is_shadow)
         return confirmed
 

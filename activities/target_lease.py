@@ -153,7 +153,7 @@ class LeaseGuard:
         """
         self.refuse_old_facts(act, began)
         duration = lease_duration(act.step)
-        lock = lock_of(confirmed.target.node_cluster) if confirmed.takes_turns(act) else None
+        lock = lock_of(confirmed.quorum) if confirmed.takes_turns(act) else None
         try:
             held = await self._leases.take(act.incident, lock, duration, self._clock.now())
             self.refuse_old_facts(act, began)

@@ -30,7 +30,7 @@ from health.model.verdict import CountedFact
 from health.policy.maintenance_windows import open_windows
 from health.policy.policy import CurrentPolicy
 from kube.server_clock import ServerClock
-from objects.clusters import MANAGEMENT_CLUSTER, SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 
 UNJUDGED = ClusterContext(
     upgrade=Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
@@ -75,6 +75,7 @@ class ContextAssembly:
         return replace(
             read,
             distrusted=distrusted,
+            self_managed=self._self_managed(),
             vanished=self.lost_nodes.vanished(),
             lost=connections.lost,
             back=connections.back,
@@ -105,6 +106,11 @@ class ContextAssembly:
             return distrusted
         self.feeds.workloads.name(self._wanted_clusters(read), self.feeds.tasks)
         return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
+
+    def _self_managed(self) -> frozenset[str]:
+        """The workload clusters that are this cluster."""
+        uids = {} if self.feeds.workloads is None else self.feeds.workloads.uids()
+        return frozenset(cluster for cluster, uid in uids.items() if is_of(self.cluster_state.cluster, uid))
 
     def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:
         """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""

@@ -114,7 +114,7 @@ class ClusterState(StateView):
         )
         target = after or before
         if was != is_now and target is not None:
-            self._notify_members(lock_of(target.node_cluster))
+            self._notify_members(self._lock(target))
 
     def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:
         was_target = name in check.selected
@@ -304,8 +304,11 @@ class ClusterState(StateView):
         for reference, check in self.checks.items():
             for name in check.unhealthy:
                 target = self.targets.get(reference, name)
-                if target is not None and lock_of(target.node_cluster) == lock and is_member(target, more):
+                if target is not None and self._lock(target) == lock and is_member(target, more):
                     self.event_handlers.notify_change(reference, name)
+
+    def _lock(self, target: Target) -> str:
+        return lock_of(self.cluster_context.quorum_of(target.node_cluster))
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
         """The incidents that should exist for one target of one check.

@@ -5,6 +5,7 @@ They include other holders of the target, other members of its quorum, and the h
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
@@ -223,21 +224,23 @@ def _other_member(
     """
     judge, policy = cluster_state.checks[check].check, cluster_state.cluster_context.policy.policy
     steps = () if isinstance(judge, InvalidCheckError) else judge.steps_for(target)
-    labels, cluster = policy.quorum_labels, target.node_cluster
+    labels, context = policy.quorum_labels, cluster_state.cluster_context
+    quorum = context.quorum_of(target.node_cluster)
     if not any(takes_turns(target, step.action, labels) for step in steps):
         return None
-    requested = [entry for entry in cluster_state.requests.all() if cluster_state.quorum_of(entry) == cluster]
+    requested = [entry for entry in cluster_state.requests.all() if cluster_state.quorum_of(entry) == quorum]
     if any(entry.request.target_name == target.metadata.name for entry in requested):
         return None
     if requested:
         return CurrentHolder(requested[0].request.target_name, str(requested[0].reference))
-    for name, other in cluster_state.targets.changing(cluster).items():
+    changing = (cluster_state.targets.changing(cluster) for cluster in context.clusters_of(quorum))
+    for name, other in chain.from_iterable(found.items() for found in changing):
         wait = wait_for(other, target, now, labels)
         if wait is not None:
             seconds = (wait.ends - now).total_seconds() if wait.ends else HOLDER_ASK_AGAIN_SECONDS
             return CurrentHolder(name.name, how=wait.how, seconds=seconds)
     we = LeaseHolder(check.lock_holder(target.metadata.name), target.metadata.uid)
-    return _current_holder(cluster_state.leases.get(lock_of(cluster)), we, now)
+    return _current_holder(cluster_state.leases.get(lock_of(quorum)), we, now)
 
 
 def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -> CurrentHolder | None:

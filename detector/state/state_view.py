@@ -154,7 +154,7 @@ class StateView:
         more = self.cluster_context.policy.policy.quorum_labels
         if not entry.snapshot.is_of_control_plane and (target is None or not is_member(target, more)):
             return None
-        return entry.node_cluster if target is None else target.node_cluster
+        return self.cluster_context.quorum_of(entry.node_cluster if target is None else target.node_cluster)
 
     def frozen(self, check: CheckReference) -> "StateView":
         """Return a copy of one check, its targets, and the values that all checks share."""

@@ -46,6 +46,8 @@ class ClusterContext:
     """By cluster, when the connection was made or restored."""
     vanished: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, when the latest Node of a Machine vanished."""
+    self_managed: frozenset[str] = frozenset()
+    """The workload clusters that are this cluster itself, by the uid of kube-system."""
     refused_confirmations: Mapping[CheckReference, datetime] = field(default_factory=dict)
     """By check, the confirmation of lost Nodes that is in the future, or was when it was first read."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
@@ -61,6 +63,14 @@ class ClusterContext:
     open_windows: frozenset[str] = frozenset()
     """The maintenance windows that were open at the last look. Each decision looks again; a change of this
     set wakes waiting incidents, regardless of their last hold."""
+
+    def quorum_of(self, cluster: str) -> str:
+        """The cluster whose members of a quorum take turns with those of `cluster`."""
+        return MANAGEMENT_CLUSTER if cluster in self.self_managed else cluster
+
+    def clusters_of(self, quorum: str) -> tuple[str, ...]:
+        """The clusters whose members take turns with each other, by the result of `quorum_of`."""
+        return (quorum, *self.self_managed) if quorum == MANAGEMENT_CLUSTER else (quorum,)
 
     def changed_clusters(self, before: "ClusterContext") -> frozenset[str] | None:
         """The clusters whose entries alone differ from those of `before`; None if anything else differs."""

@@ -35,7 +35,7 @@ from kube.resource import (
 )
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
-from objects.clusters import SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.timestamps import stamp
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.kubeconfigs import EAST, SECRET, SECRET_PATH, Pair, encoded, kubeconfig, secret_of
@@ -131,10 +131,12 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
             yield ClusterConnections(management, workload_clusters)
 
 
-async def confirm(connections: ClusterConnections, kubeconfig: SecretField | None = SECRET) -> Confirmed:
+async def confirm(
+    connections: ClusterConnections, kubeconfig: SecretField | None = SECRET, order: ActInput = ORDER
+) -> Confirmed:
     readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(reader(kubeconfig))}
     known = KnownClustersOnLease(SharedReads(connections.management.client), "ours", "leader")
-    return await Revalidation(LiveObjects(connections, readers, known), "leases", "ours").confirm(ORDER)
+    return await Revalidation(LiveObjects(connections, readers, known), "leases", "ours").confirm(order)
 
 
 def serve_note(management: ApiServer, text: str | None) -> None:
@@ -192,6 +194,21 @@ async def test_target_is_confirmed_by_its_node_in_the_other_cluster(
     assert isinstance(target, MachineOfEast)
     assert target.node is not None
     assert target.node.metadata.uid == "uid-there"
+
+
+@pytest.mark.rule("rule 61")
+@pytest.mark.parametrize(("identity", "quorum"), [("test-1a2b3c4d", MANAGEMENT_CLUSTER), ("test", EAST)])
+async def test_members_of_a_cluster_that_manages_itself_take_turns_with_those_here(
+    servers: tuple[ApiServer, ApiServer], connections: ClusterConnections, identity: str, quorum: str
+) -> None:
+    management, east = servers
+    uid = "1a2b3c4d-5e6f-4071-8293-a4b5c6d7e8f9"
+    east.is_cluster(uid)
+    east.answer("GET", NODE, said(node("uid-there", "False")))
+    serve_note(management, json.dumps({EAST: {"uid": uid}}))
+    incident = ORDER.incident.model_copy(update={"cluster": identity})
+    confirmed = await confirm(connections, order=ORDER.model_copy(update={"incident": incident}))
+    assert confirmed.quorum == quorum
 
 
 @pytest.mark.parametrize(

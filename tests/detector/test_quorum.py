@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 
 from health.kinds.clusterapi.group import CLUSTER_NAME
+from health.model.node import Node
 from health.model.observation import HoldReason, Observation
+from health.model.target import node_name
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
-from kube.lease import LeaseRecord, lock_of
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, lock_of
 from objects.timestamps import stamp
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_cluster_api import EDGE, OF_WEST, WEST, SmallClusterApi, machine_object
 from tests.support.state.small_machines import SmallMachines
 from tests.support.state.small_state import LONG_AGO, SmallState
-from tests.support.values.builders import NOW, condition
+from tests.support.values.builders import NOW, condition, node_object
 from tests.support.values.cluster_api import LABELS, MACHINE_SET
 
 pytestmark = pytest.mark.rule("rule 21", "rule 61")
@@ -187,6 +189,31 @@ def test_members_of_other_clusters_do_not_wait_for_each_other(machines: SmallClu
     machines.cluster_state.lease_changed(lock_of(WEST), lease(lock_of(WEST)))
     assert set(machines.notified) == {"w"}
     assert why_held(machines.observe("w", check="west")) == "another check/x has the lock"
+
+
+@pytest.mark.parametrize("is_itself", [True, False])
+def test_machine_of_a_cluster_that_manages_itself_waits_for_nodes_here_too(
+    machines: SmallClusterApi, *, is_itself: bool
+) -> None:
+    def deleted(name: str) -> Node:
+        metadata = {"name": name, "uid": name, "deletionTimestamp": stamp(NOW)}
+        return Node.model_validate(node_object(labels=ETCD, **metadata))
+
+    state = machines.cluster_state
+    context = replace(machines.context, self_managed=frozenset({EDGE} if is_itself else ()))
+    state.take_context(context)
+    machines.notified.clear()
+    state.lease_changed(CONTROL_PLANE_LOCK, lease(CONTROL_PLANE_LOCK))
+    assert ("c" in machines.notified) is is_itself
+    assert why_held(machines.observe("c")) == ("another check/x has the lock" if is_itself else "")
+    state.lease_changed(CONTROL_PLANE_LOCK, None)
+
+    state.target_changed(node_name("c"), deleted("c"))
+    assert why_held(machines.observe("c")) == ""
+    machines.notified.clear()
+    state.target_changed(node_name("x"), deleted("x"))
+    assert ("c" in machines.notified) is is_itself
+    assert why_held(machines.observe("c")) == (f"x is being deleted since {stamp(NOW)}" if is_itself else "")
 
 
 def lease(name: str) -> LeaseRecord:

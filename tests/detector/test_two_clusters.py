@@ -36,7 +36,7 @@ from kube.reflector_settings import ReflectorSettings, Waits
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching
-from objects.clusters import SecretField
+from objects.clusters import SecretField, cluster_identity
 from runtime.problems import Problems
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, said
 from tests.support.api.eventually import eventually
@@ -284,6 +284,18 @@ async def test_node_that_cannot_be_read_in_one_cluster_is_none_that_cannot_be_re
         assert clusters.cluster_state.targets.is_unreadable(node_name("node-1", EAST))
         assert not clusters.cluster_state.targets.is_unreadable(node_name("node-1"))
         assert clusters.of_node.state is TargetState.HEALTHY
+
+
+@pytest.mark.rule("rule 61")
+@pytest.mark.parametrize(("uid", "self_managed"), [("uid-of-east", {EAST}), ("another", set())])
+async def test_workload_cluster_with_the_uid_of_this_one_is_this_one(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters, uid: str, self_managed: set[str]
+) -> None:
+    for server in servers:
+        serve(server, NODES.path(), node("uid-here", HEALTHY))
+    clusters.cluster_state.cluster = cluster_identity("test", uid)
+    async with clusters.open():
+        assert clusters.cluster_state.cluster_context.self_managed == self_managed
 
 
 @pytest.mark.rule("rule 43")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.cluster import cluster_identity
+from objects.clusters import cluster_identity, is_of
 from runtime.settings import LONGEST_CLUSTER
 
 LONGEST_LABEL = 63
@@ -19,6 +19,13 @@ def test_identity_is_the_name_and_eight_characters_of_the_uid() -> None:
 def test_uids_that_begin_with_the_same_four_characters_are_two_clusters() -> None:
     one = cluster_identity("prod", "1a2b3c4d-5e6f-4071-8293-a4b5c6d7e8f9")
     assert one != cluster_identity("prod", "1a2b9f00-5e6f-4071-8293-a4b5c6d7e8f9")
+
+
+def test_uid_is_that_of_a_cluster_whose_name_ends_with_its_beginning() -> None:
+    uid = "1a2b3c4d-5e6f-4071-8293-a4b5c6d7e8f9"
+    assert is_of("a-prod-1a2b3c4d", uid)
+    assert not is_of("a-prod-1a2b3c4e", uid)
+    assert not is_of("prod", "")
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from kube.transport import Transport
+from objects.clusters import cluster_identity
 from runtime import search_attributes
-from runtime.cluster import cluster_identity
 from runtime.process_names import NAMESPACE
 from runtime.settings import CHECK_KINDS_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
 
