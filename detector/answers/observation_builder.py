@@ -22,6 +22,7 @@ from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import Unseen, stale_cache
+from health.model.ended_remediation import IN_A_ROW
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -153,6 +154,7 @@ class ObservationBuilder:
         self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime
     ) -> Observation:
         failed, context = verdict.failed(self.now), self.cluster_state.cluster_context
+        relapse = check.choices.relapse or timedelta()
         return Observation(
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
@@ -170,7 +172,8 @@ class ObservationBuilder:
             lease_acquired_at=acquired_at(self.cluster_state, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
-            relapse_seconds=check.choices.relapse.total_seconds() if check.choices.relapse else 0,
+            relapse_seconds=relapse.total_seconds(),
+            is_new=failed - target.metadata.creation_timestamp <= max(IN_A_ROW, relapse),
             generation=check.generation,
             replaced_by=self._replaced_by(check),
             templates=self._templates(check, target),

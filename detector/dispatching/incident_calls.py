@@ -63,6 +63,8 @@ class IncidentCalls:
                 if await self._is_woken(incident):
                     return
                 latest = await self._latest(incident)
+            if latest is None and observation.is_new:
+                latest = await self._of_an_earlier_object(incident)
             memory = Memory(earlier=await self._earlier(latest))
         await self._client().start_workflow(
             WORKFLOW,
@@ -92,6 +94,18 @@ class IncidentCalls:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
+
+    async def _of_an_earlier_object(self, incident: IncidentReference) -> WorkflowExecution | None:
+        """The latest ended incident of the check and an object of the same name; None if there was none.
+
+        Some remediators delete a Node, and its machine registers again under another uid.
+        """
+        attributes = search_attributes.of_incident(incident)
+        same = " AND ".join(f"{pair.key.name} = '{pair.value}'" for pair in attributes)
+        query = f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Completed' AND {same}"
+        async for execution in self._client().list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT):
+            return execution
+        return None
 
     async def _is_woken(self, incident: IncidentReference) -> bool:
         """Wake it; False if it has ended meanwhile."""

@@ -219,6 +219,8 @@ class Observation(Frozen):
     that it shows."""
     relapse_seconds: Annotated[float, WakeRule.NEVER] = 0
     """How soon after a remediation a failure goes on with the next step; 0: with the first (ADR 58)."""
+    is_new: Annotated[bool, WakeRule.NEVER] = False
+    """True if the target was created shortly before the failure, which may be that of an earlier object."""
     boot_id: Annotated[str, WakeRule.IF_RECOVERY_INTERRUPTED] = ""
     """The boot ID of the Node, where recovery is to be proven; "": unknown."""
     last_transition: Annotated[datetime | None, WakeRule.IF_RECOVERY_INTERRUPTED] = None

@@ -197,7 +197,7 @@ class RecoveryMemory(Frozen):
     boot_id_before: str | None = None
     """None: no step was taken; "": unknown."""
     healthy_since: datetime | None = None
-    """Without a gap; None: the target is not healthy."""
+    """Without a gap, or when it was last seen to be gone; None: the target is not healthy."""
     boot_id: str = ""
     """The boot ID while healthy; "": unknown."""
     last_transition: datetime | None = None
@@ -214,7 +214,8 @@ class RecoveryMemory(Frozen):
         if observation.state is TargetState.UNKNOWN:
             return self
         if observation.state is not TargetState.HEALTHY:
-            return self._with(healthy_since=None, boot_id="", last_transition=None)
+            gone = now if observation.state is TargetState.GONE else None
+            return self._with(healthy_since=gone, boot_id="", last_transition=None)
         before = self.boot_id, self.last_transition
         if self.healthy_since is not None and before == (observation.boot_id, observation.last_transition):
             return self

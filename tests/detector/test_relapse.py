@@ -1,5 +1,7 @@
 """The relapse of a check in the observations of its incidents."""
 
+from datetime import timedelta
+
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
@@ -9,6 +11,7 @@ from detector.state.check_state import CheckRecord
 from health.gate.back_off import NO_BACK_OFF
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.approval import Progress
+from objects.timestamps import stamp
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check, check_object, escalation
 
@@ -30,6 +33,25 @@ def test_incident_of_an_unhealthy_target_learns_the_relapse_of_its_check(
         cluster_state=one.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=NOW
     )
     assert builder.observation().relapse_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("relapse", "age", "is_new"),
+    [(None, 60, True), (None, 61, False), ("30m", 60, True), ("2h", 61, True), ("2h", 121, False)],
+)
+def test_failure_of_a_node_that_was_created_lately_may_be_a_relapse_of_an_earlier_one(
+    relapse: str | None, age: int, *, is_new: bool
+) -> None:
+    one = SmallCluster()
+    body = check_object(minHealthy=0) | {"status": {}}
+    body["metadata"]["annotations"] = {"paramedic.dev/relapse": relapse} if relapse else {}
+    one.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+    created = NOW - timedelta(minutes=age)
+    one.node("node-1", ready="Unknown", since=NOW, creationTimestamp=stamp(created))
+    builder = ObservationBuilder(
+        cluster_state=one.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=NOW
+    )
+    assert builder.observation().is_new is is_new
 
 
 def test_check_reports_a_relapse_without_a_step_left_although_it_has_no_request() -> None:

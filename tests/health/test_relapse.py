@@ -177,12 +177,17 @@ def test_question_tells_the_detector_which_steps_are_not_taken_again() -> None:
     assert memory.is_before_the_first_step
 
 
-def remediated(memory: Memory, step: Step, recovered: datetime | None = NOW) -> Memory:
+def remediated(
+    memory: Memory,
+    step: Step,
+    recovered: datetime | None = NOW,
+    state: TargetState = TargetState.HEALTHY,
+) -> Memory:
     """The memory after this step, a recovery (None: none), and the clean-up."""
     made = request_of(step)
     memory = memory.having_acted(step, made, NOW, NOW)
     if recovered:
-        memory = learned(memory, seen(made, state=TargetState.HEALTHY, fact=None, steps=()), recovered)
+        memory = learned(memory, seen(made, state=state, fact=None, steps=()), recovered)
     return memory.having_cleaned_up(LeftBehind(), [made], NOW + MINUTE)
 
 
@@ -200,8 +205,17 @@ def test_relapse_of_a_relapse_goes_on_after_it_also_in_one_incident() -> None:
     assert memory.earlier == earlier(*(step.template for step in ESCALATION))
 
 
-def test_time_counts_from_the_recovery_not_from_the_clean_up() -> None:
-    assert remediated(Memory(), FIRST).earlier == earlier(REBOOT)
+@pytest.mark.parametrize("state", [TargetState.HEALTHY, TargetState.GONE])
+def test_time_counts_from_the_recovery_or_the_end_of_the_target_not_from_the_clean_up(
+    state: TargetState,
+) -> None:
+    assert remediated(Memory(), FIRST, state=state).earlier == earlier(REBOOT)
+
+
+def test_time_counts_from_when_the_target_was_last_seen_to_be_gone() -> None:
+    gone = seen(state=TargetState.GONE, fact=None, steps=())
+    memory = learned(Memory(), gone, NOW - MINUTE)
+    assert learned(memory, gone, NOW).recovery.healthy_since == NOW
 
 
 def test_chain_ends_with_a_failure_that_comes_late() -> None:

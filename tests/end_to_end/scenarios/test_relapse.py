@@ -31,6 +31,30 @@ async def test_failure_that_comes_back_after_each_step_takes_the_next_one_until_
     await world.until_ended(node)
 
 
+async def test_node_that_registers_anew_after_its_step_goes_on_with_the_next_one(world: World) -> None:
+    escalation = Escalation(world)
+    (node,) = await world.add_nodes(1)
+    await escalation.add("first", "second", annotations={"paramedic.dev/relapse": "30m"})
+    await world.fail(node)
+    await escalation.until_steps(node, "first")
+    incident = await world.workflow(node)
+    await world.delete_node(node)
+    await world.recreate_node(node, ready="True")
+    await incident.result()
+    await world.until_clean(node)
+    listed = f"WorkflowId = '{incident.id}' AND ExecutionStatus = 'Completed'"
+
+    async def is_listed() -> bool:
+        return (await world.temporal.count_workflows(listed)).count == 1
+
+    await world.until(is_listed, "the ended incident is not listed")
+    await world.fail(node)
+    await escalation.until_steps(node, "second")
+    assert escalation.taken(node) == ["first", "second"]
+    await world.recover(node)
+    await world.until_clean(node)
+
+
 async def test_without_a_relapse_an_event_says_once_that_the_first_step_is_taken_again_and_again(
     world: World,
 ) -> None:
