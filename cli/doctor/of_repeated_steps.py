@@ -28,8 +28,12 @@ async def repetition_findings(client: Client, clusters: Sequence[str], now: date
 
     """
     listed = await remediated_since(client, clusters, now - IN_A_ROW, MOST_LISTED)
-    latest = {summary.incident: summary for summary in reversed(listed)}
-    return findings_of(await StateQueries(client).all(latest.values()))
+    return findings_of(await StateQueries(client).all(latest_of(listed)))
+
+
+def latest_of(listed: Sequence[IncidentSummary]) -> list[IncidentSummary]:
+    """The first incident in the list of each check and name; some remediators give a Node another uid."""
+    return [*{(one.incident.check, str(one.incident.target)): one for one in reversed(listed)}.values()]
 
 
 def findings_of(latest: Sequence[IncidentSummary]) -> list[Finding]:

@@ -139,6 +139,13 @@ def incident_page(page: IncidentPage) -> Table:
     return table
 
 
+def _earlier_remediations(summary: IncidentSummary) -> Iterator[Line]:
+    if summary.repetition:
+        yield "Repeated", summary.repetition
+    if summary.state is not None and summary.state.memory.relapse:
+        yield "Relapse", summary.state.memory.relapse
+
+
 def _lines(page: IncidentPage) -> Iterator[Line]:
     summary, now = page.summary, page.now
     incident, state = summary.incident, summary.state
@@ -152,8 +159,7 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     yield "Started", ago(summary.started, now)
     if summary.closed is not None:
         yield "Ended", ago(summary.closed, now)
-    if summary.repetition:
-        yield "Repeated", summary.repetition
+    yield from _earlier_remediations(summary)
     if state is not None:
         if state.memory.counted is not None:
             yield "Failure", state.memory.counted.words

@@ -197,7 +197,7 @@ class ObservationBuilder:
             return observation.model_copy(update=boot)
         unproven = {
             "subject": str(self.incident.target),
-            "reason": "healthy",
+            "reason": "; ".join(filter(None, ("healthy", facts_of_node(target).shared_name))),
             "fact": same_boot(check, target),
             "hold": self._clock or admission(self._question(target)),
             "steps": check.steps_for(target),

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -32,10 +32,13 @@ from workflows.messages import (
     WAKE,
     WORKFLOW,
     RemediationInput,
+    State,
     Wake,
 )
 
 RPC_TIMEOUT = timedelta(seconds=5)
+BY_NAME_TIMEOUT = timedelta(seconds=2)
+"""For a question that a start does without when visibility does not answer."""
 MOST_ATTEMPTS = 10**9 - 1
 """Limit of attempts in a row, as any client of Temporal can write any number into a search attribute."""
 
@@ -65,7 +68,7 @@ class IncidentCalls:
                 latest = await self._latest(incident)
             if latest is None and observation.is_new:
                 latest = await self._of_an_earlier_object(incident)
-            memory = Memory(earlier=await self._earlier(latest))
+            memory = Memory(earlier=await self._earlier(latest, observation.seen_at or datetime.now(UTC)))
         await self._client().start_workflow(
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation, memory=memory),
@@ -96,15 +99,25 @@ class IncidentCalls:
             raise
 
     async def _of_an_earlier_object(self, incident: IncidentReference) -> WorkflowExecution | None:
-        """The latest ended incident of the check and an object of the same name; None if there was none.
+        """The latest incident of the check and another object of its name; None: none, or no answer.
 
-        Some remediators delete a Node, and its machine registers again under another uid.
+        Some remediators delete a Node, and its machine registers again under another uid. Temporal lists open
+        incidents first, and then the one that was closed last. Visibility may be a second behind.
         """
         attributes = search_attributes.of_incident(incident)
         same = " AND ".join(f"{pair.key.name} = '{pair.value}'" for pair in attributes)
-        query = f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Completed' AND {same}"
-        async for execution in self._client().list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT):
-            return execution
+        # A run that went on has another one; a copy of an ended incident has its attributes, and has failed.
+        query = (
+            f"WorkflowType = '{WORKFLOW}' AND {same} AND ExecutionStatus NOT IN ('ContinuedAsNew', 'Failed')"
+        )
+        client, why = self._client(), ""
+        try:
+            async for found in client.list_workflows(query, limit=1, rpc_timeout=BY_NAME_TIMEOUT):
+                return await client.get_workflow_handle(found.id).describe(rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            why = one_sentence(error)
+        finally:
+            self._unread.report("incidents by name", why)
         return None
 
     async def _is_woken(self, incident: IncidentReference) -> bool:
@@ -117,8 +130,13 @@ class IncidentCalls:
             raise
         return True
 
-    async def _earlier(self, latest: WorkflowExecution | None) -> EndedRemediation | None:
-        """The remediation in the result of a closed incident; None without a readable result."""
+    async def _earlier(self, latest: WorkflowExecution | None, now: datetime) -> EndedRemediation | None:
+        """The remediation of the latest incident; None if there is none, or it cannot be read.
+
+        An open incident is for an object of that name that is gone: its remediation is over, a request hangs.
+        """
+        if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
+            return await self._of_open(latest, now)
         if latest is None or latest.status is not WorkflowExecutionStatus.COMPLETED:
             return None
         handle = self._client().get_workflow_handle(
@@ -131,6 +149,19 @@ class IncidentCalls:
             return None
         self._unread.report("results of incidents", "")
         return result.remediation
+
+    async def _of_open(self, latest: WorkflowExecution, now: datetime) -> EndedRemediation | None:
+        handle, why = self._client().get_workflow_handle(latest.id), ""
+        try:
+            state: State = await handle.query("state", result_type=State, rpc_timeout=RPC_TIMEOUT)
+        except (RPCError, WorkflowQueryFailedError, *UNREADABLE) as error:
+            why = f"{latest.id}: {one_sentence(error)}"
+        else:
+            memory = state.memory
+            return memory.ended_remediation(memory.recovery.healthy_since or memory.recovery.gone_at or now)
+        finally:
+            self._unread.report("open incidents", why)
+        return None
 
     async def wake(self, incident: IncidentReference) -> None:
         """Wake an open incident; raises RPCError NOT_FOUND if it has ended."""

@@ -197,7 +197,9 @@ class RecoveryMemory(Frozen):
     boot_id_before: str | None = None
     """None: no step was taken; "": unknown."""
     healthy_since: datetime | None = None
-    """Without a gap, or when it was last seen to be gone; None: the target is not healthy."""
+    """Without a gap; None: the target is not healthy."""
+    gone_at: datetime | None = None
+    """When the target was last seen to be gone; None: it exists."""
     boot_id: str = ""
     """The boot ID while healthy; "": unknown."""
     last_transition: datetime | None = None
@@ -215,7 +217,7 @@ class RecoveryMemory(Frozen):
             return self
         if observation.state is not TargetState.HEALTHY:
             gone = now if observation.state is TargetState.GONE else None
-            return self._with(healthy_since=gone, boot_id="", last_transition=None)
+            return self._with(healthy_since=None, boot_id="", last_transition=None, gone_at=gone)
         before = self.boot_id, self.last_transition
         if self.healthy_since is not None and before == (observation.boot_id, observation.last_transition):
             return self

@@ -38,6 +38,7 @@ from health.runbook.task_notes import (
 )
 from objects.frozen import Frozen
 from objects.short_text import ShortText
+from objects.timestamps import stamp
 
 NO_SHADOW = ShadowRecord()
 _DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False, "approval": None}
@@ -155,6 +156,14 @@ class Memory(OrdersMemory):
         earlier = self.earlier.taken if self.earlier and not self.relapsed else ()
         is_on_its_way = _goes_on(self.taken, earlier) and _goes_on(earlier, self.steps)
         return self.earlier.repetition if self.earlier and is_on_its_way else ""
+
+    @property
+    def relapse(self) -> str:
+        """Which steps are not taken again after an earlier remediation, in words; "": none."""
+        if self.earlier is None or not self.relapsed:
+            return ""
+        named, ended = ", ".join(one.name for one in self.relapsed), stamp(self.earlier.ended)
+        return f"the remediation that ended at {ended} took {named}, and the next step follows"
 
     @property
     def tried(self) -> tuple[TemplateReference, ...]:
@@ -334,13 +343,16 @@ class Memory(OrdersMemory):
     @property
     def _over(self) -> dict[str, object]:
         """Changes once no request is left; without a recovery, no failure can come back."""
-        steps, recovered = tuple(dict.fromkeys((*self.tried, *self.taken))), self.recovery.healthy_since
-        earlier = self.earlier
-        if self.taken:
-            ended = recovered and EndedRemediation(ended=recovered, taken=steps, in_a_row=self.in_a_row)
-            earlier = ended or None
+        earlier = self.ended_remediation(self.recovery.healthy_since or self.recovery.gone_at)
         none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return {**none, "earlier": earlier}
+
+    def ended_remediation(self, at: datetime | None) -> EndedRemediation | None:
+        """The latest remediation, if this one ended at that time; None: without a recovery."""
+        if not self.taken:
+            return self.earlier
+        steps = tuple(dict.fromkeys((*self.tried, *self.taken)))
+        return EndedRemediation(ended=at, taken=steps, in_a_row=self.in_a_row) if at else None
 
     def having_tried(
         self,

@@ -20,6 +20,7 @@ from health.runbook.obeying import ordered
 from health.runbook.orders import ResumeOrder
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind
+from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -152,6 +153,14 @@ def test_relapse_without_a_step_left_waits_for_its_duration_like_any_failure(
     assert phase_of(next_move(failing(requests=kept), memory, NOW)) is Phase.EXHAUSTED
 
 
+def test_relapse_says_which_steps_are_not_taken_again_until_they_count_no_more() -> None:
+    memory = learned(Memory(earlier=earlier(REBOOT)), failing(), NOW)
+    assert memory.relapse == (
+        f"the remediation that ended at {stamp(NOW)} took reboot, and the next step follows"
+    )
+    assert Memory(earlier=earlier(REBOOT)).relapse == ""
+
+
 def test_relapse_without_a_step_left_asks_for_no_admission_until_a_person_resumes_it() -> None:
     assert not exhausted().intent(NOW).would_act
     assert ordered(exhausted(), ResumeOrder(), NOW).intent(NOW).would_act
@@ -215,7 +224,7 @@ def test_time_counts_from_the_recovery_or_the_end_of_the_target_not_from_the_cle
 def test_time_counts_from_when_the_target_was_last_seen_to_be_gone() -> None:
     gone = seen(state=TargetState.GONE, fact=None, steps=())
     memory = learned(Memory(), gone, NOW - MINUTE)
-    assert learned(memory, gone, NOW).recovery.healthy_since == NOW
+    assert learned(memory, gone, NOW).recovery.gone_at == NOW
 
 
 def test_chain_ends_with_a_failure_that_comes_late() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_repeated_steps import findings_of, repetition_findings
+from cli.doctor.of_repeated_steps import findings_of, latest_of, repetition_findings
 from cli.incidents.summary import IncidentSummary
 from health.model.ended_remediation import EndedRemediation
 from health.model.references import TemplateReference
@@ -48,6 +48,15 @@ def test_finding_names_the_first_and_counts_the_others() -> None:
 
 def test_incidents_that_took_other_steps_are_no_finding() -> None:
     assert findings_of([ended(), repeated(0)]) == []
+
+
+def test_latest_incident_of_a_name_counts_whatever_its_uid_is() -> None:
+    def with_uid(summary: IncidentSummary, uid: str) -> IncidentSummary:
+        target = summary.incident.target.model_copy(update={"uid": uid})
+        return replace(summary, incident=summary.incident.model_copy(update={"target": target}))
+
+    newest, older, other = with_uid(repeated(4), "b"), with_uid(repeated(3), "a"), repeated(3, "node-2")
+    assert latest_of([newest, other, older]) == [newest, other]
 
 
 @pytest.mark.cluster

@@ -3,9 +3,9 @@
 import pytest
 
 from health.model.ended_remediation import repeated
-from kube.resource import EVENTS
+from kube.resource import EVENTS, Object
 from tests.support.story.escalation import Escalation
-from tests.support.story.world import World
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 64")]
 
@@ -31,26 +31,34 @@ async def test_failure_that_comes_back_after_each_step_takes_the_next_one_until_
     await world.until_ended(node)
 
 
-async def test_node_that_registers_anew_after_its_step_goes_on_with_the_next_one(world: World) -> None:
+async def test_node_that_registers_anew_while_its_request_hangs_goes_on_with_the_next_step(
+    world: World,
+) -> None:
+    """The remediator deletes the node, and a finalizer keeps its request: the incident stays open."""
     escalation = Escalation(world)
     (node,) = await world.add_nodes(1)
-    await escalation.add("first", "second", annotations={"paramedic.dev/relapse": "30m"})
+    await escalation.add("first", "second", "third", annotations={"paramedic.dev/relapse": "30m"})
     await world.fail(node)
     await escalation.until_steps(node, "first")
+    request = (await escalation.request(node, "first"))["metadata"]["name"]
+    kept: Object = {"metadata": {"finalizers": ["example.com/keep"]}}
+    await world.client.merge_patch(REQUESTS, request, kept, "default")
+    await world.delete_node(node)
+    await world.recreate_node(node, ready="Unknown")
+    await world.until_phase(node, "Held")
+    assert "took " in (await world.state(node)).memory.relapse
+    kept["metadata"]["finalizers"] = None
+    await world.client.merge_patch(REQUESTS, request, kept, "default")
+    await escalation.until_steps(node, "second")
+
     incident = await world.workflow(node)
     await world.delete_node(node)
     await world.recreate_node(node, ready="True")
     await incident.result()
     await world.until_clean(node)
-    listed = f"WorkflowId = '{incident.id}' AND ExecutionStatus = 'Completed'"
-
-    async def is_listed() -> bool:
-        return (await world.temporal.count_workflows(listed)).count == 1
-
-    await world.until(is_listed, "the ended incident is not listed")
     await world.fail(node)
-    await escalation.until_steps(node, "second")
-    assert escalation.taken(node) == ["first", "second"]
+    await escalation.until_steps(node, "third")
+    assert escalation.taken(node) == ["first", "second", "third"]
     await world.recover(node)
     await world.until_clean(node)
 
