@@ -265,9 +265,16 @@ class Gap(Frozen):
 
 
 def with_gap(gaps: Iterable[Gap], gap: Gap) -> tuple[Gap, ...]:
-    """The gaps that still count after another one: a gap before a longer one restarts no further timer."""
-    longer = [earlier for earlier in gaps if earlier.lasted > gap.lasted]
-    return (*longer[: MOST_GAPS - 1], gap)
+    """The gaps that still count, with another one: a gap before a longer one restarts no further timer.
+
+    Notes of an earlier process come later than the gap of this one, so the order of their ends counts.
+    """
+    kept: list[Gap] = []
+    for one in sorted((*gaps, gap), key=lambda one: (one.until, one.lasted), reverse=True):
+        if not kept or one.lasted > kept[-1].lasted:
+            kept.append(one)
+    newest, *longer = kept
+    return (*reversed(longer[-(MOST_GAPS - 1) :]), newest)
 
 
 class RestartCause(StrEnum):

@@ -256,6 +256,16 @@ def test_gaps_before_a_longer_one_are_forgotten_and_longer_ones_kept() -> None:
     assert [gap.lasted.total_seconds() for gap in gaps] == [50, 20, 10]
 
 
+@given(st.permutations([(0, 50), (100, 5), (200, 20), (300, 10), (400, 10)]))
+def test_gaps_count_by_their_ends_in_whatever_order_they_are_noted(steps: list[tuple[int, int]]) -> None:
+    gaps: tuple[Gap, ...] = ()
+    for began, lasted in steps:
+        at = NOW + timedelta(seconds=began)
+        gap = Gap(since=at, until=at + timedelta(seconds=lasted))
+        gaps = with_gap(with_gap(gaps, gap), gap)
+    assert [gap.lasted.total_seconds() for gap in gaps] == [50, 20, 10]
+
+
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(1, 500)), max_size=30), st.integers(1, 400))
 def test_kept_gaps_restart_a_timer_as_all_gaps_would(steps: list[tuple[int, int]], duration: int) -> None:
     at, gaps, every = NOW, tuple[Gap, ...](), list[Gap]()
