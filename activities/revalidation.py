@@ -8,7 +8,7 @@ detector again.
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pydantic import ValidationError
@@ -132,7 +132,7 @@ class Confirmed:
     policy: Policy | None
     """None: it is invalid."""
     quorum: str = MANAGEMENT_CLUSTER
-    """The cluster whose members take turns with the target."""
+    """The cluster whose members take turns with the target, if the step takes turns."""
 
     def takes_turns(self, judged: JudgedStep) -> bool:
         """True if the step waits until no other member of the target's quorum is remediated."""
@@ -181,12 +181,15 @@ class Revalidation:
             _refuse_by_policy(judged, check, policy)
         context = await self._context(judged, check)
         target = await self._target(judged, context)
-        quorum = await self.live.quorum_of(target.node_cluster, judged.incident.cluster)
-        confirmed = Confirmed(
-            target=target, check=check, owner=owner, context=context, policy=policy, quorum=quorum
-        )
+        confirmed = Confirmed(target=target, check=check, owner=owner, context=context, policy=policy)
         self.confirm_target(judged, confirmed, is_shadow=is_shadow)
-        return confirmed
+        return await self._with_quorum(judged, confirmed)
+
+    async def _with_quorum(self, judged: JudgedStep, confirmed: Confirmed) -> Confirmed:
+        if not confirmed.takes_turns(judged):
+            return confirmed
+        quorum = await self.live.quorum_of(confirmed.target.node_cluster, judged.incident.cluster)
+        return replace(confirmed, quorum=quorum)
 
     def confirm_target(self, judged: JudgedStep, confirmed: Confirmed, *, is_shadow: bool = False) -> None:
         """Return, if the target is as it was at the admission; the other objects are as confirmed.

@@ -210,6 +210,10 @@ class ClusterIdentities:
     def _of(self, cluster: str) -> KnownCluster:
         return self._records[cluster] if cluster in self._records else self._noted(cluster)
 
+    def uid(self, cluster: str) -> str:
+        """The uid of its kube-system that this process or an earlier one knows; "": none."""
+        return self._of(cluster).uid
+
     def believed(self, cluster: str) -> tuple[str, ...]:
         """The Nodes that an earlier process knew to be gone, by `node_digest`."""
         return self._noted(cluster).believed

@@ -108,8 +108,9 @@ class ContextAssembly:
         return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
 
     def _self_managed(self) -> frozenset[str]:
-        """The workload clusters that are this cluster."""
-        uids = {} if self.feeds.workloads is None else self.feeds.workloads.uids()
+        """The workload clusters that are this cluster, also while they cannot be reached."""
+        watched = () if self.feeds.workloads is None else self.feeds.workloads.watches
+        uids = {nodes.cluster: self.identities.uid(nodes.cluster) for nodes in watched}
         return frozenset(cluster for cluster, uid in uids.items() if is_of(self.cluster_state.cluster, uid))
 
     def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:

@@ -204,7 +204,10 @@ async def test_members_of_a_cluster_that_manages_itself_take_turns_with_those_he
     management, east = servers
     uid = "1a2b3c4d-5e6f-4071-8293-a4b5c6d7e8f9"
     east.is_cluster(uid)
-    east.answer("GET", NODE, said(node("uid-there", "False")))
+    member = objects.node_object(
+        objects.condition("Ready", "False"), labels={"node-role.kubernetes.io/etcd": "true"}
+    )
+    east.answer("GET", NODE, said(member))
     serve_note(management, json.dumps({EAST: {"uid": uid}}))
     incident = ORDER.incident.model_copy(update={"cluster": identity})
     confirmed = await confirm(connections, order=ORDER.model_copy(update={"incident": incident}))

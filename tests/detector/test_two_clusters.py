@@ -298,6 +298,18 @@ async def test_workload_cluster_with_the_uid_of_this_one_is_this_one(
         assert clusters.cluster_state.cluster_context.self_managed == self_managed
 
 
+@pytest.mark.rule("rule 61")
+async def test_cluster_that_is_this_one_is_known_as_such_while_it_cannot_be_reached(
+    servers: tuple[ApiServer, ApiServer], connect: Connect
+) -> None:
+    serve(servers[0], NODES.path(), node("uid-here", HEALTHY))
+    clusters = connect({EAST: KnownCluster(uid="uid-of-east")})
+    clusters.reached.clear()
+    clusters.cluster_state.cluster = cluster_identity("test", "uid-of-east")
+    async with clusters.open(is_whole=False):
+        assert clusters.cluster_state.cluster_context.self_managed == {EAST}
+
+
 @pytest.mark.rule("rule 43")
 async def test_all_requests_of_a_kind_that_is_not_served_are_known_as_there_are_none(
     servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
