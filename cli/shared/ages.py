@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from objects.durations import parse_duration
 
 _DAYS = re.compile(r"([0-9]{1,5})d")
-_STAMP = re.compile(r"(,? (?:asked at|since|at) )?(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)", re.ASCII)
-"""A time in words, with its preposition."""
+_STAMP = re.compile(r"(,? (?:asked at|since|at) )?(?<!=)(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)", re.ASCII)
+"""A time in words, with its preposition; the value of an annotation that is to be copied is none."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 

@@ -213,6 +213,8 @@ class Match:
     sighting: Sighting | None = None
     not_before: datetime | None = None
     """The fact is not believed before this time; None: at once."""
+    bases: Sequence[datetime] = ()
+    """The fact counts from the latest of these times; a time that is ahead is not believed."""
 
     def verdict(self, health: Health, reason: str) -> Verdict:
         return Verdict(
@@ -220,9 +222,14 @@ class Match:
         )
 
     def at(self, now: datetime) -> Self:
-        """The same without the work of owners that may end later."""
+        """The same without the work of owners that may end later, and without a base that is ahead."""
         come = [r for r in self.restarts if r.at <= now or r.cause is not RestartCause.OWNER]
-        return self if len(come) == len(self.restarts) else replace(self, restarts=come)
+        found = self if len(come) == len(self.restarts) else replace(self, restarts=come)
+        believed = max((base for base in self.bases if base <= now), default=None)
+        if believed is None or self.fact.since <= now:
+            return found
+        changes = {"since": believed, "written": self.fact.since, "stated_by": StatedBy.DETECTOR}
+        return replace(found, fact=self.fact.model_copy(update=changes))
 
     @property
     def rule_key(self) -> tuple[str, str, timedelta]:

@@ -225,8 +225,9 @@ def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
 
 
 def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
-    fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
-    match = Match(fact=fact, duration=timeout, restarts=situation.node_restarts)
+    bases = _startup_bases(situation)
+    fact = Fact(condition=NODE, status=MISSING, since=max(bases), is_moving=True)
+    match = Match(fact=fact, duration=timeout, restarts=situation.node_restarts, bases=bases)
     return _Finding(
         match=match, reason="NodeStartupTimeout", message=f"Node failed to report startup in {as_go(timeout)}"
     )
@@ -250,10 +251,10 @@ def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:
     )
 
 
-def _startup_base(situation: MachineContext) -> datetime:
+def _startup_bases(situation: MachineContext) -> tuple[datetime, ...]:
     machine, cluster = situation.target.machine, situation.cluster
     ready = machine.condition(INFRASTRUCTURE_READY)
     times = [machine.metadata.creation_timestamp, *(cluster.ready_times if cluster is not None else ())]
     if ready is not None and ready.is_true and ready.last_transition_time is not None:
         times.append(machine.since(ready))
-    return max(times)
+    return tuple(times)

@@ -46,6 +46,7 @@ def test_text_beside_a_time_repeats_neither_the_time_nor_its_day(text: str, expe
     [
         ("approval until 2026-03-01T12:00:01Z (then x)", "approval until 12:00Z (then x)"),
         ("held since 2026-02-28T12:00:00Z", "held since 02-28 12:00Z"),
+        ("annotate it with a/b=2026-03-01T12:00:00Z", "annotate it with a/b=2026-03-01T12:00:00Z"),
         ("kernel of 2026-03-01", "kernel of 2026-03-01"),
     ],
 )

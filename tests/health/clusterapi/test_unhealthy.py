@@ -170,6 +170,19 @@ def test_startup_counts_from_the_latest_of_four(latest: str) -> None:
     assert failed.message == "Health check failed:\n  * Node failed to report startup in 10m0s"
 
 
+@pytest.mark.rule("CAPI B.2.3/startup base", "rule 56")
+@pytest.mark.parametrize("ahead", ["initialized", "cluster ready"])
+def test_startup_does_not_count_from_a_time_that_is_ahead_and_says_so(ahead: str) -> None:
+    times = {"initialized": CREATED, "cluster ready": CREATED} | {ahead: NOW + timedelta(hours=2)}
+    context = in_cluster(cluster(initialized_since=times["initialized"], ready_since=times["cluster ready"]))
+    at = CREATED + TEN
+    assert health(without_node(), at=at, context=context) is Health.WAITING
+    assert health(without_node(), at=at + MOMENT, context=context) is Health.EXPIRED
+    judged = BOTH.verdict(without_node(), at + MOMENT, context)
+    assert "while its own time is" in judged.reason
+    assert BOTH.failure(without_node(), at + MOMENT, context) is not None
+
+
 @pytest.mark.rule("CAPI B.2.3/startup base")
 def test_time_of_what_is_not_true_does_not_count() -> None:
     not_ready = condition("InfrastructureReady", "False", NOW)
