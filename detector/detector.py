@@ -132,7 +132,7 @@ class Detector:
         self._term.begin()
         self._layers.state.cluster_state.act_findings.clear()
         self._layers.state.cluster_state.progress.clear()
-        self._layers.answers.limits.lead_begins()
+        self._layers.answers.limits.lead_begins(self._layers.state.leadership.led_until())
         self._own_polls.lead_begins()
 
     def _stop_leading(self) -> None:

@@ -50,7 +50,7 @@ class Leadership:
         self._until = self.clock()
 
     def led_until(self) -> datetime | None:
-        """When the previous leader last renewed, by its own clock; None without a Lease."""
+        """When the previous leader last renewed, by its own clock; None if there was no Lease."""
         return self._led_until
 
     def note_previous(self, led_until: datetime | None) -> None:
@@ -229,7 +229,9 @@ class LeaderElection:
     async def _try(self) -> bool:
         lease = self._ours or await self._find()
         if not self._started:
-            self._leadership.note_previous(None if lease is None else lease.spec.renew_time)
+            # Without a Lease that this process saw before, another one may have led until now.
+            deleted = self._now() if self._seen_version else None
+            self._leadership.note_previous(deleted if lease is None else lease.spec.renew_time)
         if lease is None:
             return await self._create()
         self._observe(lease)

@@ -13,7 +13,7 @@ answer does not depend on the number of targets that wait or are under way: each
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
@@ -37,6 +37,8 @@ from kube.time_slice import TimeSlice
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
 UNQUEUED_ASK_AGAIN_SECONDS = 60.0
+LEADS_ON = timedelta(seconds=40)
+"""How long after its last renewal a leader may admit: for 10 s, by a clock that may be 30 s off."""
 NO_WAIT = datetime.min.replace(tzinfo=UTC)
 
 
@@ -71,9 +73,13 @@ class RemediationLimits:
         """When this process became the leader: it knows every later admission."""
         self._are_ended_known = False
 
-    def lead_begins(self) -> None:
-        """Forget reservations: another leader may have admitted until now."""
-        self._known_from = self._now()
+    def lead_begins(self, led_until: datetime | None) -> None:
+        """Forget reservations: another leader may have admitted, until shortly after its last renewal.
+
+        `led_until` is that renewal, by its own clock; None: no other detector has led.
+        """
+        now = self._now()
+        self._known_from = NO_WAIT if led_until is None else min(now, led_until + LEADS_ON)
         self._queue.empty()
         self._records.forget_reservations()
         self._are_ended_known = False

@@ -171,7 +171,7 @@ def test_lead_that_changes_while_shadow_is_left_admits_nothing_until_all_is_know
     for incident in incidents:
         incident.ask()
 
-    detector.limits.lead_begins()
+    detector.limits.lead_begins(detector.now())
     detector.limits.complete()
     ask_for_a_while(detector, incidents)
     assert acted(incidents) == []

@@ -96,7 +96,7 @@ class LeaderMachine(RuleBasedStateMachine):
 
     @rule()
     def lose_and_take_the_lead(self) -> None:
-        self.leader.limits.lead_begins()
+        self.leader.limits.lead_begins(self.leader.now())
         self.leader.limits.complete()
         self.leader.pass_time(KNOWN)
 

@@ -291,7 +291,7 @@ def test_each_zone_has_its_own_number_also_once_the_node_is_gone() -> None:
 
 def test_new_leader_waits_for_what_the_one_before_may_have_admitted() -> None:
     detector = leader(limits(maxInFlight=1))
-    detector.limits.lead_begins()
+    detector.limits.lead_begins(detector.now())
     detector.limits.complete()
     hold = detector.ask("n0").hold
     assert hold is not None
@@ -302,9 +302,18 @@ def test_new_leader_waits_for_what_the_one_before_may_have_admitted() -> None:
     assert detector.ask("n0").is_admitted
 
 
+@pytest.mark.parametrize(("ago", "waits"), [(None, False), (0, True), (40, True), (200, False)])
+def test_new_leader_waits_only_as_long_as_another_one_may_have_admitted(
+    ago: float | None, *, waits: bool
+) -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.limits.lead_begins(None if ago is None else detector.now() - timedelta(seconds=ago))
+    assert detector.ask("n0").is_admitted is not waits
+
+
 def test_starts_of_the_last_hour_count_over_a_restart() -> None:
     detector = leader(limits(maxStartsPerHour=2))
-    detector.limits.lead_begins()
+    detector.limits.lead_begins(detector.now())
     detector.pass_time(KNOWN)
     assert str(detector.ask("n0").hold).endswith("the remediations of the last hour are unknown")
     assert detector.limits.needs_ended
@@ -355,7 +364,7 @@ def test_limits_hold_at_every_moment_however_late_writes_are_seen(
         unseen = [act.made for act in history if act.made <= now < act.ends and act.name not in shown]
         detector.proven = min([now, *(made - SECOND for made in unseen)])
         if choose.random() < 0.02:
-            detector.limits.lead_begins()
+            detector.limits.lead_begins(detector.now())
             for act in history:
                 if now - HOUR < act.ends <= now:
                     detector.limits.note_ended(Remediated(CHECK, act.name), act.ends)
@@ -436,7 +445,7 @@ def test_slots_that_are_kept_for_over_an_hour_are_named_while_a_target_waits() -
     assert detector.limits.stuck_slots() == (), "a user holds the waiting incident"
     detector.ask("n1")
     assert detector.limits.stuck_slots()
-    detector.limits.lead_begins()
+    detector.limits.lead_begins(detector.now())
     assert detector.limits.stuck_slots() is None
     detector.cluster.delete_request("n0")
     detector.limits.complete()

@@ -286,3 +286,23 @@ async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, ca
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 0)
         assert candidate.leadership.led_until() is None
+
+
+async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_for_the_first(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, said(lease_object("another", duration_seconds=15)), GONE)
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+    async with candidate.running():
+        await eventually(candidate.leadership.is_leader)
+        assert candidate.leadership.led_until() == NOW
+
+
+async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE)
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+    async with candidate.running():
+        await eventually(candidate.leadership.is_leader)
+        assert candidate.leadership.led_until() is None
