@@ -68,6 +68,15 @@ NotificationDirectory = Annotated[
 ]
 
 
+TemporalAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Use this Temporal instead of starting one; its namespace paramedic is made if it is missing.",
+    ),
+]
+
+
 def dev(  # noqa: PLR0913  each is an option
     directory: Directory,
     *,
@@ -78,6 +87,7 @@ def dev(  # noqa: PLR0913  each is an option
     provisioning: Provisioning = PROVISIONING_SECONDS,
     back_off_limit: BackOffLimit = None,
     notification_directory: NotificationDirectory = None,
+    temporal: TemporalAddress = None,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
     # Imported here, because other commands need neither these packages nor the time to load them.
@@ -102,6 +112,7 @@ def dev(  # noqa: PLR0913  each is an option
                     back_off_limit=limit,
                     notification_directory=notification_directory,
                     cluster_api=in_workload,
+                    temporal=temporal,
                 )
             )
         )

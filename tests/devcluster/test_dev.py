@@ -219,6 +219,8 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
             "--cluster-api needs what --without cluster-api-crds leaves out",
             id="stand-ins without their CRDs",
         ),
+        pytest.param({"temporal": "7233"}, "needs the host:port of a Temporal, not '7233'", id="temporal"),
+        pytest.param({"temporal": ":7233"}, "needs the host:port", id="temporal without a host"),
         pytest.param({"simulate_nodes": -1}, "needs a number of nodes", id="nodes"),
         pytest.param(
             {"machine_provisioning": timedelta()}, "need time for their provisioning", id="machines"

@@ -32,6 +32,7 @@ from kube.resource import CONFIG_MAPS, NAMESPACES
 from kube.transport import Transport
 from objects.clusters import cluster_identity
 from runtime import search_attributes
+from runtime.address import Address
 from runtime.process_names import NAMESPACE
 from runtime.settings import CHECK_KINDS_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
 
@@ -92,12 +93,16 @@ class DevSettings:
     """The files with addresses of receivers; None: those of the default directory."""
     cluster_api: ClusterApiSettings | None = None
     """The settings of the workload cluster; None: there is none."""
+    temporal: str | None = None
+    """host:port of a Temporal that runs already; None: start one."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
             raise OptionsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
         if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
             raise OptionsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
+        if self.temporal is not None and not _is_address(self.temporal):
+            raise OptionsError(f"--temporal needs the host:port of a Temporal, not {self.temporal!r}")
         if unknown := self.without - {*OURS, CLUSTER_API_CRDS}:
             parts, others = ", ".join((*OURS, CLUSTER_API_CRDS)), ", ".join(sorted(unknown))
             raise OptionsError(f"--without knows {parts}; not {others}")
@@ -119,6 +124,13 @@ class DevSettings:
     def simulates(self) -> bool:
         """True if simulated kubelets run, at the start or for Machines."""
         return self.simulate_nodes > 0 or self.machine_provisioning is not None
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(Address.parse(text).host)
+    except ValueError:
+        return False
 
 
 async def run(settings: DevSettings) -> None:
@@ -152,7 +164,11 @@ class _Dev:
     async def run(self) -> None:
         async with self._supervisor:
             print_progress(f"starting Temporal and Kubernetes on {self._layout.directory}")
-            server = await temporal.start(self._supervisor, self._layout)
+            address = self._settings.temporal
+            if address is None:
+                server = await temporal.start(self._supervisor, self._layout)
+            else:
+                server = await temporal.attach(address)
             cluster = await self._start_control_plane()
             identity = await _prepare(cluster, server, self._settings)
             workload = await self._start_workload_cluster(cluster)

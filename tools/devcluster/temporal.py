@@ -6,12 +6,17 @@ from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.namespace.v1 import NamespaceConfig
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    RegisterNamespaceRequest,
+    UpdateNamespaceRequest,
+)
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from devcluster import programs
 from devcluster.layout import Layout
+from devcluster.polling import until
 from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 from objects.bounded_id import LONGEST
 
@@ -53,6 +58,36 @@ async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] 
     sentence = f"Temporal does not become ready: see why in {log}"
     await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
     return server
+
+
+async def attach(address: str) -> TemporalServer:
+    """A server that runs already, for example on a database; the namespace is made if it is missing.
+
+    Raises NotReadyError if it does not answer, or does not serve the namespace in time.
+    """
+    server = TemporalServer(address, NAMESPACE, address)
+
+    async def serves() -> bool:
+        try:
+            client = await Client.connect(address, namespace=NAMESPACE)
+            await _make_namespace(client)
+        except (RPCError, RuntimeError):
+            return False
+        return await is_ready(server)
+
+    await until(serves, within=PATIENCE, otherwise=f"Temporal at {address} does not serve {NAMESPACE}")
+    return server
+
+
+async def _make_namespace(client: Client) -> None:
+    retention = Duration()
+    retention.FromTimedelta(RETENTION)
+    request = RegisterNamespaceRequest(namespace=NAMESPACE, workflow_execution_retention_period=retention)
+    try:
+        await client.workflow_service.register_namespace(request)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise
 
 
 def server_of(layout: Layout, namespace: str) -> TemporalServer:

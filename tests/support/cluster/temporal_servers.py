@@ -1,5 +1,6 @@
 """Temporal servers for one block of a test, and time skipping on them."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -13,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import TimeSkipper, TimeSkippingConfig, WorkflowEnvironment
 
 from devcluster.supervisor import Supervisor
-from devcluster.temporal import TemporalServer, start
+from devcluster.temporal import TemporalServer, attach, start
 from runtime import search_attributes
 from tests.support.api.ports import own_layout
 
@@ -27,9 +28,14 @@ TIME_SKIPPING = (
 async def temporal_server(directory: Path, *settings: str) -> AsyncIterator[TemporalServer]:
     """Run a Temporal server on `directory`; it is ready in the block and stopped after it.
 
-    `settings` are values of its dynamic configuration. Raises NotReadyError, HopelessError and
+    PARAMEDIC_TEST_TEMPORAL names another one, which is used unless the test needs settings of its own.
+    `settings` are values of the dynamic configuration. Raises NotReadyError, HopelessError and
     MissingProgramError.
     """
+    address = os.environ.get("PARAMEDIC_TEST_TEMPORAL")
+    if address and not settings:
+        yield await attach(address)
+        return
     async with Supervisor() as supervisor:
         yield await start(supervisor, own_layout(directory), settings)
 
