@@ -1,5 +1,8 @@
 """Bounds for answers of an API server: that of a workload cluster must not be able to end our process.
 
+The bounds of lists and caches are those of `CacheRoom`. The constants are for workload clusters; for our own
+cluster they follow from the memory of the process.
+
 The transport counts bytes as they arrive and are decompressed, and drops an answer beyond its bound before it
 is parsed. etcd stores no object over 1.5 MB. If a page is too large, a list asks for smaller pages, so that
 only an object that is too large itself makes a list unreadable. The decoder stops at the first bad item of a
@@ -9,9 +12,14 @@ MOST_VALUES bounds.
 `python -m bench bounds` measures the worst answers within these bounds.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+from weakref import WeakSet
+
 from pydantic_core import to_json
 
-from kube.errors import Malformed
+from kube.errors import OverBound
 from kube.record import Key, Record, key_of
 from kube.resource import Object
 
@@ -78,9 +86,47 @@ def memory_of_object(item: Object) -> int:
 
 
 def check_bound(subject: str, number: int, most: int, things: str) -> None:
-    """Raise Malformed if `subject` ("The list of /api/v1/nodes") has more than `most` of `things`."""
+    """Raise OverBound if `subject` ("The list of /api/v1/nodes") has more than `most` of `things`."""
     if number > most:
-        raise Malformed(f"{subject} has over {most} {things}.")
+        raise OverBound(f"{subject} has over {most} {things}.")
+
+
+@dataclass(kw_only=True)
+class CacheRoom:
+    """How large the lists and caches of one API server may be, and how full its caches are."""
+
+    kept: int = MOST_KEPT
+    """In bytes of memory: the records of one list or cache."""
+    objects: int = MOST_OBJECTS
+    received: int = MOST_OF_A_LIST
+    """In bytes, of all pages of one list."""
+    pages: int = MOST_PAGES
+    listed: int = MOST_LISTED
+    """In bytes of memory: the whole objects of one list of a client."""
+    _caches: "WeakSet[StoreMemory]" = field(default_factory=WeakSet, init=False)
+
+    @classmethod
+    def of(cls, kept: int) -> Self:
+        """The room of our own cluster, with so many bytes of records in one cache."""
+        objects = max(MOST_OBJECTS, kept // KIB)
+        return cls(
+            kept=kept,
+            objects=objects,
+            received=max(MOST_OF_A_LIST, 32 * kept),
+            pages=objects,
+            listed=max(MOST_LISTED, 2 * kept),
+        )
+
+    def cache(self, source: str) -> "StoreMemory":
+        """The memory of a new cache; `source` names it in errors."""
+        made = StoreMemory(source, self)
+        self._caches.add(made)
+        return made
+
+    @property
+    def fullness(self) -> Mapping[str, float]:
+        """How full each cache is, by its name: 1 is all that it may have, or more than fits."""
+        return {cache.source: cache.fullness for cache in self._caches}
 
 
 class StoreMemory:
@@ -89,26 +135,39 @@ class StoreMemory:
     The other end chooses names, labels and the number of objects, so a count of objects bounds no memory.
     """
 
-    def __init__(self, source: str) -> None:
-        self._subject = f"The cache of {source}"
+    def __init__(self, source: str, room: CacheRoom) -> None:
+        self.source = source
+        self._room = room
+        self._is_over = False
         self._of: dict[Key, int] = {}
         self._sum = 0
 
     def put(self, record: Record) -> None:
         """Count a record in place of the one of its name.
 
-        Raises Malformed: the store would be too large; the record is not counted.
+        Raises OverBound: the store would be too large; the record is not counted.
         """
         key, memory = key_of(record), memory_of(record)
         before = self._of.get(key)
         number, total = len(self._of) + (before is None), self._sum - (before or 0) + memory
-        check_bound(self._subject, number, MOST_OBJECTS, "objects")
-        check_bound(self._subject, total, MOST_KEPT, "bytes of records")
+        subject = f"The cache of {self.source}"
+        check_bound(subject, number, self._room.objects, "objects")
+        check_bound(subject, total, self._room.kept, "bytes of records")
         self._of[key], self._sum = memory, total
+
+    @property
+    def fullness(self) -> float:
+        """The part of its room that it takes; 1 also after a list that did not fit."""
+        used = max(self._sum / self._room.kept, len(self._of) / self._room.objects)
+        return 1.0 if self._is_over else used
+
+    def is_over(self) -> None:
+        """Note that the last list did not fit."""
+        self._is_over = True
 
     def remove(self, key: Key) -> None:
         self._sum -= self._of.pop(key, 0)
 
     def replace(self, memory: dict[Key, int]) -> None:
         """Make these the only records; `list_all` has checked the bounds."""
-        self._of, self._sum = memory, sum(memory.values())
+        self._of, self._sum, self._is_over = memory, sum(memory.values()), False

@@ -155,8 +155,8 @@ class Client:
             items += kept
             memory += sum(map(memory_of_object, kept))
             subject = f"The list of {path}"
-            check_bound(subject, memory, answer_bounds.MOST_LISTED, "bytes of memory")
-            check_bound(subject, len(items), answer_bounds.MOST_OBJECTS, "objects")
+            check_bound(subject, memory, self._transport.room.listed, "bytes of memory")
+            check_bound(subject, len(items), self._transport.room.objects, "objects")
         return items
 
     async def _pages(

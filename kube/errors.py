@@ -76,6 +76,10 @@ class Malformed(Unreachable):
     """The answer is not one of an API server: it is incomplete, or from another server."""
 
 
+class OverBound(Malformed):
+    """A list, or a cache, is larger than kube/answer_bounds.py allows."""
+
+
 class TooLarge(Malformed):
     """An answer has more bytes than kube/answer_bounds.py allows; a smaller page may fit."""
 

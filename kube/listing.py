@@ -105,8 +105,8 @@ class PageReader:
         self._pages += 1
         self._bytes += len(page)
         subject = f"The list of {self._path}"
-        check_bound(subject, self._pages, answer_bounds.MOST_PAGES, "pages")
-        check_bound(subject, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
+        check_bound(subject, self._pages, self._transport.room.pages, "pages")
+        check_bound(subject, self._bytes, self._transport.room.received, "bytes")
         return page
 
 
@@ -116,7 +116,7 @@ async def list_all(
     """Read all pages.
 
     The request has no resourceVersion: only such a list surely contains everything that any API server has
-    ever answered. Raises Expired if the list was compacted away between two pages, and Malformed if it is
+    ever answered. Raises Expired if the list was compacted away between two pages, and OverBound if it is
     larger than kube/answer_bounds.py allows.
     """
     records: list[RecordT] = []
@@ -132,8 +132,8 @@ async def list_all(
         here = [(key_of(record), memory_of(record)) for record in page.records]
         memory.update(here)
         kept += sum(size for _, size in here)  # an object may be listed again and again
-        check_bound(subject, len(records), answer_bounds.MOST_OBJECTS, "objects")
-        check_bound(subject, kept, answer_bounds.MOST_KEPT, "bytes of records")
+        check_bound(subject, len(records), transport.room.objects, "objects")
+        check_bound(subject, kept, transport.room.kept, "bytes of records")
         check_bound(subject, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         token = page.token
         if not token:

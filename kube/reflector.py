@@ -38,6 +38,7 @@ from kube.errors import (
     KubernetesError,
     Malformed,
     NotFound,
+    OverBound,
     ServerFault,
     TooManyRequests,
     Unauthorized,
@@ -101,7 +102,9 @@ class Reflector(Generic[RecordT]):
         self._clock = clock
         self._settings = settings
         self.name = in_words(_full_name(resource), namespace, self._selectors, cluster)
-        self._object_store: ObjectStore[RecordT] = ObjectStore(self.name, on_undecodable, clock)
+        self._object_store: ObjectStore[RecordT] = ObjectStore(
+            self.name, on_undecodable, clock, transport.room
+        )
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(
@@ -202,12 +205,15 @@ class Reflector(Generic[RecordT]):
     async def _list(self) -> None:
         self._status.listing()
         self._list_requested_at = self._clock()
-        listed = await self._list_all()
+        listed, changes = await self._list_all(), list[Change[RecordT]]()
+        time_slice = TimeSlice(self._clock)
+        for step in self._object_store.replacing(listed):
+            changes += step
+            await time_slice.yield_if_over()
         self._must_list = False
         self._list_due = self._clock() + self._settings().draw_relist().total_seconds()
         self._missed = 0
         self._is_served = True
-        changes = self._object_store.replace(listed)
         self.proven_before = self._freshness.as_of
         # A list is as old as its first page.
         self._freshness.listed(listed.resource_version, self._list_requested_at)
@@ -219,6 +225,9 @@ class Reflector(Generic[RecordT]):
             return await list_all(
                 self._transport, self._path, self._decoder, self._selectors, self._settings().paging
             )
+        except OverBound:
+            self._object_store.is_over()
+            raise
         except NotFound:
             await confirm_api_server(self._transport)
             self._missed += 1

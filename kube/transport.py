@@ -17,10 +17,11 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
+from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, CacheRoom, has_more_values
 from kube.configuration import Load, configure, loader
 from kube.credential_plugin import LIMIT_AT_A_TERMINAL
 from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
+from kube.memory_limit import memory_limit, most_kept_by
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify
@@ -66,18 +67,21 @@ class _Request:
 class Transport:
     """The connection to one API server with one set of credentials."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is chosen by the caller
         self,
         configuration: Configuration,
         load: Load,
         user_agent: str = "paramedic",
         tls: ssl.SSLContext | None = None,
         expire_at: datetime | None = None,
+        *,
+        room: CacheRoom | None = None,
     ) -> None:
         """`tls` is for contexts that the library cannot create from `configuration`.
 
-        From `expire_at` on, a request loads the credentials again.
+        From `expire_at` on, a request loads the credentials again. Without `room` that of a workload cluster.
         """
+        self.room = room or CacheRoom()
         self._configuration = configuration
         self._load = load
         self._expire_at = expire_at
@@ -98,9 +102,16 @@ class Transport:
 
     @classmethod
     async def connect(
-        cls, kubeconfig: str | None = None, context: str | None = None, *, user_agent: str = "paramedic"
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        *,
+        user_agent: str = "paramedic",
+        most_kept: int | None = None,
     ) -> Self:
-        """Read the configuration; no request is sent yet.
+        """Read the configuration of our own cluster; no request is sent yet.
+
+        A cache has at most `most_kept` bytes of records; None: a quarter of the memory of this process.
 
         Uses `kubeconfig`, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod.
 
@@ -109,7 +120,8 @@ class Transport:
         load = loader(kubeconfig, context)
         configuration, expire_at = await configure(load)
         with _usable_certificates(configuration):
-            return cls(configuration, load, user_agent, expire_at=expire_at)
+            room = CacheRoom.of(most_kept or most_kept_by(memory_limit()))
+            return cls(configuration, load, user_agent, expire_at=expire_at, room=room)
 
     async def __aenter__(self) -> Self:
         return self

@@ -41,6 +41,7 @@ class ConditionType(StrEnum):
     WORKER_AVAILABLE = "WorkerAvailable"
     SLOTS_AVAILABLE = "SlotsAvailable"
     INCIDENTS_ACCEPTED = "IncidentsAccepted"
+    CACHES_HAVE_ROOM = "CachesHaveRoom"
 
 
 class Answer(StrEnum):

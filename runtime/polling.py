@@ -7,6 +7,7 @@ With Worker Versioning, Temporal gives new workflows to the current version of a
 A worker of another version also polls, and gets only the workflows that are pinned to it.
 """
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -78,11 +79,42 @@ async def last_activity_poll(client: Client, queue: str, identity: str) -> datet
     return max(times, default=None)
 
 
+@dataclass(frozen=True)
+class Backlog:
+    """The tasks of one queue that no worker has taken yet."""
+
+    oldest: timedelta
+    """How long the oldest of them has waited; zero without one."""
+    is_polled: bool
+    """True if a worker polled for such tasks within the last five minutes."""
+
+
+async def backlog(client: Client, queue: str) -> Backlog:
+    """The backlog of workflow tasks, or that of activities, whichever is older; queues of a worker excluded.
+
+    Temporal may refuse polls, so a worker that runs may poll nothing.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    types = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    answers = await asyncio.gather(*(_describe(client, queue, of_type, stats=True) for of_type in types))
+    found = [
+        Backlog(answer.stats.approximate_backlog_age.ToTimedelta(), bool(answer.pollers))
+        for answer in answers
+    ]
+    return max(found, key=lambda one: one.oldest)
+
+
 async def _describe(
-    client: Client, queue: str, of_type: TaskQueueType.ValueType
+    client: Client, queue: str, of_type: TaskQueueType.ValueType, *, stats: bool = False
 ) -> DescribeTaskQueueResponse:
     request = DescribeTaskQueueRequest(
-        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=of_type
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=of_type,
+        report_stats=stats,
     )
     return await client.workflow_service.describe_task_queue(request, timeout=RPC_TIMEOUT)
 

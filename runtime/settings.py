@@ -19,6 +19,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.kinds.right import Process
 from health.upgrade.observation import LONG_UPGRADE
+from kube.answer_bounds import MIB
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
@@ -128,6 +129,9 @@ class Settings(Frozen):
     log_level: Literal["info", "debug"] = "info"
     """PARAMEDIC_LOG_LEVEL: with debug, each failed attempt is logged with its traceback."""
 
+    cache_limit_mebibytes: int | None = Field(default=None, ge=16, le=1024 * 1024)
+    """PARAMEDIC_CACHE_LIMIT_MEBIBYTES: the most memory for the records of one kind of object in this cluster;
+    without it a quarter of the memory limit of the container, and at least 128."""
     evidence_directory: str = ""
     """PARAMEDIC_EVIDENCE_DIRECTORY: the folder in which the worker saves evidence as files; "" is none."""
     evidence_limit: int = Field(default=100, ge=1, le=1000)
@@ -157,6 +161,10 @@ class Settings(Frozen):
     @property
     def service_accounts(self) -> Mapping[Process, str]:
         return {Process.DETECTOR: self.detector_service_account, Process.WORKER: self.worker_service_account}
+
+    @property
+    def most_kept_bytes(self) -> int | None:
+        return None if self.cache_limit_mebibytes is None else self.cache_limit_mebibytes * MIB
 
     @property
     def requires_policy(self) -> bool:

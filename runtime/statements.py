@@ -4,7 +4,7 @@ Only the leader asks Temporal. So no other process makes a statement about Tempo
 leader these conditions become Unknown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,6 +18,8 @@ LEADERLESS_FOR = timedelta(seconds=30)
 """How long a Lease must not be renewed: a standby takes over from a dead leader after 17 s at most."""
 NAMED = 3
 """Incidents in one message."""
+NEARLY_FULL = 0.8
+"""The part of its memory from which on a cache is reported."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
 
@@ -109,6 +111,16 @@ def of_refusals(refused: Sequence[str]) -> Statement:
     return Statement(condition, Answer.FALSE, "IncidentsRefused", words)
 
 
+def of_caches(fullness: Mapping[str, float]) -> Statement:
+    """The leader's statement about its caches of this cluster, by how full each is."""
+    condition = ConditionType.CACHES_HAVE_ROOM
+    full = [f"{source} ({part:.0%})" for source, part in sorted(fullness.items()) if part >= NEARLY_FULL]
+    if not full:
+        return Statement(condition, Answer.TRUE, "Fits", f"no cache is fuller than {NEARLY_FULL:.0%}")
+    words = f"the detector nearly has no memory left for {', '.join(full)}; at 100 % it reads no more of them"
+    return Statement(condition, Answer.FALSE, "NearlyFull", words)
+
+
 @dataclass(frozen=True)
 class LeaderObservation:
     """The leader Lease, as it was seen last."""
@@ -143,4 +155,5 @@ def by_others(lease: str) -> tuple[Statement, ...]:
         Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", leaderless),
         Statement(ConditionType.SLOTS_AVAILABLE, Answer.UNKNOWN, "NoLeader", "no detector leads"),
         Statement(ConditionType.INCIDENTS_ACCEPTED, Answer.UNKNOWN, "NoLeader", "no detector leads"),
+        Statement(ConditionType.CACHES_HAVE_ROOM, Answer.UNKNOWN, "NoLeader", "no detector leads"),
     )

@@ -68,12 +68,12 @@ CACHED_INCIDENTS = 5_000
 STICKY = timedelta(seconds=5)
 """The tasks of a killed worker wait this long for it. A worker that is busy for longer loses its workflows
 to a replay, which makes it busier: with 1 s, a storm of 100 took three times as long."""
-POLLERS = 10
+POLLERS = 4
 """The pollers for each kind of task. The autoscaling of the SDK lost tasks in storms on a busy machine,
 and Temporal noticed that only after ten seconds (seen with 1.35, in three of nine storms)."""
 MOST_NOTIFICATIONS = 1000
 """Each waits for its turn in a few kilobytes; those beyond wait in Temporal, and are in a later summary."""
-NOTIFICATION_POLLERS = 2
+NOTIFICATION_POLLERS = 1
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 DEPLOYMENT_VARIABLE = "TEMPORAL_DEPLOYMENT_NAME"
 BUILD_VARIABLE = "TEMPORAL_WORKER_BUILD_ID"

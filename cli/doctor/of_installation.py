@@ -185,6 +185,10 @@ def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Itera
         what = f"since {stamp(accepted.last_transition_time)} {accepted.message}"
         advice = "correct what the error names; until then nothing is done for these targets"
         yield problem("IncidentsRefused", what, advice)
+    room = status.condition(ConditionType.CACHES_HAVE_ROOM)
+    if room is not None and room.status == Answer.FALSE:
+        advice = "raise the memory limit of the detector; see docs/large-clusters.md"
+        yield warning("CacheNearlyFull", room.message, advice)
 
 
 _RENEWAL = timedelta(seconds=1)

@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from cli.doctor.finding import Finding, FindingSeverity, in_mid_sentence, problem, warning
 from cli.doctor.of_answers import answer_findings
+from cli.doctor.of_backlogs import backlog_findings
 from cli.doctor.of_repeated_steps import repetition_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
@@ -192,7 +193,8 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     too_short = retention_findings(client.namespace, retention, back_off_limit)
     not_set_up = await _examine_search_attributes(client)
     of_workers = await worker_findings(client, cluster) if cluster else []
-    found = [*too_short, *not_set_up, *of_workers]
+    of_backlogs = await backlog_findings(client, cluster)
+    found = [*too_short, *not_set_up, *of_workers, *of_backlogs]
     if not_set_up or not cluster:  # there are no incidents, and Temporal would refuse the queries
         return [*found, *await memory_findings(client, cluster)]
     has_worker = all(finding.severity is not FindingSeverity.PROBLEM for finding in of_workers)

@@ -12,7 +12,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
-from temporalio.worker import Worker
+from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from detector.dispatching.dispatch import Dispatch, Observe
 from detector.state.cluster_state import ClusterState
@@ -25,6 +25,8 @@ from objects.field_problem import unforeseen
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 ASK_AGAIN_SECONDS = 60.0
+POLLERS = 2
+"""An answer takes a millisecond, and Temporal allows a namespace a number of polls at a time."""
 _LONGEST_PROBLEM = 200
 """Characters: an error may quote a whole object."""
 
@@ -97,6 +99,7 @@ class Answering:
             activities=[self.observe, *others],
             # Without a build id the SDK hashes all modules, which blocks the event loop for a second.
             build_id=importlib.metadata.version("paramedic"),
+            activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         )
 
 

@@ -27,15 +27,18 @@ from runtime.paramedic_status import (
     ParamedicCondition,
     ParamedicStatusDocument,
 )
-from runtime.polling import workers_polling
+from runtime.polling import backlog, workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, of_refusals, of_slots
+from runtime.statements import WorkerObservation, by_leader, of_caches, of_refusals, of_slots
 from runtime.status_writer import StatusWriter
 from runtime.temporal import temporal_namespace
-from workflows.contracts import worker_queue
+from workflows.contracts import detector_queue, worker_queue
+from workflows.notification_contracts import notification_queue
 
 ASK_EVERY = timedelta(seconds=30)
+QUEUES = {"detector": detector_queue, "worker": worker_queue, "notifications": notification_queue}
+"""The task queues of a cluster, by the process that polls them."""
 REPORT_AFTER = timedelta(minutes=1)
 LOOK_AGAIN_SECONDS = 10.0
 REPORTED = (
@@ -66,8 +69,7 @@ class OwnStatus(Collector):
         self._stuck_slots = stuck_slots
         self._refused = refused
         management = connections.management
-        self._temporal = connections.temporal
-        self._queue = worker_queue(connections.cluster)
+        self._connections = connections
         self._identity = settings.identity
         self._installation = Installation(
             cluster=connections.cluster,
@@ -80,6 +82,7 @@ class OwnStatus(Collector):
         )
         self._watch = LeaderWatch(management.client, settings.namespace, self._writer)
         self._workers = WorkerObservation()
+        self._oldest: dict[str, timedelta] = {}
         self._asked_at: timedelta | None = None
         self._reported: ParamedicStatusDocument | None = None
 
@@ -100,12 +103,13 @@ class OwnStatus(Collector):
         """
         if not self._is_leader():
             self._workers, self._asked_at, self._reported = WorkerObservation(), None, None
+            self._oldest = {}
             await self._watch.look()
             return
         self._watch.forget()
         await self._ask()
         read = await self._writer.made()
-        now, trouble = _now(), self._temporal.trouble()
+        now, trouble = _now(), self._connections.temporal.trouble()
         if self._is_leader():
             before = ParamedicStatusDocument.read(read).condition(ConditionType.SLOTS_AVAILABLE)
             statements = (
@@ -113,12 +117,13 @@ class OwnStatus(Collector):
                     self._identity,
                     trouble,
                     self._workers,
-                    self._queue,
+                    worker_queue(self._connections.cluster),
                     now,
-                    is_answered=self._temporal.is_answered,
+                    is_answered=self._connections.temporal.is_answered,
                 ),
                 of_slots(self._stuck_words(), before),
                 of_refusals(self._refused()),
+                of_caches(self._connections.management.transport.room.fullness),
             )
             self._reported = await self._writer.report(statements, read, self._installation)
 
@@ -131,18 +136,33 @@ class OwnStatus(Collector):
         now = _now()
         if self._asked_at is not None and now - self._asked_at < ASK_EVERY:
             return
+        cluster = self._connections.cluster
         try:
-            polling = await workers_polling(self._temporal(), self._queue)
+            client = self._connections.temporal()
+            polling = await workers_polling(client, worker_queue(cluster))
+            self._oldest = {
+                name: (await backlog(client, queue(cluster))).oldest for name, queue in QUEUES.items()
+            }
         except RPCError:  # TemporalLink reports an outage
-            self._workers, self._asked_at = self._workers.answered(None, now), None
+            self._workers, self._asked_at, self._oldest = self._workers.answered(None, now), None, {}
         else:
             self._workers, self._asked_at = self._workers.answered(polling, now), now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Return the last answer; no series without one, or in a standby."""
+        """Return the last answers; no series without one, or in a standby."""
+        text = "How full each cache of this cluster is: 1 is all that it may have, by the memory limit."
+        full = GaugeMetricFamily("paramedic_cache_fullness_ratio", text, labels=["source"])
+        for source, part in sorted(self._connections.management.transport.room.fullness.items()):
+            full.add_metric([source], part)
+        yield full
         text = "Workers that poll for tasks of this cluster, as Temporal listed them up to 30 s ago."
         if self._is_leader() and self._workers.polling is not None:
             yield GaugeMetricFamily("paramedic_workers_polling", text, value=self._workers.polling)
+        text = "How long the oldest task of a queue of this cluster has waited in Temporal, up to 30 s ago."
+        waiting = GaugeMetricFamily("paramedic_backlog_seconds", text, labels=["queue"])
+        for name, oldest in self._oldest.items():
+            waiting.add_metric([name], oldest.total_seconds())
+        yield waiting
 
 
 def _now() -> timedelta:

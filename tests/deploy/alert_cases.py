@@ -74,11 +74,23 @@ CASES = {
         fires={"paramedic_workers_polling": "0+0x20"},
         quiet={"paramedic_workers_polling": "1+0x20"},
     ),
+    "ParamedicTasksWait": AlertCase(
+        fires={'paramedic_backlog_seconds{queue="detector",instance="d"}': "45+0x20"},
+        labels={"queue": "detector"},
+        value="45s",
+        quiet={'paramedic_backlog_seconds{queue="detector",instance="d"}': "2+0x20"},
+    ),
     "ParamedicCacheStale": AlertCase(
         fires={'paramedic_cache_age_seconds{source="nodes",instance="d"}': "45+0x20"},
         labels={"source": "nodes", "instance": "d"},
         value="45s",
         quiet={'paramedic_cache_age_seconds{source="nodes",instance="d"}': "22+0x20"},
+    ),
+    "ParamedicCacheNearlyFull": AlertCase(
+        fires={'paramedic_cache_fullness_ratio{source="nodes",instance="d"}': "0.8+0x20"},
+        labels={"source": "nodes"},
+        value="80%",
+        quiet={'paramedic_cache_fullness_ratio{source="nodes",instance="d"}': "0.79+0x20"},
     ),
     "ParamedicClockSkew": AlertCase(
         fires={'paramedic_clock_skew_seconds{instance="d"}': "-6+0x20"},

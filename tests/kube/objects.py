@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
+from kube.object_store import ObjectStore, Store
+from kube.record import Change
 from kube.resource import Resource
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
@@ -53,3 +55,8 @@ def bookmark(version: int) -> dict[str, Any]:
 
 def failed(code: int, reason: str) -> dict[str, Any]:
     return event("ERROR", {"kind": "Status", "code": code, "reason": reason, "message": f"said {reason}"})
+
+
+def replaced(store: Store[Widget] | ObjectStore[Widget], listed: Any) -> list[Change[Widget]]:
+    """All changes of a complete list, which is taken over."""
+    return [change for step in store.replacing(listed) for change in step]

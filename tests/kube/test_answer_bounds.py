@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from kube import answer_bounds
+from kube.answer_bounds import CacheRoom
 from kube.client import Client
 from kube.decoding import Decoder
 from kube.errors import Malformed, TooLarge
@@ -53,7 +54,7 @@ async def test_list_without_an_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
     ways: Callable[[Transport], Awaitable[Any]],
 ) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_PAGES", 3)
+    monkeypatch.setattr(transport, "room", CacheRoom(pages=3))
     server.answer("GET", PATH, WITHOUT_END)
 
     with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 3 pages\.$"):
@@ -68,7 +69,7 @@ async def test_list_is_given_up_by_the_sum_of_its_pages(
     monkeypatch: pytest.MonkeyPatch,
     ways: Callable[[Transport], Awaitable[Any]],
 ) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_OF_A_LIST", 100)
+    monkeypatch.setattr(transport, "room", CacheRoom(received=100))
     server.answer("GET", PATH, WITHOUT_END)
 
     with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 100 bytes\.$"):
@@ -128,18 +129,25 @@ async def test_list_with_one_object_that_is_too_large_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("bound", "message"),
+    ("room", "message"),
     [
-        ("MOST_OBJECTS", "has over 2 objects"),
-        ("MOST_KEPT", "has over 2 bytes of records"),
-        ("MOST_UNDECODABLE", "has over 2 objects that do not decode"),
+        (CacheRoom(objects=2), "has over 2 objects"),
+        (CacheRoom(kept=2), "has over 2 bytes of records"),
+        (None, "has over 2 objects that do not decode"),
     ],
 )
 async def test_list_is_given_up_by_the_number_of_its_objects(
-    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch, bound: str, message: str
+    server: ApiServer,
+    transport: Transport,
+    monkeypatch: pytest.MonkeyPatch,
+    room: CacheRoom | None,
+    message: str,
 ) -> None:
-    monkeypatch.setattr(answer_bounds, bound, 2)
-    size = "big" if bound == "MOST_UNDECODABLE" else 1
+    if room is None:
+        monkeypatch.setattr(answer_bounds, "MOST_UNDECODABLE", 2)
+    else:
+        monkeypatch.setattr(transport, "room", room)
+    size = "big" if room is None else 1
     server.answer("GET", PATH, said(listed(1, *(widget(f"w-{n}", n, size=size) for n in range(3)))))
 
     with pytest.raises(Malformed, match=message):
@@ -211,7 +219,7 @@ async def test_list_of_whole_objects_with_one_of_many_values_is_refused(
 async def test_list_of_whole_objects_is_given_up_by_their_memory(
     server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_LISTED", 2000)
+    monkeypatch.setattr(transport, "room", CacheRoom(listed=2000))
     names = [f"w-{number}" for number in range(3)]
     server.answer("GET", PATH, said(listed(1, *(widget(name, 1) for name in names))))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kube import answer_bounds
-from kube.answer_bounds import memory_of
+from kube.answer_bounds import CacheRoom, memory_of
 from kube.decoding import ObjectEvent, Undecodable
 from kube.errors import Malformed
 from kube.object_store import ObjectStore
@@ -17,8 +17,8 @@ from tests.support.api.eventually import eventually
 MIB = answer_bounds.MIB
 
 
-def store() -> ObjectStore[Widget]:
-    return ObjectStore("widgets", None)
+def store(**room: int) -> ObjectStore[Widget]:
+    return ObjectStore("widgets", None, room=CacheRoom(**room))
 
 
 def labelled(name: str, length: int) -> Widget:
@@ -34,9 +34,8 @@ def undecodable(name: str) -> Undecodable:
     return Undecodable(Key("", name), "1", "wrong")
 
 
-def test_watch_adds_records_up_to_the_bound_of_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 4 * MIB)
-    widgets = store()
+def test_watch_adds_records_up_to_the_bound_of_their_memory() -> None:
+    widgets = store(kept=4 * MIB)
     for number in range(3):
         widgets.apply(added(labelled(f"w-{number}", MIB)))
 
@@ -45,9 +44,8 @@ def test_watch_adds_records_up_to_the_bound_of_their_memory(monkeypatch: pytest.
     assert [key.name for key in widgets.records] == ["w-0", "w-1", "w-2"]
 
 
-def test_record_that_grows_is_counted_by_its_new_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 4 * MIB)
-    widgets, small = store(), labelled("a", 1)
+def test_record_that_grows_is_counted_by_its_new_size() -> None:
+    widgets, small = store(kept=4 * MIB), labelled("a", 1)
     widgets.apply(added(small))
     for length in (MIB, 2 * MIB, 3 * MIB):
         widgets.apply(added(labelled("a", length)))
@@ -57,10 +55,8 @@ def test_record_that_grows_is_counted_by_its_new_size(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("end", ["DELETED", "undecodable"])
-def test_object_that_goes_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_OBJECTS", 2)
-    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 3 * MIB)
-    widgets = store()
+def test_object_that_goes_leaves_room_for_others(end: str) -> None:
+    widgets = store(objects=2, kept=3 * MIB)
     for number in range(100):
         widget_now = labelled(f"w-{number}", MIB)
         widgets.apply(added(widget_now))
@@ -72,9 +68,8 @@ def test_object_that_goes_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch
 
 
 def test_watch_adds_objects_up_to_the_bound_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_bounds, "MOST_OBJECTS", 2)
     monkeypatch.setattr(answer_bounds, "MOST_UNDECODABLE", 2)
-    widgets = store()
+    widgets = store(objects=2)
     for name in ("a", "b", "a"):
         widgets.apply(added(labelled(name, 1)))
         widgets.apply(added(undecodable(f"not-{name}")))
@@ -96,11 +91,14 @@ def test_memory_counts_the_texts_of_a_record() -> None:
     assert memory_of(many) > 10_000 * 64
 
 
-@pytest.mark.parametrize("bound", ["MOST_OBJECTS", "MOST_UNDECODABLE"])
+@pytest.mark.parametrize("bound", ["objects", "MOST_UNDECODABLE"])
 async def test_source_that_a_watch_makes_too_large_is_a_problem_and_stays_at_its_version(
     server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(answer_bounds, bound, 2)
+    if bound == "objects":
+        monkeypatch.setattr(transport, "room", CacheRoom(objects=2))
+    else:
+        monkeypatch.setattr(answer_bounds, bound, 2)
     size = "big" if bound == "MOST_UNDECODABLE" else 1
     items = [widget(f"w-{number}", number, size=size) for number in range(1, 4)]
     server.answer("GET", PATH, said(listed(2, *items[:2])), said(listed(3, *items)))
@@ -112,3 +110,28 @@ async def test_source_that_a_watch_makes_too_large_is_a_problem_and_stays_at_its
         assert len({*reflector.store, *reflector.undecodable}) == 2
         assert len(server.watches()) == 1
         assert reflector._freshness.position == "2"  # noqa: SLF001  a later one would prove an age without the object
+
+
+def test_fullness_is_the_larger_part_of_memory_and_number_and_one_after_a_list_that_did_not_fit() -> None:
+    room = CacheRoom(objects=10, kept=4 * MIB)
+    widgets: ObjectStore[Widget] = ObjectStore("widgets", None, room=room)
+    assert room.fullness == {"widgets": 0}
+    for number in range(3):
+        widgets.apply(added(labelled(f"w-{number}", 1)))
+    assert room.fullness == {"widgets": 0.3}
+    widgets.apply(added(labelled("w-0", 3 * MIB)))
+    assert room.fullness["widgets"] == pytest.approx(0.75, rel=0.01)
+    widgets.is_over()
+    assert room.fullness == {"widgets": 1}
+    widgets.clear()
+    assert room.fullness == {"widgets": 0}
+
+
+async def test_cache_whose_list_does_not_fit_is_full(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "room", CacheRoom(objects=2))
+    server.answer("GET", PATH, said(listed(1, *(widget(f"w-{number}", 1) for number in range(3)))))
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: "has over 2 objects" in reflector.problem)
+        assert transport.room.fullness == {reflector.name: 1}

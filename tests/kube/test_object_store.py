@@ -8,7 +8,7 @@ from kube.decoding import ObjectEvent, Undecodable
 from kube.listing import ObjectList
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
-from tests.kube.objects import Widget, widget
+from tests.kube.objects import Widget, replaced, widget
 
 A, B = Key("", "a"), Key("", "b")
 
@@ -70,9 +70,9 @@ def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_rep
 
 def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:
     object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
-    object_store.replace(ObjectList([read("a", 1)], [undecodable(B, 1)], "1"))
+    replaced(object_store, ObjectList([read("a", 1)], [undecodable(B, 1)], "1"))
 
-    changes = object_store.replace(ObjectList([read("b", 2)], [undecodable(A, 2)], "2"))
+    changes = replaced(object_store, ObjectList([read("b", 2)], [undecodable(A, 2)], "2"))
     assert [(change.kind, change.key) for change in changes] == [
         (ChangeKind.DELETED, A),
         (ChangeKind.ADDED, B),
@@ -96,7 +96,7 @@ def test_object_that_does_not_decode_is_logged_once_until_it_decodes_again(
     with caplog.at_level(logging.WARNING):
         for version in range(1, 1000):
             object_store.apply(received(ChangeKind.MODIFIED, undecodable(A, version)))
-        object_store.replace(ObjectList([], [undecodable(A, 1000)], "1000"))
+        replaced(object_store, ObjectList([], [undecodable(A, 1000)], "1000"))
         assert len(caplog.records) == 1
         object_store.apply(received(ChangeKind.MODIFIED, read("a", 1001)))
         object_store.apply(received(ChangeKind.MODIFIED, undecodable(A, 1002)))
@@ -111,7 +111,7 @@ def test_objects_of_a_list_that_do_not_decode_are_reported_one_at_a_time() -> No
     object_store: ObjectStore[Widget] = ObjectStore(
         "Widget", lambda key, error: told.append((key.name, error))
     )
-    object_store.replace(ObjectList([], [undecodable(A, 1), undecodable(B, 1)], "1"))
+    replaced(object_store, ObjectList([], [undecodable(A, 1), undecodable(B, 1)], "1"))
     assert told == []
 
     telling = object_store.report_undecodable()
@@ -119,7 +119,7 @@ def test_objects_of_a_list_that_do_not_decode_are_reported_one_at_a_time() -> No
     assert told == [("a", "wrong in 1")]
     assert list(telling) == [B]
 
-    object_store.replace(ObjectList([], [undecodable(A, 1), undecodable(B, 2)], "2"))
+    replaced(object_store, ObjectList([], [undecodable(A, 1), undecodable(B, 2)], "2"))
     assert list(object_store.report_undecodable()) == [B]
     assert told[2:] == [("b", "wrong in 2")]
     assert list(object_store.report_undecodable()) == []

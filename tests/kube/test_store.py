@@ -3,7 +3,7 @@ from typing import Any
 
 from kube.object_store import Store
 from kube.record import Change, ChangeKind, Key
-from tests.kube.objects import Widget, widget
+from tests.kube.objects import Widget, replaced, widget
 
 
 def _record(name: str, version: int, **fields: Any) -> Widget:
@@ -78,13 +78,14 @@ def test_complete_list_is_compared_with_the_store() -> None:
     for name in ("gone", "same", "changed", "replaced"):
         store.put(_record(name, 1))
 
-    changes = store.replace(
+    changes = replaced(
+        store,
         [
             _record("same", 2),
             _record("changed", 2, size=5),
             _record("replaced", 2, uid="another"),
             _record("new", 2),
-        ]
+        ],
     )
 
     assert _told(changes) == [
@@ -95,3 +96,14 @@ def test_complete_list_is_compared_with_the_store() -> None:
         ("ADDED", "new"),
     ]
     assert sorted(key.name for key in store.records) == ["changed", "new", "replaced", "same"]
+
+
+def test_complete_list_is_taken_over_at_its_last_step() -> None:
+    store: Store[Widget] = Store()
+    old, new = _record("a", 1), _record("b", 2)
+    store.put(old)
+    steps = store.replacing([new])
+    assert [_told(next(steps)), _told(next(steps))] == [[("DELETED", "a")], [("ADDED", "b")]]
+    assert store.records == {Key("", "a"): old}
+    assert next(steps, None) is None
+    assert store.records == {Key("", "b"): new}

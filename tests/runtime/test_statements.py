@@ -12,6 +12,7 @@ from runtime.statements import (
     WorkerObservation,
     by_leader,
     by_others,
+    of_caches,
     of_refusals,
     of_slots,
     seen,
@@ -123,8 +124,28 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
     def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
         return [statement.type for statement in statements]
 
-    leader = (*by_leader("first", "", WorkerObservation(), "queue", NOW), of_slots("", None), of_refusals(()))
+    leader = (
+        *by_leader("first", "", WorkerObservation(), "queue", NOW),
+        of_slots("", None),
+        of_refusals(()),
+        of_caches({}),
+    )
     assert types(leader) == types(by_others("lease"))
+
+
+@pytest.mark.parametrize(
+    ("fullness", "status", "named"),
+    [
+        ({}, TRUE, ""),
+        ({"nodes": 0.799}, TRUE, ""),
+        ({"nodes": 0.8, "machines": 0.2}, FALSE, "for nodes (80%);"),
+        ({"nodes": 1, "machines": 0.9}, FALSE, "for machines (90%), nodes (100%);"),
+    ],
+)
+def test_cache_is_reported_before_it_is_full(fullness: dict[str, float], status: Answer, named: str) -> None:
+    said = of_caches(fullness)
+    assert (said.type, said.status) == (ConditionType.CACHES_HAVE_ROOM, status)
+    assert named in said.message
 
 
 STUCK = ParamedicCondition(

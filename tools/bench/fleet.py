@@ -51,9 +51,18 @@ class BenchFleet:
         metadata: Object = {"name": name, "labels": {"bench": "yes"}}
         if padding:
             metadata["annotations"] = {"bench/padding": "x" * padding}
+        status = {"conditions": [self._ready("True")]}
         async with self._limit:
-            await self._home.create(NODES, {"metadata": metadata})
-        await self.set_ready(name, "True")
+            await self._home.create(NODES, {"metadata": metadata, "status": status})
+
+    def _ready(self, status: str) -> Object:
+        now = stamp(datetime.now(UTC))
+        return {
+            "type": "Ready",
+            "status": status,
+            "lastTransitionTime": self._since,
+            "lastHeartbeatTime": now,
+        }
 
     async def add_check(self) -> None:
         """Add a check that always allows remediation, with a condition that has expired when it is seen."""
@@ -71,16 +80,9 @@ class BenchFleet:
 
     async def set_ready(self, node: str, status: str) -> None:
         """Write the Ready condition of a node, as if it had been so for an hour."""
-        condition = {
-            "type": "Ready",
-            "status": status,
-            "lastTransitionTime": self._since,
-            "lastHeartbeatTime": stamp(datetime.now(UTC)),
-        }
+        patch = {"status": {"conditions": [self._ready(status)]}}
         async with self._limit:
-            await self._home.merge_patch(
-                NODES, node, {"status": {"conditions": [condition]}}, subresource="status"
-            )
+            await self._home.merge_patch(NODES, node, patch, subresource="status")
 
     async def set_all_ready(self, nodes: Sequence[str], status: str) -> float:
         """Write the condition of many nodes at once; the time of the first write."""

@@ -8,13 +8,14 @@ from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_installation import installation_findings, own_status_findings
 from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, by_others, of_refusals, of_slots
+from runtime.statements import WorkerObservation, by_leader, by_others, of_caches, of_refusals, of_slots
 from tests.support.values.builders import NOW
 
 WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
 AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())
 NOBODY = by_others("ours/paramedic-detector")
 REFUSED = (*WELL, of_refusals([f"incident-{number}: the id is too long" for number in range(5)]))
+FULL = (*WELL, of_caches({"nodes": 0.85}))
 STUCK = (*WELL, of_slots("maxInFlight=1 of the policy is reached: node-1 since noon", None))
 WRITTEN = {
     name: amended(ParamedicStatusDocument(), said, "pod-1", NOW)
@@ -24,6 +25,7 @@ WRITTEN = {
         "nobody": NOBODY,
         "stuck": STUCK,
         "refused": REFUSED,
+        "full": FULL,
     }.items()
 }
 
@@ -46,6 +48,14 @@ def test_detector_that_does_not_reach_temporal_is_named_with_what_it_says() -> N
     assert finding.reason == "DetectorWithoutTemporal"
     assert finding.what.startswith("pod-1, which leads, has not reached Temporal since ")
     assert "Temporal at t:7233 does not answer" in finding.what
+
+
+def test_cache_that_is_nearly_full_is_a_warning() -> None:
+    status = WRITTEN["full"]
+    assert status is not None
+    (finding,) = own_status_findings(status, NOW)
+    assert (finding.reason, finding.severity) == ("CacheNearlyFull", FindingSeverity.WARNING)
+    assert "nodes (85%)" in finding.what
 
 
 def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() -> None:
