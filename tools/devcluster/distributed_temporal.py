@@ -59,8 +59,8 @@ class DistributedTemporal:
     def __init__(self, directory: Path, programs: Path) -> None:
         self._directory = directory
         self._programs = programs
-        grpc, gossip = ((f"{service}{kind}" for service in SERVICES) for kind in ("", "-membership"))
-        self._ports = allocate(directory / "ports.json", [_POSTGRES, *grpc, *gossip])
+        of_services = [f"{service}{kind}" for service in SERVICES for kind in ("", "-membership")]
+        self._ports = allocate(directory / "ports.json", [_POSTGRES, *of_services])
         self._supervisor = Supervisor()
 
     async def run(self, command: Sequence[str]) -> int:
