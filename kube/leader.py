@@ -229,9 +229,10 @@ class LeaderElection:
     async def _try(self) -> bool:
         lease = self._ours or await self._find()
         if not self._started:
-            # Without a Lease that this process saw before, another one may have led until now.
-            deleted = self._now() if self._seen_version else None
-            self._leadership.note_previous(deleted if lease is None else lease.spec.renew_time)
+            renewed_at = None if lease is None else lease.spec.renew_time
+            # Somebody deleted the Lease, or its time: another process may have led until now.
+            is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))
+            self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:
             return await self._create()
         self._observe(lease)

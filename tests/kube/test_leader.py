@@ -299,6 +299,16 @@ async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_f
         assert candidate.leadership.led_until() == NOW
 
 
+async def test_leader_after_a_lease_without_a_time_does_not_take_itself_for_the_first(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, said(lease_object("", renewed=None)))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+    async with candidate.running():
+        await eventually(candidate.leadership.is_leader)
+        assert candidate.leadership.led_until() == NOW
+
+
 async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candidate) -> None:
     server.answer("GET", ONE, GONE)
     server.answer("POST", ALL, said(lease_object("me", version=1), 201))
