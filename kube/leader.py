@@ -230,7 +230,7 @@ class LeaderElection:
         lease = self._ours or await self._find()
         if not self._started:
             renewed_at = None if lease is None else lease.spec.renew_time
-            # Somebody deleted the Lease, or its time: another process may have led until now.
+            # A person deleted the Lease or its time. Another process may have led until now.
             is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))
             self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:

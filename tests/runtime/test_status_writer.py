@@ -136,7 +136,7 @@ async def test_worker_reports_that_no_detector_leads_and_the_next_leader_that_it
 
     place.wait(LEADERLESS_FOR)
     await watch.look()
-    assert await place.says() == ["False", "Unknown", "Unknown", "Unknown", "Unknown"]
+    assert await place.says() == ["False", *["Unknown"] * 5]
     assert ("Warning", "NoLeader") in await place.told()
 
     await place.renew()
