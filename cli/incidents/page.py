@@ -201,9 +201,11 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
 
 
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
-    if phase not in (Phase.EXHAUSTED, Phase.CLEANING_UP):
+    if phase in (Phase.EXHAUSTED, Phase.CLEANING_UP):
+        return f"runs out {in_time(end, now)}" if end > now else f"ran out {ago(end, now)}"
+    if renew_at > now:
         return f"is renewed {in_time(renew_at, now)}"
-    return f"runs out {in_time(end, now)}" if end > now else f"ran out {ago(end, now)}"
+    return f"was to be renewed {ago(renew_at, now)}"  # its renewals fail
 
 
 def _released(summary: IncidentSummary, now: datetime) -> str:

@@ -33,13 +33,22 @@ from health.policy.policy import Policy
 from health.runbook.state import Memory
 from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KubernetesError, none_if_absent
+from kube.errors import Forbidden, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord, expiry, holder_is_valid
 from kube.resource import LEASES
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
+from objects.timestamps import stamp
 from runtime.cluster import read_cluster_identity
 from runtime.connections import Connections
+from runtime.paramedic_status import (
+    NAME,
+    PARAMEDIC_STATUSES,
+    STALE,
+    Answer,
+    ConditionType,
+    ParamedicStatusDocument,
+)
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
@@ -145,6 +154,24 @@ async def no_leader(inspection: Inspection) -> str:
         return ""
     name = f"{settings.namespace}/{LEADER_LEASE}"
     return leader_trouble(name, None if found is None else LeaseRecord.read(found), inspection.state.now())
+
+
+async def refused_incidents(inspection: Inspection) -> str:
+    """The incidents that Temporal refuses, as the leader reports; "": none, or it cannot be read."""
+    settings, client = inspection.state.settings, inspection.state.connections.management.client
+    try:
+        found = await client.get(PARAMEDIC_STATUSES, NAME, settings.namespace)
+    except (Forbidden, NotFound):
+        return ""
+    return refusals_in(ParamedicStatusDocument.read(found), inspection.state.now())
+
+
+def refusals_in(status: ParamedicStatusDocument, now: datetime) -> str:
+    """The incidents that Temporal refuses by a ParamedicStatus; "": none, or it is outdated."""
+    accepted = status.condition(ConditionType.INCIDENTS_ACCEPTED)
+    if accepted is None or accepted.status != Answer.FALSE or status.is_older(STALE, now):
+        return ""
+    return f"since {stamp(accepted.last_transition_time)} {accepted.message}"
 
 
 def leader_trouble(name: str, lease: LeaseRecord | None, now: datetime) -> str:

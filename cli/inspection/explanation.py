@@ -8,7 +8,13 @@ from pydantic import Field
 from rich.table import Table
 from rich.text import Text
 
-from cli.inspection.connecting import no_leader, read_memories, reading_cluster, unknown_orders
+from cli.inspection.connecting import (
+    no_leader,
+    read_memories,
+    reading_cluster,
+    refused_incidents,
+    unknown_orders,
+)
 from cli.inspection.explanation_view import (
     ConditionView,
     ExplanationView,
@@ -41,6 +47,8 @@ class Explanations(Frozen):
     """Why the policy that the detector uses is unknown; "": it is known."""
     no_leader: str = ""
     """Why no detector leads, so that nothing is done; "": one leads."""
+    refused: str = ""
+    """The incidents that Temporal refuses to start or wake, with the errors; "": none."""
     unknown_orders: tuple[str, ...]
     """Why the orders to incidents could not be read; their steps then count as not approved."""
 
@@ -68,6 +76,7 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
             invalid=tuple((str(reference), str(error)) for reference, error in invalid),
             unknown_policy=inspection.unknown_policy,
             no_leader=await no_leader(inspection),
+            refused=await refused_incidents(inspection),
             unknown_orders=unknown_orders(memories),
         )
 
@@ -84,7 +93,7 @@ UNREAD = "unknown; the check may select it, and nothing new is done until the ch
 def explanation_pages(found: Explanations, name: str) -> Iterator[Table | Text]:
     """A page for each check that selects the target, or may select it; or one sentence, without any."""
     for view in found.checks:
-        yield explanation_page(view, found.at, found.no_leader)
+        yield explanation_page(view, found.at, found.no_leader, found.refused)
     for check, error in found.invalid:
         yield _page((("Check", check), ("Invalid", error), ("Decision", UNREAD)))
     if not found.checks and not found.invalid:
@@ -96,9 +105,9 @@ REMEDIATED = "it would be remediated"
 UNKNOWN = "unknown, the policy is invalid"
 
 
-def explanation_page(view: ExplanationView, now: datetime, no_leader: str = "") -> Table:
+def explanation_page(view: ExplanationView, now: datetime, no_leader: str = "", refused: str = "") -> Table:
     """A table with a label and a value in each row; `no_leader`: why no detector leads."""
-    return _page(_lines(view, now, no_leader))
+    return _page(_lines(view, now, no_leader, refused))
 
 
 def _page(lines: Iterable[Line]) -> Table:
@@ -110,12 +119,14 @@ def _page(lines: Iterable[Line]) -> Table:
     return table
 
 
-def _lines(view: ExplanationView, now: datetime, no_leader: str) -> Iterator[Line]:
+def _lines(view: ExplanationView, now: datetime, no_leader: str, refused: str) -> Iterator[Line]:
     yield "Check", view.check
     yield "Target", f"{view.target} (uid {view.uid})"
     yield "Decision", Text(_decision(view, now, no_leader), style=_STYLES.get(view.decided, ""))
     if no_leader:
         yield "Detector", Text(no_leader, style="yellow")
+    if refused:
+        yield "Temporal", Text(refused, style="yellow")
     yield from view.order_lines
     if view.approval and not any(view.approval == hold.message for hold in view.holds):
         yield "Approval", view.approval

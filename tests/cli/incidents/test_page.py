@@ -95,6 +95,14 @@ def test_page_says_that_the_lease_will_be_renewed_and_released() -> None:
     )
 
 
+def test_page_says_since_when_a_lease_is_to_be_renewed_whose_renewals_fail() -> None:
+    memory = ACTED.model_copy(update={"lease": LeaseMemory(state=LeaseState.HELD, renew_at=NOW - MINUTE)})
+    observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
+    assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, memory)).startswith(
+        "was to be renewed 2026-03-01 11:59:00Z (1m ago)"
+    )
+
+
 def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
     recovery = RecoveryMemory(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
     says = {"state": TargetState.HEALTHY, "boot_id": "boot-2", "proven_recovery_seconds": 300}

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cli.inspection.connecting import refusals_in
 from cli.inspection.explanation import Explanations, explanation_page, explanation_pages
 from cli.inspection.explanation_view import ExplanationView, HoldView, goes_on
 from detector.inspection.decisions import Decided
 from health.model.observation import HoldReason, TargetState
+from runtime.paramedic_status import STALE, ParamedicStatusDocument, amended
+from runtime.statements import of_refusals
 from tests.support.values.builders import FIRST, MINUTE, request_of, seen
 from tests.support.values.decisions import decision
 
@@ -22,7 +25,7 @@ RESUME = "by resume, or when it recovers"
 
 
 def lines(**changes: Any) -> dict[str, str]:
-    no_leader = changes.pop("no_leader", "")
+    no_leader, refused = (changes.pop(name, "") for name in ("no_leader", "refused"))
     view = ExplanationView(
         check="NodeHealthCheck/workers",
         target="Node/node-4",
@@ -52,7 +55,7 @@ def lines(**changes: Any) -> dict[str, str]:
     )
     console = Console(width=200)
     with console.capture() as printed:
-        console.print(explanation_page(view.model_copy(update=changes), NOW, no_leader))
+        console.print(explanation_page(view.model_copy(update=changes), NOW, no_leader, refused))
     found = (line.split("  ", 1) for line in printed.get().splitlines() if not line.startswith(" "))
     return {label.strip(): value.strip() for label, value in found}
 
@@ -140,6 +143,17 @@ def test_page_promises_no_act_while_no_detector_leads() -> None:
     found = lines(no_leader="no detector leads, so nothing is done: there is no Lease a/b")
     assert found["Decision"] == "may act once a detector leads"
     assert found["Detector"] == "no detector leads, so nothing is done: there is no Lease a/b"
+
+
+def test_page_says_which_incidents_temporal_refuses() -> None:
+    assert "Temporal" not in lines()
+    refused = amended(ParamedicStatusDocument(), [of_refusals(["incident-1: too long"])], "pod-1", NOW)
+    assert refused is not None
+    words = refusals_in(refused, NOW)
+    assert lines(refused=words)["Temporal"] == words
+    assert words.endswith("Temporal refuses to start or wake incident-1: too long")
+    assert refusals_in(refused, NOW + STALE) == ""
+    assert refusals_in(ParamedicStatusDocument(), NOW) == ""
 
 
 def pages(**changes: Any) -> str:
