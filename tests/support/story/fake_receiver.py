@@ -1,5 +1,7 @@
 """A receiver of notifications, played by a script; it implements the contract of the activity by name."""
 
+import asyncio
+
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
@@ -13,6 +15,13 @@ from workflows.notification_contracts import (
     NotifyResult,
     notification_queue,
 )
+
+
+async def _beat() -> None:
+    """Heartbeats, as of the real activity: without them an attempt that hangs is tried again."""
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(1)
 
 
 class FakeReceiver:
@@ -31,7 +40,11 @@ class FakeReceiver:
     @activity.defn(name=NOTIFY.name)
     async def notify(self, asked: NotificationInput) -> NotifyResult:
         self.attempts += 1
-        await self.gate.pass_through()
+        beating = asyncio.create_task(_beat())
+        try:
+            await self.gate.pass_through()
+        finally:
+            beating.cancel()
         if self.is_failing:
             raise ApplicationError("it answered 500", type="ServerError")
         self.told.append(asked)
