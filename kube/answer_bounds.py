@@ -161,7 +161,7 @@ class StoreMemory:
         used = max(self._sum / self._room.kept, len(self._of) / self._room.objects)
         return 1.0 if self._is_over else used
 
-    def is_over(self) -> None:
+    def note_overflow(self) -> None:
         """Note that the last list did not fit."""
         self._is_over = True
 

@@ -169,9 +169,9 @@ class ObjectStore(Generic[RecordT]):
         self._undecodable.replace(listed.undecodable)
         self._memory.replace(listed.memory)
 
-    def is_over(self) -> None:
+    def note_overflow(self) -> None:
         """Note that the last list was too large to take over."""
-        self._memory.is_over()
+        self._memory.note_overflow()
 
     def clear(self) -> list[Change[RecordT]]:
         """Remove all objects, because the kind is no longer served."""

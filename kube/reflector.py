@@ -226,7 +226,7 @@ class Reflector(Generic[RecordT]):
                 self._transport, self._path, self._decoder, self._selectors, self._settings().paging
             )
         except OverBound:
-            self._object_store.is_over()
+            self._object_store.note_overflow()
             raise
         except NotFound:
             await confirm_api_server(self._transport)

@@ -104,6 +104,11 @@ class ParamedicStatusDocument(FrozenObject):
     def condition(self, type_: str) -> ParamedicCondition | None:
         return next((condition for condition in self.conditions if condition.type == type_), None)
 
+    def unmet(self, type_: str) -> ParamedicCondition | None:
+        """The condition of this type if it is False."""
+        found = self.condition(type_)
+        return found if found is not None and found.status == Answer.FALSE else None
+
     def is_older(self, than: timedelta, now: datetime) -> bool:
         """True if the heartbeat is older, or lies in the future by as much."""
         return self.heartbeat_time is None or abs(now - self.heartbeat_time) >= than

@@ -18,6 +18,9 @@ from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioni
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeTaskQueueResponse
 from temporalio.client import Client
 
+from workflows.contracts import detector_queue, worker_queue
+from workflows.notification_contracts import notification_queue
+
 POLLED_WITHIN = timedelta(minutes=2)
 """Relative to the last poll. A poll takes at most a minute, and the server remembers pollers for five."""
 RPC_TIMEOUT = timedelta(seconds=10)
@@ -77,6 +80,10 @@ async def last_activity_poll(client: Client, queue: str, identity: str) -> datet
         poller.last_access_time.ToDatetime(UTC) for poller in answer.pollers if poller.identity == identity
     )
     return max(times, default=None)
+
+
+QUEUES = {"detector": detector_queue, "worker": worker_queue, "notifications": notification_queue}
+"""The task queues of a cluster, by the process that polls them."""
 
 
 @dataclass(frozen=True)

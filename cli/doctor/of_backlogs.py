@@ -11,12 +11,9 @@ from temporalio.client import Client
 
 from cli.doctor.finding import Finding, problem
 from cli.shared.ages import short
-from runtime.polling import Backlog, backlog
-from workflows.contracts import detector_queue, worker_queue
-from workflows.notification_contracts import notification_queue
+from runtime.polling import QUEUES, Backlog, backlog
 
 LATE = timedelta(seconds=30)
-QUEUES = (detector_queue, worker_queue, notification_queue)
 ADVICE = (
     "look whether that process runs; if it does, its log says whether Temporal refuses its polls: then raise "
     "frontend.namespaceCount, see docs/temporal-production.md#polls"
@@ -30,7 +27,7 @@ async def backlog_findings(client: Client, clusters: Sequence[str]) -> list[Find
         RPCError: Temporal cannot be asked.
 
     """
-    queues = [queue(cluster) for cluster in clusters for queue in QUEUES]
+    queues = [queue(cluster) for cluster in clusters for queue in QUEUES.values()]
     return findings_of({queue: await backlog(client, queue) for queue in queues})
 
 

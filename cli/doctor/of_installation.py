@@ -32,7 +32,6 @@ from runtime.paramedic_status import (
     NAME,
     PARAMEDIC_STATUSES,
     STALE,
-    Answer,
     ConditionType,
     Installation,
     ParamedicStatusDocument,
@@ -166,27 +165,27 @@ def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Itera
     """Problems that the leading detector reports; an outdated status is ignored."""
     if status.is_older(STALE, now):
         return
-    temporal = status.condition(ConditionType.TEMPORAL_REACHABLE)
-    if temporal is not None and temporal.status == Answer.FALSE:
+    temporal = status.unmet(ConditionType.TEMPORAL_REACHABLE)
+    if temporal is not None:
         since = stamp(temporal.last_transition_time)
         yield problem(
             "DetectorWithoutTemporal",
             f"{status.heartbeat_by}, which leads, has not reached Temporal since {since}: {temporal.message}",
             "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
         )
-    slots = status.condition(ConditionType.SLOTS_AVAILABLE)
-    if slots is not None and slots.status == Answer.FALSE:
+    slots = status.unmet(ConditionType.SLOTS_AVAILABLE)
+    if slots is not None:
         what = f"targets wait since {stamp(slots.last_transition_time)}: {slots.message}"
         yield warning(
             "SlotsStuck", what, "`paramedic show` says what each of these waits for; end or abort it"
         )
-    accepted = status.condition(ConditionType.INCIDENTS_ACCEPTED)
-    if accepted is not None and accepted.status == Answer.FALSE:
+    accepted = status.unmet(ConditionType.INCIDENTS_ACCEPTED)
+    if accepted is not None:
         what = f"since {stamp(accepted.last_transition_time)} {accepted.message}"
         advice = "correct what the error names; until then nothing is done for these targets"
         yield problem("IncidentsRefused", what, advice)
-    room = status.condition(ConditionType.CACHES_HAVE_ROOM)
-    if room is not None and room.status == Answer.FALSE:
+    room = status.unmet(ConditionType.CACHES_HAVE_ROOM)
+    if room is not None:
         advice = "raise the memory limit of the detector; see docs/large-clusters.md"
         yield warning("CacheNearlyFull", room.message, advice)
 

@@ -45,7 +45,6 @@ from runtime.paramedic_status import (
     NAME,
     PARAMEDIC_STATUSES,
     STALE,
-    Answer,
     ConditionType,
     ParamedicStatusDocument,
 )
@@ -168,8 +167,8 @@ async def refused_incidents(inspection: Inspection) -> str:
 
 def refusals_in(status: ParamedicStatusDocument, now: datetime) -> str:
     """The incidents that Temporal refuses by a ParamedicStatus; "": none, or it is outdated."""
-    accepted = status.condition(ConditionType.INCIDENTS_ACCEPTED)
-    if accepted is None or accepted.status != Answer.FALSE or status.is_older(STALE, now):
+    accepted = status.unmet(ConditionType.INCIDENTS_ACCEPTED)
+    if accepted is None or status.is_older(STALE, now):
         return ""
     return f"since {stamp(accepted.last_transition_time)} {accepted.message}"
 

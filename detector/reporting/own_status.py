@@ -27,18 +27,15 @@ from runtime.paramedic_status import (
     ParamedicCondition,
     ParamedicStatusDocument,
 )
-from runtime.polling import backlog, workers_polling
+from runtime.polling import QUEUES, backlog, workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, of_caches, of_refusals, of_slots
 from runtime.status_writer import StatusWriter
 from runtime.temporal import temporal_namespace
-from workflows.contracts import detector_queue, worker_queue
-from workflows.notification_contracts import notification_queue
+from workflows.contracts import worker_queue
 
 ASK_EVERY = timedelta(seconds=30)
-QUEUES = {"detector": detector_queue, "worker": worker_queue, "notifications": notification_queue}
-"""The task queues of a cluster, by the process that polls them."""
 REPORT_AFTER = timedelta(minutes=1)
 LOOK_AGAIN_SECONDS = 10.0
 REPORTED = (

@@ -121,7 +121,7 @@ def test_fullness_is_the_larger_part_of_memory_and_number_and_one_after_a_list_t
     assert room.fullness == {"widgets": 0.3}
     widgets.apply(added(labelled("w-0", 3 * MIB)))
     assert room.fullness["widgets"] == pytest.approx(0.75, rel=0.01)
-    widgets.is_over()
+    widgets.note_overflow()
     assert room.fullness == {"widgets": 1}
     widgets.clear()
     assert room.fullness == {"widgets": 0}

@@ -92,19 +92,10 @@ class DistributedTemporal:
             # PostgreSQL refuses to run as root.
             if os.getuid() == 0:
                 shutil.chown(data, _POSTGRES, _POSTGRES)
-            command = (
-                *_as_postgres(),
-                "initdb",
-                "--pgdata",
-                str(data),
-                "--username",
-                USER,
-                "--auth",
-                "trust",
-            )
-            _run(command)
-        options = ("-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={data}")
-        await self._start(_POSTGRES, (*_as_postgres(), "postgres", "-D", str(data), "-p", port, *options))
+            options = ("--pgdata", str(data), "--username", USER, "--auth", "trust")
+            _run((*_as_postgres(), "initdb", *options))
+        settings = ("-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={data}")
+        await self._start(_POSTGRES, (*_as_postgres(), "postgres", "-D", str(data), "-p", port, *settings))
 
     async def _make_schemas(self) -> None:
         port = str(self._ports[_POSTGRES])

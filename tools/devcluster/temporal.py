@@ -80,9 +80,7 @@ async def attach(address: str) -> TemporalServer:
 
 
 async def _make_namespace(client: Client) -> None:
-    retention = Duration()
-    retention.FromTimedelta(RETENTION)
-    request = RegisterNamespaceRequest(namespace=NAMESPACE, workflow_execution_retention_period=retention)
+    request = RegisterNamespaceRequest(namespace=NAMESPACE, workflow_execution_retention_period=_retention())
     try:
         await client.workflow_service.register_namespace(request)
     except RPCError as error:
@@ -122,10 +120,14 @@ async def is_ready(server: TemporalServer) -> bool:
         return False
 
 
-async def _set_retention(client: Client) -> bool:
+def _retention() -> Duration:
     retention = Duration()
     retention.FromTimedelta(RETENTION)
-    config = NamespaceConfig(workflow_execution_retention_ttl=retention)
+    return retention
+
+
+async def _set_retention(client: Client) -> bool:
+    config = NamespaceConfig(workflow_execution_retention_ttl=_retention())
     await client.workflow_service.update_namespace(
         UpdateNamespaceRequest(namespace=client.namespace, config=config)
     )

@@ -13,6 +13,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import TimeSkipper, TimeSkippingConfig, WorkflowEnvironment
 
+from devcluster.distributed_temporal import ADDRESS_VARIABLE
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer, attach, start
 from runtime import search_attributes
@@ -32,7 +33,7 @@ async def temporal_server(directory: Path, *settings: str) -> AsyncIterator[Temp
     `settings` are values of the dynamic configuration. Raises NotReadyError, HopelessError and
     MissingProgramError.
     """
-    address = os.environ.get("PARAMEDIC_TEST_TEMPORAL")
+    address = os.environ.get(ADDRESS_VARIABLE)
     if address and not settings:
         yield await attach(address)
         return
