@@ -61,11 +61,11 @@ class IncidentCalls:
         """
         memory = Memory()
         if not is_classic(observation):
-            latest = await self._latest(incident)
+            latest = await self._latest(incident.workflow_id)
             if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
                 if await self._is_woken(incident):
                     return
-                latest = await self._latest(incident)
+                latest = await self._latest(incident.workflow_id)
             if latest is None and observation.is_new:
                 latest = await self._of_an_earlier_object(incident)
             memory = Memory(earlier=await self._earlier(latest, observation.seen_at or datetime.now(UTC)))
@@ -85,14 +85,10 @@ class IncidentCalls:
             rpc_timeout=RPC_TIMEOUT,
         )
 
-    async def _latest(self, incident: IncidentReference) -> WorkflowExecution | None:
-        """The latest incident of this check and target, open or closed; None if there was none."""
+    async def _latest(self, workflow_id: str) -> WorkflowExecution | None:
+        """The latest incident with this id, open or closed; None if there was none."""
         try:
-            return (
-                await self._client()
-                .get_workflow_handle(incident.workflow_id)
-                .describe(rpc_timeout=RPC_TIMEOUT)
-            )
+            return await self._client().get_workflow_handle(workflow_id).describe(rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
@@ -110,10 +106,10 @@ class IncidentCalls:
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {same} AND ExecutionStatus NOT IN ('ContinuedAsNew', 'Failed')"
         )
-        client, why = self._client(), ""
+        why = ""
         try:
-            async for found in client.list_workflows(query, limit=1, rpc_timeout=BY_NAME_TIMEOUT):
-                return await client.get_workflow_handle(found.id).describe(rpc_timeout=RPC_TIMEOUT)
+            async for found in self._client().list_workflows(query, limit=1, rpc_timeout=BY_NAME_TIMEOUT):
+                return await self._latest(found.id)
         except RPCError as error:
             why = one_sentence(error)
         finally:
@@ -157,8 +153,7 @@ class IncidentCalls:
         except (RPCError, WorkflowQueryFailedError, *UNREADABLE) as error:
             why = f"{latest.id}: {one_sentence(error)}"
         else:
-            memory = state.memory
-            return memory.ended_remediation(memory.recovery.healthy_since or memory.recovery.gone_at or now)
+            return state.memory.ended_remediation(state.memory.recovery.ended_at or now)
         finally:
             self._unread.report("open incidents", why)
         return None

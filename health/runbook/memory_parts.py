@@ -205,6 +205,11 @@ class RecoveryMemory(Frozen):
     last_transition: datetime | None = None
     """The latest transition while healthy; None: unknown."""
 
+    @property
+    def ended_at(self) -> datetime | None:
+        """When the failure was over: by a recovery, or with the target; None: it lasts."""
+        return self.healthy_since or self.gone_at
+
     def begun(self, boot_id: str, *, is_first: bool) -> Self:
         """The same after a step on a target with this boot ID."""
         if self.boot_id_before is not None and not is_first:

@@ -343,7 +343,7 @@ class Memory(OrdersMemory):
     @property
     def _over(self) -> dict[str, object]:
         """Changes once no request is left; without a recovery, no failure can come back."""
-        earlier = self.ended_remediation(self.recovery.healthy_since or self.recovery.gone_at)
+        earlier = self.ended_remediation(self.recovery.ended_at)
         none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return {**none, "earlier": earlier}
 
