@@ -27,6 +27,8 @@ REPLACED_BY_MEMO = "replaced_by"
 """The owner that replaces the target after its deletion; back-off uses it (rule 14)."""
 INCIDENT_MEMO = "incident"
 """The memo with the incident of a listed workflow, because its id has only a part of the uid."""
+EARLIER_ATTEMPT_MEMO = "earlier_attempt"
+"""The latest remediation of the target before this incident, an EarlierAttempt (rule 14)."""
 CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")
 """The cluster of any workflow of ours."""
 ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
@@ -37,6 +39,13 @@ BLOCKED = SearchAttributeKey.for_keyword("ParamedicBlocked")
 """Why the incident did nothing when it rested last, a `Blocked`; an ended incident keeps its last value."""
 ORDER_REFUSED = "OrderRefused"
 """The type of the error of a refused order; its details name the refused field, if it is one."""
+
+
+class EarlierAttempt(Frozen):
+    """A remediation of the same target that ended before an incident began."""
+
+    number: int
+    ended: datetime
 
 
 class RemediationInput(RunInput):

@@ -15,7 +15,7 @@ the limit, and is then held for another reason for as long, starts at the first 
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +28,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from health.gate.back_off import EndedAttempt, RemediationBackOff
+from health.model.references import IncidentReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 from runtime.payload_codec import UnreadablePayload
@@ -67,6 +68,8 @@ class Attempts:
     ) -> None:
         self._policy = policy
         self._unread = NOT_READ
+        self._asked: set[str] = set()
+        """Uids of targets whose own latest remediation was asked for."""
         self._watched_from: datetime | None = None
         self._cluster_state = cluster_state
         self._now = now
@@ -95,6 +98,28 @@ class Attempts:
     def complete(self) -> None:
         """Note that all earlier ends are known."""
         self._unread = ""
+        self._asked.clear()
+
+    def unread_of(self, target: Target | None) -> str:
+        """Why earlier ends that can matter for this target are unknown; "" once they are known.
+
+        A target that is older than all deletions that matter follows none of them (rule 14).
+        """
+        is_asked = target is not None and target.metadata.uid in self._asked
+        return "" if is_asked and self._is_old(target) else self.unread
+
+    def can_be_asked_for(self, target: Target | None) -> bool:
+        """True if a question about this target alone would end `unread_of`."""
+        return bool(self.limit and self.unread_of(target)) and self._is_old(target)
+
+    def asked(self, target: TargetReference, found: Iterable[EndedAttempt]) -> None:
+        """Note the latest remediations of one target, by any check."""
+        for attempt in found:
+            self.note(TargetName.of(target), attempt)
+        self._asked.add(target.uid)
+
+    def _is_old(self, target: Target | None) -> bool:
+        return target is not None and target.metadata.creation_timestamp < self.horizon - CLOCK_SKEW
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Note the end of a remediation if its last request is gone."""
@@ -146,7 +171,9 @@ class Attempts:
         """The latest remediation of a target, or of the target that it replaces."""
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, target) if target is not None else []
-        return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)
+        return RemediationBackOff(
+            self.limit, max([*own, *replaced], key=_end, default=None), self.unread_of(target)
+        )
 
     def _replaced(self, namespace: str, target: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner before `target` was created, or none (rule 14)."""
@@ -211,6 +238,28 @@ class AttemptReading:
         await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
         await asyncio.sleep(VISIBLE_AFTER.total_seconds())
         await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+
+    def are_unknown(self, incident: IncidentReference) -> bool:
+        return self._attempts.can_be_asked_for(self._target(incident))
+
+    async def ask(self, incident: IncidentReference) -> None:
+        """Ask for the incidents of all checks that select it; those of deleted checks need the list."""
+        checks = self._cluster_state.checks.items()
+        place, name = place_of(incident.check), incident.target.name
+        selecting = [check for check, it in checks if place_of(check) == place and name in it.selected]
+        with suppress(UnreadablePayload):  # the list names the missing key
+            incidents = [
+                IncidentReference(cluster=incident.cluster, check=check, target=incident.target)
+                for check in {incident.check, *selecting}
+            ]
+            found = [await self._calls.latest_attempt(each) for each in incidents]
+            self._attempts.asked(incident.target, filter(None, found))
+
+    def latest(self, incident: IncidentReference) -> EndedAttempt | None:
+        return self._attempts.before(TargetName.of(incident.target)).latest
+
+    def _target(self, incident: IncidentReference) -> Target | None:
+        return self._cluster_state.targets.get(incident.check, incident.target.name)
 
     async def wait_tried(self) -> None:
         """Return after the first answer or error of Temporal, or after `LONGEST_WAIT`."""

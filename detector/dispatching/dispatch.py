@@ -3,12 +3,14 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
+from health.gate.back_off import EndedAttempt
 from health.model.admission import Intent
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
@@ -20,6 +22,20 @@ ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """By then the effect of an admission is seen: two seconds for clocks, one for the watch."""
 WOULD_ACT = Intent()
 REFUSED = "Temporal refuses to start or wake its incident"
+
+
+class EarlierAttempts(Protocol):
+    """The remediations of targets before their incidents."""
+
+    def are_unknown(self, incident: IncidentReference) -> bool:
+        """True if back-off holds the target only because its latest remediation was not read."""
+
+    async def ask(self, incident: IncidentReference) -> None:
+        """Ask Temporal for the latest remediation of this target alone; raises RPCError."""
+
+    def latest(self, incident: IncidentReference) -> EndedAttempt | None:
+        """The latest known remediation of the target."""
+
 
 Observe = Callable[[IncidentReference], Observation]
 """Returns the observation of an incident now."""
@@ -46,9 +62,15 @@ class IncidentWorkflows:
     """
 
     def __init__(
-        self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe, answered: Answered
+        self,
+        calls: IncidentCalls,
+        cluster_state: ClusterState,
+        observe: Observe,
+        answered: Answered,
+        earlier_attempts: EarlierAttempts,
     ) -> None:
         self._calls = calls
+        self._earlier_attempts = earlier_attempts
         self._answered = answered
         self._cluster_state = cluster_state
         self._observe = observe
@@ -83,8 +105,15 @@ class IncidentWorkflows:
         return bool(appeared(last, observation))
 
     async def start(self, key: IncidentReference, observation: Observation) -> None:
-        """Start it with `observation` as the answer to its first question."""
-        await self._calls.start(key, self.answer(key, observation, self._admission_of(key).intent))
+        """Start it with `observation` as the answer to its first question.
+
+        A new leader asks for each target by its id while the list of all ended remediations is missing.
+        """
+        if self._earlier_attempts.are_unknown(key):
+            await self._earlier_attempts.ask(key)
+            observation = self._observe(key)
+        answer = self.answer(key, observation, self._admission_of(key).intent)
+        await self._calls.start(key, answer, self._earlier_attempts.latest(key))
 
     async def wake(self, key: IncidentReference, observation: Observation) -> None:
         """Wake it; it then asks by itself."""
@@ -140,10 +169,11 @@ class Dispatch:
         now: Callable[[], datetime],
         problems: Problems,
         answered: Answered,
+        earlier_attempts: EarlierAttempts,
     ) -> None:
         self._cluster_state = cluster_state
         self._now = now
-        self._workflows = IncidentWorkflows(calls, cluster_state, observe, answered)
+        self._workflows = IncidentWorkflows(calls, cluster_state, observe, answered, earlier_attempts)
         self._open: OpenIncidents = OpenWorkflows(subject_of)
         dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
         self._reconciler = Reconciler(

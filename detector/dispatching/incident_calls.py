@@ -27,10 +27,12 @@ from workflows.contracts import worker_queue
 from workflows.messages import (
     ATTEMPT,
     ATTEMPT_ENDED,
+    EARLIER_ATTEMPT_MEMO,
     INCIDENT_MEMO,
     REPLACED_BY_MEMO,
     WAKE,
     WORKFLOW,
+    EarlierAttempt,
     RemediationInput,
     State,
     Wake,
@@ -54,10 +56,13 @@ class IncidentCalls:
         self._strangers = Problems("an incident is known only by its workflow id")
         self._unread = Problems("an incident begins with the first step, as the one before it cannot be read")
 
-    async def start(self, incident: IncidentReference, observation: Observation) -> None:
+    async def start(
+        self, incident: IncidentReference, observation: Observation, earlier: EndedAttempt | None = None
+    ) -> None:
         """Start the incident with its observation, or wake it if it is open, in one call without a race.
 
-        Where steps follow each other, a new incident begins with what the one before it tells (rule 64).
+        `earlier` is the latest remediation of the target, for `latest_attempt`. Where steps follow each
+        other, a new incident begins with what the one before it tells (rule 64).
         """
         memory = Memory()
         if not is_classic(observation):
@@ -69,6 +74,9 @@ class IncidentCalls:
             if latest is None and observation.is_new:
                 latest = await self._of_an_earlier_object(incident)
             memory = Memory(earlier=await self._earlier(latest, observation.seen_at or datetime.now(UTC)))
+        memo = {INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by}
+        if earlier is not None:
+            memo[EARLIER_ATTEMPT_MEMO] = EarlierAttempt(number=earlier.number, ended=earlier.ended)
         await self._client().start_workflow(
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation, memory=memory),
@@ -78,12 +86,31 @@ class IncidentCalls:
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE,
             start_signal_args=[Wake(seen_at=observation.seen_at)],
-            memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
+            memo=memo,
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",
             static_details=_details(incident, observation),
             rpc_timeout=RPC_TIMEOUT,
         )
+
+    async def latest_attempt(self, incident: IncidentReference) -> EndedAttempt | None:
+        """The latest remediation of an object that has ended, as its latest incident tells; needs no list.
+
+        Raises:
+            RPCError: Temporal cannot be asked.
+            UnreadablePayload: the incident is encrypted with a missing key.
+
+        """
+        latest = await self._latest(incident.workflow_id)
+        if latest is None:
+            return None
+        own = _noted_attempt(latest)
+        if own is not None:
+            return own
+        memo: EarlierAttempt | None = await latest.memo_value(
+            EARLIER_ATTEMPT_MEMO, default=None, type_hint=EarlierAttempt
+        )
+        return None if memo is None else EndedAttempt(memo.number, memo.ended)
 
     async def _latest(self, workflow_id: str) -> WorkflowExecution | None:
         """The latest incident with this id, open or closed; None if there was none."""
@@ -232,11 +259,9 @@ class IncidentCalls:
         self, execution: WorkflowExecution, listed: ListedIncident
     ) -> list[tuple[TargetName, EndedAttempt]]:
         incident = listed.as_named
-        ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
-        if incident is None or ended is None:
+        attempt = _noted_attempt(execution)
+        if incident is None or attempt is None:
             return []
-        number = execution.typed_search_attributes.get(ATTEMPT, 1)
-        attempt = EndedAttempt(max(1, min(number, MOST_ATTEMPTS)), bounded_time(ended))
         owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
         owners = [owner_name(incident.target.namespace, owner)] if owner else []
         return [(name, attempt) for name in (TargetName.of(incident.target), *owners)]
@@ -248,6 +273,15 @@ class IncidentCalls:
             why = listed.unreadable or "no memo names its incident"
             self._strangers.report(listed.workflow_id, why)
         return listed
+
+
+def _noted_attempt(execution: WorkflowExecution) -> EndedAttempt | None:
+    """The remediation that an ended incident has noted; None if it made none, or is open."""
+    ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
+    if ended is None:
+        return None
+    number = execution.typed_search_attributes.get(ATTEMPT, 1)
+    return EndedAttempt(max(1, min(number, MOST_ATTEMPTS)), bounded_time(ended))
 
 
 def _details(incident: IncidentReference, observation: Observation) -> str:

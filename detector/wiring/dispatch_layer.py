@@ -36,6 +36,7 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
     """Make the dispatch of workflows with these answers."""
     connections, cluster_state = state.connections, state.cluster_state
     calls = IncidentCalls(connections.temporal, connections.cluster, cluster_state.guard)
+    attempt_reading = AttemptReading(calls, answers.attempts, cluster_state, connections.problems)
     dispatch = Dispatch(
         calls,
         cluster_state,
@@ -44,6 +45,7 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
         now=state.now,
         problems=connections.problems,
         answered=answers.limits.answered,
+        earlier_attempts=attempt_reading,
     )
     return DispatchLayer(
         dispatch=dispatch,
@@ -54,7 +56,7 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
             state.leadership.is_leader,
             watched.context.node_changes.count_on,
         ),
-        attempt_reading=AttemptReading(calls, answers.attempts, cluster_state, connections.problems),
+        attempt_reading=attempt_reading,
         ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
         upgrades=_upgrades(state, watched),
         annotated_orders=_annotated_orders(state, dispatch),

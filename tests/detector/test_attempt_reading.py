@@ -12,13 +12,16 @@ import pytest
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
 
 from detector.attempts.attempts import NOT_READ, AttemptReading, Attempts
+from detector.dispatching.dispatch import IncidentWorkflows
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
+from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import TargetName
 from health.policy.policy import Policy
@@ -30,6 +33,8 @@ from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port
 from tests.support.api.tcp_proxy import TcpProxy
 from tests.support.cluster.temporal_servers import client_of
+from tests.support.state.small_machines import SmallMachines
+from tests.support.values.builders import without_limits
 from tests.support.values.payload_keys import THIS_YEAR, keys_file
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
@@ -38,6 +43,25 @@ pytestmark = pytest.mark.rule("rule 14")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LIMIT = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)
+
+
+async def note_end(client: Client, incident: IncidentReference, attempt: EndedAttempt) -> None:
+    """Start an incident with a noted end; no worker runs it."""
+    noted: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(ATTEMPT, attempt.number),
+        SearchAttributePair(ATTEMPT_ENDED, attempt.ended),
+    ]
+    handle = await client.start_workflow(
+        WORKFLOW,
+        RemediationInput(incident=incident),
+        id=incident.workflow_id,
+        task_queue=f"nobody-{incident.cluster}",
+        memo={INCIDENT_MEMO: incident},
+        search_attributes=TypedSearchAttributes(
+            [*search_attributes.of_incident(incident).search_attributes, *noted]
+        ),
+    )
+    await handle.terminate("it is only listed")
 
 
 class Reader:
@@ -60,23 +84,7 @@ class Reader:
         return IncidentReference(cluster=self.cluster, check=check, target=target)
 
     async def ended(self, name: str, number: int, at: datetime) -> None:
-        """Start an incident with a noted end; no worker runs it."""
-        incident = self.incident(name)
-        noted: list[SearchAttributePair[Any]] = [
-            SearchAttributePair(ATTEMPT, number),
-            SearchAttributePair(ATTEMPT_ENDED, at),
-        ]
-        handle = await self.client.start_workflow(
-            WORKFLOW,
-            RemediationInput(incident=incident),
-            id=incident.workflow_id,
-            task_queue=f"nobody-{self.cluster}",
-            memo={INCIDENT_MEMO: incident},
-            search_attributes=TypedSearchAttributes(
-                [*search_attributes.of_incident(incident).search_attributes, *noted]
-            ),
-        )
-        await handle.terminate("it is only listed")
+        await note_end(self.client, self.incident(name), EndedAttempt(number, at))
 
     async def until_listed(self, count: int) -> None:
         calls = IncidentCalls(lambda: self.client, self.cluster)
@@ -211,3 +219,86 @@ async def test_ended_attempts_are_read_as_soon_as_a_limit_needs_them(client: Cli
 
     await eventually(lambda: reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE))
     await reader.stop()
+
+
+class WithoutVisibility(IncidentCalls):
+    """Temporal answers no list, as while `frontend.namespaceRPS.visibility` is exhausted."""
+
+    async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
+        raise RPCError(f"namespace rate limit exceeded {since}", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+
+
+class NewLeader:
+    """A detector that has just begun to lead, while Temporal answers no list."""
+
+    def __init__(self, client: Client) -> None:
+        self.machines = machines = SmallMachines()
+        machines.check()
+        machines.attempts = self.attempts = Attempts(Policy, machines.cluster_state, lambda: machines.now)
+        self.calls = WithoutVisibility(lambda: client, machines.cluster_state.cluster)
+        self.reading = AttemptReading(self.calls, self.attempts, machines.cluster_state, Problems())
+        self.workflows = IncidentWorkflows(
+            self.calls, machines.cluster_state, self.observe, without_limits, self.reading
+        )
+
+    def observe(self, incident: IncidentReference) -> Observation:
+        return self.machines.observe(incident.target.name, check=incident.check.name)
+
+    def unhealthy(self, created: timedelta) -> IncidentReference:
+        name = f"m-{uuid4().hex[:8]}"
+        self.machines.node(name, ready="Unknown")
+        self.machines.machine(name, node=name, created=self.machines.now - created)
+        return self.machines.incident(name)
+
+    async def start(self, incident: IncidentReference) -> Hold | None:
+        """Start the incident; returns what holds it then."""
+        await self.workflows.start(incident, self.observe(incident))
+        return self.observe(incident).hold
+
+
+async def test_an_old_target_needs_no_list_of_temporal(client: Client) -> None:
+    leader = NewLeader(client)
+    incident = leader.unhealthy(created=timedelta(hours=3))
+    held = leader.observe(incident).hold
+    assert held is not None
+    assert held.message == NOT_READ
+
+    assert await leader.start(incident) is None
+
+
+async def test_a_target_that_may_replace_another_one_waits_for_the_list(client: Client) -> None:
+    leader = NewLeader(client)
+    held = await leader.start(leader.unhealthy(created=timedelta(minutes=59)))
+    assert held is not None
+    assert held.message == NOT_READ
+
+
+@pytest.mark.parametrize("is_noted_by", ["itself", "its memo", "another check"])
+async def test_the_latest_remediation_of_one_target_is_known_without_a_list(
+    client: Client, is_noted_by: str
+) -> None:
+    leader = NewLeader(client)
+    incident = leader.unhealthy(created=timedelta(hours=3))
+    noting = incident
+    if is_noted_by == "another check":
+        leader.machines.check("others")
+        noting = leader.machines.incident(incident.target.name, "others")
+    earlier = EndedAttempt(3, NOW - MINUTE)
+    if is_noted_by == "its memo":
+        await leader.calls.start(noting, leader.observe(noting), earlier)
+    else:
+        await note_end(client, noting, earlier)
+
+    held = await leader.start(incident)
+
+    assert held is not None
+    assert held.message.startswith("4th remediation in a row")
+
+
+async def test_an_incident_that_began_later_passes_on_the_remediation_before_it(client: Client) -> None:
+    leader = NewLeader(client)
+    incident = leader.unhealthy(created=timedelta(hours=3))
+    await note_end(client, incident, EndedAttempt(3, NOW - MINUTE))
+    await leader.start(incident)
+
+    assert await leader.calls.latest_attempt(incident) == EndedAttempt(3, NOW - MINUTE)

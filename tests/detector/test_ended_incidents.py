@@ -20,7 +20,7 @@ from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster import SmallCluster, incident_of
-from tests.support.values.builders import without_limits
+from tests.support.values.builders import NoEarlierAttempts, without_limits
 
 NODE = "node-1"
 
@@ -38,7 +38,7 @@ class NotedCalls(IncidentCalls):
     def started(self) -> int:
         return len(self.names)
 
-    async def start(self, incident: IncidentReference, observation: Observation) -> None:  # noqa: ARG002  for any
+    async def start(self, incident: IncidentReference, *_: object) -> None:
         if incident.target.name in self.refused:
             raise RPCError("the id is too long", RPCStatusCode.INVALID_ARGUMENT, b"")
         self.names.append(incident.target.name)
@@ -69,6 +69,7 @@ class Detector:
             now=self.now,
             problems=Problems(),
             answered=self.hand_out,
+            earlier_attempts=NoEarlierAttempts(),
         )
         self.cluster.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 

@@ -35,7 +35,7 @@ from runtime.problems import Problems
 from tests.detector.test_ended_incidents import Detector
 from tests.support.cluster.temporal_servers import client_of, end_workflows
 from tests.support.state.small_cluster import CHECK
-from tests.support.values.builders import without_limits
+from tests.support.values.builders import NoEarlierAttempts, without_limits
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WAKE, WORKFLOW, RemediationInput
 from workflows.remediation import Remediation
 
@@ -65,6 +65,7 @@ class Person:
             now=now,
             problems=Problems(),
             answered=without_limits,
+            earlier_attempts=NoEarlierAttempts(),
         )
         cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 

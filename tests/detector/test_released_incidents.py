@@ -16,7 +16,7 @@ from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import CHECK, SmallMachines
-from tests.support.values.builders import NOW, without_limits
+from tests.support.values.builders import NOW, NoEarlierAttempts, without_limits
 
 UNREADABLE = {"matchLabels": {"bad key": ""}}
 ANOTHER_POOL = {"matchLabels": {"pool": "another"}}
@@ -28,7 +28,7 @@ class NotedCalls(IncidentCalls):
     def __init__(self) -> None:
         self.started = self.woken = 0
 
-    async def start(self, incident: IncidentReference, observation: Observation) -> None:  # noqa: ARG002  there is but one
+    async def start(self, _: IncidentReference, *_more: object) -> None:
         self.started += 1
 
     async def wake(self, incident: IncidentReference) -> None:  # noqa: ARG002  as above
@@ -55,6 +55,7 @@ class Detector:
             now=lambda: self.machines.now,
             problems=Problems(),
             answered=without_limits,
+            earlier_attempts=NoEarlierAttempts(),
         )
         self.machines.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 

@@ -23,7 +23,7 @@ from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster import CHECK, SmallCluster
-from tests.support.values.builders import check_object, without_limits
+from tests.support.values.builders import NoEarlierAttempts, check_object, without_limits
 
 NAMES = ["node-2", "node-0", "node-1"]
 """In the order of their failures."""
@@ -35,7 +35,7 @@ class NotedCalls(IncidentCalls):
     def __init__(self) -> None:
         self.started: list[tuple[str, str | None]] = []
 
-    async def start(self, incident: IncidentReference, observation: Observation) -> None:
+    async def start(self, incident: IncidentReference, observation: Observation, *_: object) -> None:
         hold = observation.hold
         self.started.append((incident.target.name, hold.reason if hold else None))
 
@@ -58,6 +58,7 @@ class Detector:
             now=self.now,
             problems=Problems(),
             answered=without_limits,
+            earlier_attempts=NoEarlierAttempts(),
         )
         for handler in (self.storms.changed, self.dispatch.changed):
             self.cluster.cluster_state.event_handlers.add_change_handler(handler)

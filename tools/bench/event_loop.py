@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from bench.workers import CHECK, KIND, check_object, unknown_node
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
-from detector.attempts.attempts import Attempts
+from detector.attempts.attempts import AttemptReading, Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
@@ -45,7 +45,7 @@ class _Calls(IncidentCalls):
     def __init__(self) -> None:
         self.open: dict[str, IncidentReference] = {}
 
-    async def start(self, incident: IncidentReference, observation: Observation) -> None:  # noqa: ARG002
+    async def start(self, incident: IncidentReference, *_: object) -> None:
         self.open[incident.workflow_id] = incident
 
     async def wake_workflow(self, workflow_id: str) -> None:
@@ -85,6 +85,7 @@ class _Crowd:
             now=_now,
             problems=Problems(),
             answered=limits.answered,
+            earlier_attempts=AttemptReading(self.calls, self.attempts, state, Problems()),
         )
         dependencies = (state, self.attempts, lambda _: True, _now)
         deletions, marks = Deletions(*dependencies), MarkedTargets(*dependencies)

@@ -10,6 +10,7 @@ from health.check.template_validity import not_found
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.answer import answered
+from health.gate.back_off import EndedAttempt
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.admission import Admission, Intent
 from health.model.invalid_check import InvalidCheckError
@@ -241,3 +242,16 @@ def hanging(*requests: RequestReference) -> LeftBehind:
 def without_limits(_: IncidentReference, observation: Observation, intent: Intent) -> Observation:
     """Answer as a detector in which no limit is reached."""
     return answered(observation, intent, Admission)
+
+
+class NoEarlierAttempts:
+    """The answer of a Temporal in which no target was remediated before."""
+
+    def are_unknown(self, _incident: IncidentReference) -> bool:
+        return False
+
+    async def ask(self, _incident: IncidentReference) -> None:
+        """Ask nothing: it is known."""
+
+    def latest(self, _incident: IncidentReference) -> EndedAttempt | None:
+        return None
