@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.step_result import StepHeld
+from health.check.annotated_hold import hold_on_check, hold_on_target
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on
 from health.check.same_boot import still_states
@@ -205,6 +206,10 @@ class Revalidation:
             raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
+        now, policy = self.live.management.server_clock.now(), confirmed.policy or DEFAULTS
+        held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
+        if held is not None:
+            raise StepHeld(held)
         if is_by_order(judged.fact):
             self._refuse_order_that_is_over(check, target)
         if confirmed.policy is not None and not is_shadow:

@@ -78,12 +78,9 @@ def _add_handlers(layers: Layers) -> None:
     handlers.add_change_handler(reporters.of_checks.changed)
     handlers.add_change_handler(reporters.of_targets.changed)
     handlers.add_change_handler(reporters.of_names.changed)
-    handlers.add_change_handler(dispatching.annotated_orders.check_changed)
     handlers.add_request_handler(reporters.of_checks.request_changed)
     handlers.add_request_handler(layers.reporting.ledger.request_changed)
     handlers.add_order_handler(reporters.of_checks.ordered)
-    handlers.add_annotation_handler(dispatching.annotated_orders.changed)
-    handlers.add_context_handler(dispatching.annotated_orders.context_changed)
     handlers.add_context_handler(watched.pause_state.changed.set)
     handlers.add_context_handler(reporters.of_policy.changed)
 
@@ -177,7 +174,6 @@ class Detector:
             tasks.create_task(dispatching.ended_remediations.lead())
             tasks.create_task(dispatching.dispatch.lead())
             tasks.create_task(dispatching.upgrades.lead())
-            tasks.create_task(dispatching.annotated_orders.lead())
             tasks.create_task(reporting.reporters.lead())
             tasks.create_task(reporting.unseen_checks.lead(reporting.reporters.of_checks.changed))
             tasks.create_task(reporting.failing_workflows.lead())
@@ -192,12 +188,7 @@ class Detector:
     def _task_worker(self, temporal: Client) -> Worker:
         dispatching = self._layers.dispatching
         cluster = self._layers.state.connections.cluster
-        return dispatching.answering.worker(
-            temporal,
-            cluster,
-            dispatching.upgrades.observe_upgrade,
-            dispatching.annotated_orders.find_recipients,
-        )
+        return dispatching.answering.worker(temporal, cluster, dispatching.upgrades.observe_upgrade)
 
 
 def _handover(state: StateLayer, own_polls: OwnPolls, times: HandoverTimes) -> Handover:

@@ -88,9 +88,12 @@ class Store(Generic[RecordT]):
     def replacing(self, records: Iterable[RecordT]) -> Iterator[list[Change[RecordT]]]:
         """Make `records`, a complete list, the content of the store at the last step, not before.
 
-        Each step has the changes of one object: to compare 100,000 takes half a second.
+        Each step has the changes of one object, if it has any: to compare 100,000 takes half a second.
         """
-        listed = {key_of(record): record for record in records}
+        listed: dict[Key, RecordT] = {}
+        for record in records:
+            listed[key_of(record)] = record
+            yield []
         for key, old in self._records.items():
             if key not in listed:
                 yield [Change(ChangeKind.DELETED, key, old, None)]

@@ -15,13 +15,11 @@ from temporalio.api.common.v1 import WorkflowExecution as Execution
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client, WorkflowExecution
 
-from health.model.order_annotations import AnnotatedOrderKey, orders_of
 from health.model.references import IncidentReference
 from objects.frozen import Frozen
 from runtime import search_attributes
 from runtime.listed_incidents import UNREADABLE, listed_incident
 from runtime.payload_codec import UnreadablePayload
-from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
@@ -32,15 +30,12 @@ MOST_READ = 100
 
 class _Subject(Frozen):
     incident: IncidentReference | None = None
-    key: AnnotatedOrderKey | None = None
     cluster: str = ""
 
     @property
     def workflow_id(self) -> str:
         if self.incident is not None:
             return self.incident.workflow_id
-        if self.key is not None:
-            return self.key.workflow_id
         return upgrade_pause_id(self.cluster) if self.cluster else ""
 
 
@@ -68,7 +63,7 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
     """
     identities = tuple(clusters)
     query = (
-        f"WorkflowType IN ({_quoted((WORKFLOW, UPGRADE_PAUSE, ANNOTATED_ORDER))})"
+        f"WorkflowType IN ({_quoted((WORKFLOW, UPGRADE_PAUSE))})"
         " AND ExecutionStatus = 'Running'"
         f" AND ({search_attributes.CLUSTER.name} IN ({_quoted(identities)})"
         f" OR TaskQueue IN ({_quoted(map(worker_queue, identities))}))"
@@ -95,8 +90,6 @@ async def _fits(execution: WorkflowExecution) -> bool:
     cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
     if execution.workflow_type == UPGRADE_PAUSE:
         return cluster is not None and execution.id == upgrade_pause_id(cluster)
-    if execution.workflow_type == ANNOTATED_ORDER:
-        return cluster is not None and execution.id.startswith(orders_of(cluster))
     listed = await listed_incident(execution)
     return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
 

@@ -15,7 +15,6 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 
 from runtime import search_attributes
-from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.messages import WORKFLOW
 from workflows.notification_contracts import NOTIFICATION
 from workflows.upgrade_contracts import UPGRADE_PAUSE
@@ -23,7 +22,6 @@ from workflows.upgrade_contracts import UPGRADE_PAUSE
 EVERY_WORKFLOW = MappingProxyType(
     {
         WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
-        ANNOTATED_ORDER: ("paramedic_failing_annotated_orders", "Open orders by annotation"),
         UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
         NOTIFICATION: ("paramedic_failing_notifications", "Open notifications"),
     }

@@ -19,7 +19,6 @@ from temporalio.worker import (
 )
 
 from activities.act import Act, steps
-from activities.annotated_orders import AnswerOrder, GiveOrder, LiveAnnotations, ReadOrder
 from activities.event_recorder import EventRecorder
 from activities.evidence.save import SaveEvidenceActivity
 from activities.evidence.stores import EvidenceConfigMaps, EvidenceDirectory, EvidenceFiles
@@ -53,14 +52,13 @@ from runtime.settings import Settings, SettingsError
 from runtime.status_writer import StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
-from workflows.annotated_order import AnnotatedOrder
 from workflows.contracts import ACT, worker_queue
 from workflows.notification import NotificationDelivery
 from workflows.notification_contracts import notification_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
 
-WORKFLOWS = (Remediation, UpgradePause, AnnotatedOrder, NotificationDelivery)
+WORKFLOWS = (Remediation, UpgradePause, NotificationDelivery)
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """The time for activities to finish when the worker is stopped: an act is never interrupted."""
 CACHED_INCIDENTS = 5_000
@@ -177,7 +175,6 @@ def _worker(
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
     removes_confirmations = settings.confirmations == "remove"
     patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=EVENT_TIMEOUT)
-    annotated = LiveAnnotations(connection)
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
@@ -192,9 +189,6 @@ def _worker(
             Annotate(requests).annotate,
             WritePauses(connection, clock).write_pauses,
             WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
-            ReadOrder(annotated).read_order,
-            GiveOrder(temporal).give_order,
-            AnswerOrder(annotated, patient_recorder).answer_order,
         ],
         deployment_config=version,
         interceptors=[counting],

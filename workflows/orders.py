@@ -17,7 +17,6 @@ from workflows.kit.messages import InvalidMessage, read_message
 from workflows.messages import ORDER_REFUSED
 
 Message = TypeVar("Message", bound=OrderMessage)
-BEGAN_LATER = Refusal("it began after the order was given, which was for an earlier incident")
 
 
 def accept(
@@ -39,7 +38,7 @@ def accept(
         present = situation()
         if is_repeated(order, present.memory):
             return  # its answer was lost, and the situation is another one since it was obeyed
-        refusal = BEGAN_LATER if _began_later(order, present) else spec.refuse(order, present)
+        refusal = spec.refuse(order, present)
         if refusal is not None:
             raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 
@@ -83,11 +82,6 @@ def read_or_refuse(kind: type[Message], values: Sequence[object]) -> Message:
         return read_order(kind, values)
     except InvalidMessage as problem:
         raise ApplicationError(str(problem), problem.field, type=ORDER_REFUSED) from None
-
-
-def _began_later(order: OrderMessage, situation: Situation) -> bool:
-    before, began = order.began_before, situation.began
-    return before is not None and began is not None and began > before
 
 
 def refusal_in(cause: BaseException | None) -> Refusal:

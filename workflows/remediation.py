@@ -152,7 +152,6 @@ class Remediation:
             memory=self._memory,
             observation=self._observation or self._learned,
             now=workflow.now(),
-            began=self._began,
             templates=self._memory.steps,
         )
 

@@ -25,8 +25,9 @@ from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fai
 from cli.shared.options import OrderTime
 from cli.shared.parameters import filled
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
+from health.model.annotations import HOLD
+from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
-from health.runbook.annotated_order import KEPT_OUT
 from health.runbook.lasting import UNTIL_RESUME
 from health.runbook.order_spec import OrderSpec
 from health.runbook.orders import spec_of
@@ -60,6 +61,11 @@ Cluster = Annotated[
     ),
 ]
 
+KEPT_OUT = (
+    f"to keep out a healthy Node, annotate it with {HOLD}, or use the label {EXCLUDE_LABEL}=true, "
+    "more in docs/cli-orders.md#before-it-fails"
+)
+"""Advice for `hold` and `abort` without an incident: the sender may want to keep out a healthy target."""
 _FIELDS = {"duration": "for_seconds", "step": "step"}
 """The options that only some messages have, with their fields."""
 

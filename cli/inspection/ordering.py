@@ -101,7 +101,7 @@ def _moment(
     inspection: Inspection, check: HealthCheck, target: Target, order: RemediationOrder
 ) -> OrderMoment:
     incident, answers = inspection.incident(check.reference, target), inspection.answers
-    earlier = order_in(target.order_text)
+    earlier = order_in(target.annotations.remediate)
     policy = inspection.cluster_state.cluster_context.policy.policy
     return OrderMoment(
         order=order,

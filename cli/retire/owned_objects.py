@@ -29,9 +29,8 @@ from enum import StrEnum
 
 from cli.shared.installations import FoundInstallation, named_by_leases
 from health.kinds.check_kind import CheckKind
-from health.model.order_annotations import ORDER_NAMES, annotation_of
+from health.model.annotations import ON_TARGETS
 from health.model.references import CheckReference, IncidentReference
-from health.model.remediation_order import REMEDIATE
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
@@ -278,8 +277,7 @@ def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
 def orders_on(body: Object) -> tuple[str, ...]:
     """The annotations of an object that give orders, as far as there are any."""
     annotations = ObjectMetadata.model_validate(body["metadata"]).annotations
-    giving_orders = (*map(annotation_of, ORDER_NAMES), REMEDIATE)
-    return tuple(name for name in giving_orders if name in annotations)
+    return tuple(name for name in sorted(ON_TARGETS) if name in annotations)
 
 
 def _orders(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:

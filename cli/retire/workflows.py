@@ -31,7 +31,6 @@ from runtime.polling import queue_pollers
 from runtime.problems import one_sentence
 from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_for_all
-from workflows.annotated_order_contracts import ANNOTATED_ORDER, FIND_RECIPIENTS, READ_ORDER
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW
 from workflows.notification_contracts import NOTIFICATION, NOTIFY
@@ -89,7 +88,7 @@ def next_step(
     return IncidentStep(IncidentAction.WAIT, f"{summary.state.phase}: {summary.details}")
 
 
-_READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name, NOTIFY.name}
+_READS = {OBSERVE.name, OBSERVE_UPGRADE.name, NOTIFY.name}
 """Activities that change nothing in the cluster; without a detector or worker they stay pending."""
 
 
@@ -188,7 +187,6 @@ class ClusterWorkflows:
         if not listed:
             return (
                 *await self._end_strangers(),
-                *await self._end_all(ANNOTATED_ORDER, "Paramedic no longer takes orders"),
                 *await self._end_all(NOTIFICATION, "Paramedic no longer sends notifications"),
                 *await self._end_upgrade_pause(),
             )

@@ -15,6 +15,7 @@ from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
+from health.check.annotated_hold import answers_on
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on, with_allowed_force
 from health.check.same_boot import same_boot, what_tells_a_boot
@@ -179,6 +180,7 @@ class ObservationBuilder:
             templates=self._templates(check, target),
             evidence=check.choices.evidence,
             passed_signs=self._passed_signs(target),
+            answers=answers_on(target, context.policy.policy),
             order=order_on(check.reference, target),
             # For an order that the incident ends: the target then counts as healthy.
             healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
@@ -205,6 +207,7 @@ class ObservationBuilder:
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
             "templates": self._templates(check, target),
             "approval": required_approval_of(self.cluster_state, check, target),
+            "answers": answers_on(target, self.cluster_state.cluster_context.policy.policy),
             "passed_signs": self._passed_signs(target),
         }
         return observation.model_copy(update=boot | unproven)

@@ -1,29 +1,32 @@
 """The Events about annotations that should order something, and do not. They are on the annotated object."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from detector.reporting.own_status import EmitEvents
+from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
+from health.check.annotated_hold import annotated
 from health.cluster.lost_nodes import CONFIRM
 from health.kinds.registry import CHECK_KINDS
-from health.model.node import involved_node
-from health.model.order_annotations import ON_TARGETS, digest_of
+from health.model.annotations import APPROVE, HOLD, ON_TARGETS, REJECT, digest_of, hold_in, question_in
+from health.model.node import Node, involved_node
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, problem_in, shown
-from health.model.target import Target, node_name
+from health.model.target import Target
 from health.policy.check_choices import SETTINGS, annotation_hint
 from kube.time_slice import TimeSlice
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, InvolvedObject, Severity
 from objects.timestamps import as_time
 
 LOOK_AGAIN_SECONDS = 10.0
 MOST_AT_ONCE = 20
 """Events of one look: the Events about remediations have the rest of the common rate."""
+TURNED_OFF = "the policy turns orders by annotation off (ordersByAnnotation)"
 
 
 class _Found(NamedTuple):
@@ -38,24 +41,24 @@ class _Found(NamedTuple):
 class _Refusal(NamedTuple):
     check: CheckReference
     found: _Found
-    event: Callable[[], Event]
-    """Its words are found only for an Event that is emitted."""
+    event: Event
 
 
 class RefusedAnnotations:
     """Emits an Event about each annotation of a target or check that should order something, and does not.
 
-    The value of a `paramedic.dev/remediate` cannot be read, or it is on a check; a confirmation of lost Nodes
-    is in the future; or a Machine, its Node or another Node has a `paramedic.dev/…` that does not exist.
-    Without the Event, the person who wrote it gets no answer. The seed of an Event has the object and the
-    annotation, so a new leader emits no second one.
-    The detector skips targets that no check selects, and checks in shadow.
+    Its value cannot be read, it is on an object where it orders nothing, the policy turns orders by
+    annotation off, it answers no open question, or there is no such annotation. Without the Event, the
+    person who wrote it gets no answer. The seed of an Event has the object and the annotation, so a new
+    leader emits no second one. The detector skips targets that no check selects, and checks in shadow.
     """
 
     def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
         self._cluster_state = cluster_state
         self._emit = emit
         self._reported: set[_Found] = set()
+        self._answers: set[_Found] = set()
+        """Annotations that answered a question, and are left over."""
 
     async def lead(self) -> None:
         """Emit Events about new ones every ten seconds, until cancelled."""
@@ -71,85 +74,128 @@ class RefusedAnnotations:
         self._reported &= present.keys()
         unreported = [refusal for found, refusal in present.items() if found not in self._reported]
         for refusal in unreported[:MOST_AT_ONCE]:
-            if self._emit(refusal.check, [refusal.event()]):
+            if self._emit(refusal.check, [refusal.event]):
                 self._reported.add(refusal.found)
 
     async def _refusals(self) -> AsyncIterator[_Refusal]:
         context, piece = self._cluster_state.cluster_context, TimeSlice()
+        questions, answers = _OpenQuestions(self._cluster_state), set[_Found]()
         for check, check_state in [*self._cluster_state.checks.items()]:
             if check_state.is_shadow_in(context):
                 continue
-            metadata = check_state.record.metadata
-            if (text := metadata.annotations.get(REMEDIATE)) is not None:
-                found = _Found(metadata.uid, REMEDIATE, digest_of(text))
-                yield _Refusal(check, found, partial(_misplaced, found, text))
-            text, refused = metadata.annotations.get(CONFIRM), context.refused_confirmations.get(check)
-            if text is not None and refused is not None and as_time(text) == refused:
-                found = _Found(metadata.uid, CONFIRM, digest_of(text))
-                yield _Refusal(check, found, partial(_in_the_future, found, check, text))
+            for refusal in self._of_check(check, check_state):
+                yield refusal
+            targets = self._cluster_state.targets.of(check)
             for name in [*check_state.selected]:
                 await piece.yield_if_over()
-                target = self._cluster_state.targets.get(check, name)
-                for refusal in self._of_target(check, target) if target else ():
-                    yield refusal
+                target = targets.get(name)
+                for holder in annotated(target) if target else ():
+                    for refusal in self._of_target(check, holder, is_target=holder is target):
+                        yield refusal
+                    for refusal in self._of_answers(check, holder, questions, answers):
+                        yield refusal
+        self._answers = answers
 
-    def _of_target(self, check: CheckReference, target: Target) -> Iterator[_Refusal]:
-        if problem := problem_in(target.order_text):
-            found = _Found(target.metadata.uid, REMEDIATE, digest_of(target.order_text))
-            yield _Refusal(check, found, partial(_unreadable, found, check, target, problem))
-        if name := target.unknown_annotation:
-            found = _Found(target.metadata.uid, name)
-            yield _Refusal(check, found, partial(_without_effect, found, _involved(check, target)))
-        node = self._node_of(target)
-        if node is not None and (name := node.unknown_annotation):
-            found = _Found(node.metadata.uid, name)
-            subject = involved_node(node.metadata.name, node.metadata.uid)
-            yield _Refusal(check, found, partial(_without_effect, found, subject))
+    def _of_check(self, check: CheckReference, check_state: CheckState) -> Iterator[_Refusal]:
+        context, metadata = self._cluster_state.cluster_context, check_state.record.metadata
+        for name in sorted(ON_TARGETS - {HOLD}):
+            if (text := metadata.annotations.get(name)) is not None:
+                words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
+                yield _refusal(check, _Found(metadata.uid, name, digest_of(text)), words)
+        if (text := metadata.annotations.get(HOLD)) is not None and (words := self._problem_of_hold(text)):
+            yield _refusal(check, _Found(metadata.uid, HOLD, digest_of(text)), words)
+        text, refused = metadata.annotations.get(CONFIRM), context.refused_confirmations.get(check)
+        if text is not None and refused is not None and as_time(text) == refused:
+            words = (
+                f"confirms nothing for {check}: the time is in the future (found {shown(text)!r}); "
+                f"write the time that the hold names"
+            )
+            yield _refusal(check, _Found(metadata.uid, CONFIRM, digest_of(text)), words)
 
-    def _node_of(self, target: Target) -> Target | None:
-        """The Node of a Machine, as its annotations give orders to the incident of the Machine; else None."""
-        if target.node_cluster != MANAGEMENT_CLUSTER:
-            return None
-        named = node_name(target.node_name)
-        node = self._cluster_state.targets.at(named.place).get(named.name)
-        return None if node is target else node
+    def _of_target(self, check: CheckReference, holder: Target, *, is_target: bool) -> Iterator[_Refusal]:
+        uid, subject, annotations = holder.metadata.uid, _involved(check, holder), holder.annotations
+        if is_target and (problem := problem_in(annotations.remediate)):
+            words = f"{problem} (found {shown(annotations.remediate)!r})"
+            yield _refusal(check, _Found(uid, REMEDIATE, digest_of(annotations.remediate)), words, subject)
+        if annotations.hold is not None and (words := self._problem_of_hold(annotations.hold)):
+            yield _refusal(check, _Found(uid, HOLD, digest_of(annotations.hold)), words, subject)
+        if name := annotations.unknown:
+            hint = annotation_hint(name, ON_TARGETS)
+            words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
+            words = "has no effect: it belongs on a check" if name in SETTINGS else words
+            yield _refusal(check, _Found(uid, name), words, subject)
+
+    def _problem_of_hold(self, text: str) -> str:
+        if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
+            return TURNED_OFF
+        problem = hold_in(text).problem
+        return problem and f"stands until it is removed, as its value cannot be read: {problem}"
+
+    def _of_answers(
+        self, check: CheckReference, holder: Target, questions: "_OpenQuestions", answers: set[_Found]
+    ) -> Iterator[_Refusal]:
+        """Refuse an answer that names no open question; an accepted one may stay on the object."""
+        for name, text in ((APPROVE, holder.annotations.approve), (REJECT, holder.annotations.reject)):
+            if text is None:
+                continue
+            found = _Found(holder.metadata.uid, name, digest_of(text))
+            if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
+                yield _refusal(check, found, TURNED_OFF, _involved(check, holder))
+            elif question_in(text) in questions.of(holder) or found in self._answers:
+                answers.add(found)
+            elif not questions.may_be_unknown(holder):
+                words = f"answers no open question about it (found {shown(text)!r})"
+                yield _refusal(check, found, words, _involved(check, holder))
 
 
-def _misplaced(found: _Found, text: str) -> Event:
-    words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
-    return _refused(found, words, None)
+class _OpenQuestions:
+    """The questions of incidents, by the uid of each object whose annotations can answer them."""
+
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+
+    def of(self, holder: Target) -> Collection[str]:
+        """The ids of the questions that an annotation on this object can answer."""
+        return self._by_holder[0].get(holder.metadata.uid, ())
+
+    def may_be_unknown(self, holder: Target) -> bool:
+        """True if an incident has not reported to this leader whether it asks something."""
+        return holder.metadata.uid in self._by_holder[1]
+
+    @cached_property
+    def _by_holder(self) -> tuple[Mapping[str, set[str]], set[str]]:
+        state, ids, unknown = self._cluster_state, defaultdict[str, set[str]](set), set[str]()
+        for check, check_state in state.checks.items():
+            for name in check_state.unhealthy:
+                target = state.targets.get(check, name)
+                if target is None:
+                    continue
+                approval = state.progress.of(check, name, target.metadata.uid).approval
+                is_heard = state.act_findings.is_heard(check, name, target.metadata.uid)
+                for holder in annotated(target):
+                    if approval is not None and approval.id is not None:
+                        ids[holder.metadata.uid].add(approval.id)
+                    elif not is_heard:
+                        unknown.add(holder.metadata.uid)
+        return ids, unknown
 
 
-def _in_the_future(found: _Found, check: CheckReference, text: str) -> Event:
-    words = (
-        f"confirms nothing for {check}: the time is in the future (found {shown(text)!r}); "
-        f"write the time that the hold names"
-    )
-    return _refused(found, words, None)
-
-
-def _unreadable(found: _Found, check: CheckReference, target: Target, problem: str) -> Event:
-    words = f"{problem} (found {shown(target.order_text)!r})"
-    return _refused(found, words, _involved(check, target))
-
-
-def _without_effect(found: _Found, subject: InvolvedObject) -> Event:
-    if found.annotation in SETTINGS:
-        return _refused(found, "has no effect: it belongs on a check", subject)
-    hint = annotation_hint(found.annotation, ON_TARGETS)
-    return _refused(found, f"has no effect: there is no such annotation of a Node or Machine{hint}", subject)
-
-
-def _refused(found: _Found, words: str, subject: InvolvedObject | None) -> Event:
-    return Event(
+def _refusal(
+    check: CheckReference, found: _Found, words: str, subject: InvolvedObject | None = None
+) -> _Refusal:
+    """The Event with these words; `subject`: None for the check itself."""
+    event = Event(
         seed="\n".join(found),
         severity=Severity.WARNING,
         reason="OrderRefused",
         message=f"metadata.annotations[{found.annotation}]: {words}",
         subject=subject,
     )
+    return _Refusal(check, found, event)
 
 
-def _involved(check: CheckReference, target: Target) -> InvolvedObject:
-    reference = place_of(check).reference(target.metadata.name, target.metadata.uid)
+def _involved(check: CheckReference, holder: Target) -> InvolvedObject:
+    if isinstance(holder, Node):
+        return involved_node(holder.metadata.name, holder.metadata.uid)
+    reference = place_of(check).reference(holder.metadata.name, holder.metadata.uid)
     return CHECK_KINDS[check.group_kind].involved(reference)

@@ -94,7 +94,7 @@ class TargetReporter:
         self._is_leading = True
         try:
             for check in tuple(self._cluster_state.checks):
-                self._consider_all(check)
+                self.changed(check, None)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._follow_time())
                 for _ in range(WRITERS):
@@ -139,9 +139,10 @@ class TargetReporter:
                 return
             self._reported[check] = inputs
             # Each is judged at its turn: judging all at once would block the event loop for seconds.
+            place = place_of(check)
             for name in check_state.selected:
                 queue = self._urgent if name in check_state.unhealthy else self._ordinary
-                queue[place_of(check).named(name)] = None
+                queue[place.named(name)] = None
             self._filled.set()
 
     def _consider(self, name: TargetName) -> None:

@@ -7,7 +7,6 @@ is of one moment. Handlers are called with the check, and the target, whose answ
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from detector.state.annotated_objects import AnnotatedObjects
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers, ResyncQueue
 from detector.state.request_index import SeenRequest, adopted, seen
@@ -20,7 +19,6 @@ from health.kinds.check_kind import CheckKind
 from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
-from health.model.order_annotations import orders_in
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
@@ -68,8 +66,6 @@ class ClusterState(StateView):
         self.linked_nodes = LinkedNodes()
         self.event_handlers = EventHandlers(guard=self.guard)
         """Handlers of changes."""
-        self.annotated = AnnotatedObjects(self.event_handlers.notify_annotation)
-        """Objects with orders in annotations."""
         self.resync = ResyncQueue(self.event_handlers.notify_change)
         """Notifications of handlers that are sent in pieces."""
 
@@ -100,7 +96,6 @@ class ClusterState(StateView):
         self.resync.notify_waiting(checks, changed.name)
         before = self.targets.at(changed.place).get(changed.name)
         self.targets.put(changed, target)
-        self.annotated.see_target(changed, target)
         for reference in checks:
             self._see(reference, self.checks[reference], changed.name, target)
         self._notify_waiting_members(before, target)
@@ -170,9 +165,6 @@ class ClusterState(StateView):
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
         """A check was added, changed or (None) deleted."""
         check_state = self.checks.get(reference)
-        metadata = record.metadata if record else None
-        orders = orders_in(metadata.annotations) if metadata else ()
-        self.annotated.see_check(reference, metadata.uid if metadata else "", orders)
         if record is None:
             self.checks.pop(reference, None)
             self.act_findings.forget(reference)

@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 from detector.state.request_index import SeenRequest
 from health.model.approval import Approval
 from health.model.order import OrderRecord
-from health.model.order_annotations import AnnotatedObject
 from health.model.references import CheckReference, IncidentReference, RequestReference
 from kube.time_slice import TimeSlice
 from runtime.guard import Guard
@@ -42,13 +41,6 @@ class OrderHandler(Protocol):
         """The incident got these orders, or refused them since, and asks for this approval."""
 
 
-class AnnotationHandler(Protocol):
-    """Called on changes of annotations that give orders."""
-
-    def __call__(self, subject: AnnotatedObject, order: str) -> None:
-        """The annotation for this order came, changed or went."""
-
-
 ContextHandler = Callable[[], None]
 """Called when the cluster context has changed."""
 
@@ -61,7 +53,6 @@ class EventHandlers:
     of_changes: list[ChangeHandler] = field(default_factory=list)
     of_requests: list[RequestHandler] = field(default_factory=list)
     of_orders: list[OrderHandler] = field(default_factory=list)
-    of_annotations: list[AnnotationHandler] = field(default_factory=list)
     of_context: list[ContextHandler] = field(default_factory=list)
 
     def add_change_handler(self, handler: ChangeHandler) -> None:
@@ -74,9 +65,6 @@ class EventHandlers:
     def add_order_handler(self, handler: OrderHandler) -> None:
         self.of_orders.append(handler)
 
-    def add_annotation_handler(self, handler: AnnotationHandler) -> None:
-        self.of_annotations.append(handler)
-
     def add_context_handler(self, handler: ContextHandler) -> None:
         self.of_context.append(handler)
 
@@ -86,11 +74,6 @@ class EventHandlers:
         for handler in self.of_orders:
             with self.guard.item("order events", f"{_name_of(handler)} {incident.full_id}"):
                 handler(incident, orders, approval)
-
-    def notify_annotation(self, subject: AnnotatedObject, order: str) -> None:
-        for handler in self.of_annotations:
-            with self.guard.item("order annotations", f"{_name_of(handler)} {subject}"):
-                handler(subject, order)
 
     def notify_context(self) -> None:
         for handler in self.of_context:
@@ -123,7 +106,7 @@ class _Notification(NamedTuple):
 
 
 def _name_of(
-    handler: ChangeHandler | RequestHandler | OrderHandler | AnnotationHandler | ContextHandler,
+    handler: ChangeHandler | RequestHandler | OrderHandler | ContextHandler,
 ) -> str:
     """The name of a handler, for the log."""
     return str(getattr(handler, "__qualname__", type(handler).__name__))

@@ -11,6 +11,7 @@ from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
+from health.check.annotated_hold import hold_on_target
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order
@@ -43,6 +44,7 @@ def target_facts(
     """The facts of `target` for the admission of an incident of `check`."""
     name = target.metadata.name
     return TargetFacts(
+        annotated=hold_on_target(target, cluster_state.cluster_context.policy.policy, now),
         is_excluded=target.is_excluded,
         maintenance=_maintenance(cluster_state, check, target),
         owner=owners_of(cluster_state, check, target, now).hold(now),
@@ -87,7 +89,8 @@ def required_approval_of(
     cluster_state: StateView, check: HealthCheck, target: Target
 ) -> RequiredApproval | None:
     """The approval that steps for `target` need; None: no step needs one."""
-    return required_approval(check.choices, check.steps_for(target), cluster_state.template_kinds)
+    resource = place_of(check.reference).reference(target.metadata.name, target.metadata.uid).kubectl_name
+    return required_approval(check.choices, check.steps_for(target), cluster_state.template_kinds, resource)
 
 
 def _approval(

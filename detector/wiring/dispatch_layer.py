@@ -9,7 +9,6 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.limits.ended_remediations import EndedRemediations
-from detector.orders.annotated_orders import AnnotatedOrders, OrderWorkflows
 from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.upgrade.upgrade_workflow import UpgradeKey
@@ -29,7 +28,6 @@ class DispatchLayer:
     attempt_reading: AttemptReading
     ended_remediations: EndedRemediations
     upgrades: UpgradePauses
-    annotated_orders: AnnotatedOrders
 
 
 def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> DispatchLayer:
@@ -59,16 +57,6 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
         attempt_reading=attempt_reading,
         ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
         upgrades=_upgrades(state, watched),
-        annotated_orders=_annotated_orders(state, dispatch),
-    )
-
-
-def _annotated_orders(state: StateLayer, dispatch: Dispatch) -> AnnotatedOrders:
-    return AnnotatedOrders(
-        OrderWorkflows(state.connections.temporal, state.cluster_state),
-        state.cluster_state,
-        lambda: (entry.key for entry in dispatch.open_incidents),
-        _reconciler_dependencies(state),
     )
 
 

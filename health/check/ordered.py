@@ -26,7 +26,7 @@ class Trigger(StrEnum):
 
 def order_on(check: CheckReference, target: Target) -> RemediationOrder | None:
     """The order on `target` for this check, whether or not it is in force."""
-    order = order_in(target.order_text)
+    order = order_in(target.annotations.remediate)
     return order if order is not None and order.check == str(check) else None
 
 

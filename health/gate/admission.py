@@ -35,6 +35,8 @@ class TargetFacts:
     """The facts about one target that admission uses."""
 
     is_excluded: bool = False
+    annotated: Hold | None = None
+    """The hold by an annotation on the target or its Node."""
     maintenance: str = ""
     """The sign that the Node of the target is under maintenance, before its remediation begins."""
     owner: Hold | None = None
@@ -74,6 +76,10 @@ def _excluded(facts: TargetFacts) -> Hold | None:
     if not facts.is_excluded:
         return None
     return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+
+
+def _annotated(facts: TargetFacts) -> Hold | None:
+    return facts.annotated
 
 
 def _outage_of_its_domain(facts: TargetFacts) -> Hold | None:
@@ -144,6 +150,7 @@ def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) ->
 
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
+    _annotated,
     _maintenance,
     _owner_at_work,
     _outage_of_its_domain,

@@ -21,9 +21,9 @@ from health.policy.check_choices import CheckChoices
 
 
 def required_approval(
-    choices: CheckChoices, steps: Sequence[Step], kinds: TemplateKinds
+    choices: CheckChoices, steps: Sequence[Step], kinds: TemplateKinds, resource: str
 ) -> RequiredApproval | None:
-    """The approval that steps of this check need; None: no step needs one.
+    """The approval that steps of this check need for the target `resource`; None: no step needs one.
 
     A template can only add the requirement; when a question expires, and what follows, is up to the check. A
     template that cannot be read is a problem of the check, so its answer here does not matter.
@@ -38,6 +38,7 @@ def required_approval(
         return None
     after = choices.approval_expires_after
     return RequiredApproval(
+        resource=resource,
         steps=tuple(required),
         versions=tuple(required.values()),
         expires_after_seconds=after.total_seconds() if after else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 
+from health.check.annotated_hold import hold_on_check
 from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
 from health.check.health_check import HealthCheck
 from health.check.template_validity import TemplateKinds
@@ -169,6 +170,10 @@ def _generation(moment: CheckMoment) -> str:
     return str(moment.check.generation)
 
 
+def _annotated(moment: CheckMoment) -> Hold | None:
+    return hold_on_check(moment.check, moment.context.policy.policy, moment.now)
+
+
 def _outside_windows(moment: CheckMoment) -> Hold | None:
     windows = moment.context.policy.policy.maintenance_windows
     found = closed(windows, moment.check.choices.maintenance_windows, moment.now)
@@ -215,6 +220,7 @@ CHECK_HOLDS = (
     CheckHoldRow((HoldReason.DISABLED,), _disabled),
     CheckHoldRow((HoldReason.TEMPLATES_UNREAD,), _unread_templates, _UNSEEN),
     CheckHoldRow((HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN), _upgrade),
+    CheckHoldRow((HoldReason.HOLD_ANNOTATION,), _annotated, HoldReport(Severity.NORMAL)),
     CheckHoldRow((HoldReason.PAUSED,), _paused, HoldReport(Severity.NORMAL), _generation),
     CheckHoldRow((HoldReason.MAINTENANCE_WINDOW,), _outside_windows, HoldReport(Severity.NORMAL)),
     CheckHoldRow(_OF_NODES, _unreachable, HoldReport(hides_targets=True)),

@@ -30,6 +30,7 @@ _DECIDED = frozenset(
         HoldReason.DISABLED,
         HoldReason.PAUSED,
         HoldReason.EXCLUDED,
+        HoldReason.HOLD_ANNOTATION,
         HoldReason.NODE_MAINTENANCE,
         HoldReason.NO_CONTROLLER,
     }

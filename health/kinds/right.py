@@ -27,7 +27,6 @@ class RightsGroup:
     """Distinguishes their roles from those of every installation."""
 
 
-ORDERS = "the worker removes an order by annotation that it has taken; an admission policy allows only this"
 """The reason to patch checks and Machines."""
 BASE = RightsGroup("deploy/base/rbac/{process}.yaml", "always")
 

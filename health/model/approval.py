@@ -7,8 +7,10 @@ Checks and templates say which steps need one (`health.gate.approval_hold`), and
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from hashlib import sha256
 from typing import Self
 
+from health.model.annotations import APPROVE
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import Fact
 from objects.frozen import Frozen, OpenEnum
@@ -46,6 +48,8 @@ class RequiredApproval(Frozen):
 
     steps: tuple[int, ...] = ()
     """The indices of the steps that need an approval."""
+    resource: ShortText = ""
+    """The target as `kubectl annotate` names it."""
     versions: tuple[str, ...] = ()
     """The fingerprint of the template of each of these steps; "": the step has none, or it is unknown."""
     expires_after_seconds: float | None = None
@@ -72,6 +76,10 @@ class Approval(Frozen):
     """One question, for one step of one failure."""
 
     step: Step
+    id: str | None = None
+    """A digest of target, step, time, generation and template: no other question has it."""
+    resource: ShortText = ""
+    """The target as `kubectl annotate` names it."""
     names: tuple[str, ...]
     """The names of the step that mean no other one of the check; the first is the one to show."""
     asked_at: datetime
@@ -111,7 +119,8 @@ class Approval(Frozen):
         if self.answer is not None:
             at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
             return f"{self.name} was {self.answer.lower()}{at}, {self.answered_by}"
-        return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}"
+        how = f"; kubectl annotate --overwrite {self.resource} {APPROVE}={self.id}" if self.resource else ""
+        return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}{how}"
 
     @property
     def default_words(self) -> str:
@@ -142,6 +151,12 @@ class Progress(Frozen):
     def unreported(self) -> Approval | None:
         """The question, if no earlier answered question had it as it is now."""
         return None if self.approval is None or self.approval.is_reported else self.approval
+
+
+def question_id(subject: str, step: Step, asked_at: datetime, generation: int, version: str) -> str:
+    """The id of a question, short enough to type."""
+    asked = (subject, step.action, str(step.template), asked_at.isoformat(), str(generation), version)
+    return sha256("\n".join(asked).encode()).hexdigest()[:8]
 
 
 def names_of(step: Step, steps: Iterable[Step]) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
+from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
 from health.model.node_signs import Taint, node_signs
-from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, OrderAnnotation, TargetAnnotations
 from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import OURS, Look, SightedObject
 from objects.bounds import Time
@@ -236,16 +236,8 @@ class Node(SightedObject):
         return self.metadata.labels.get(EXCLUDE_LABEL) == ""
 
     @property
-    def orders(self) -> tuple[OrderAnnotation, ...]:
-        return self.metadata.annotations.orders
-
-    @property
-    def order_text(self) -> str:
-        return self.metadata.annotations.remediate
-
-    @property
-    def unknown_annotation(self) -> str:
-        return self.metadata.annotations.unknown
+    def annotations(self) -> TargetAnnotations:
+        return self.metadata.annotations
 
     @property
     def is_marked(self) -> bool:

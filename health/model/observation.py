@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self
 from pydantic import model_validator
 
 from health.model.admission import Admission
+from health.model.annotations import AnnotatedAnswer
 from health.model.approval import RequiredApproval
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
@@ -87,6 +88,8 @@ class HoldReason(StrEnum):
     UPGRADE_UNKNOWN = "UpgradeUnknown"
     PAUSED = "Paused"
     EXCLUDED = "Excluded"
+    HOLD_ANNOTATION = "HoldAnnotation"
+    """A person set the annotation `paramedic.dev/hold` on the check, the target or its Node."""
     NODE_MAINTENANCE = "NodeMaintenance"
     """The Node is under maintenance, by the rules of the policy."""
     OWNER_AT_WORK = "OwnerAtWork"
@@ -234,6 +237,8 @@ class Observation(Frozen):
     """Where the check wants evidence saved before the first step; None: nowhere."""
     passed_signs: Annotated[tuple[ShortText, ...], WakeRule.NEVER] = ()
     """The signs of owners at work on the target that do not hold it; an act passes them too."""
+    answers: Annotated[tuple[AnnotatedAnswer, ...], WakeRule.ON_CHANGE] = ()
+    """The answers of people to questions, by annotations on the target or its Node."""
     order: Annotated[RemediationOrder | None, WakeRule.ON_CHANGE] = None
     """The order of a person on the target to remediate it by this check, whether or not it is in force."""
     notifies: Annotated[tuple[WantedEvents, ...], WakeRule.ON_CHANGE] = ()

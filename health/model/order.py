@@ -34,9 +34,6 @@ class OrderMessage(Frozen):
 
     Temporal recognizes an update that is sent again only within one run of the workflow.
     """
-    began_before: datetime | None = None
-    """An incident that began later refuses the order; None: no incident does. A later incident of the same
-    target has the same workflow id."""
 
 
 class StandingOrder(OrderMessage):
@@ -56,20 +53,18 @@ class StepOrder(OrderMessage):
     """Its description is the help of the option `--step`."""
 
 
-OF_COMMANDS = frozenset({"order_id", "began_before"})
+OF_COMMANDS = frozenset({"order_id"})
 """The fields of a message that people do not write."""
 LONGEST_QUOTE = 60
 """Characters of a refused value or name in an answer."""
 
 
-def unknown_field(
-    message: type[OrderMessage], unknown: Iterable[str], ours: frozenset[str] = OF_COMMANDS
-) -> str:
+def unknown_field(message: type[OrderMessage], unknown: Iterable[str]) -> str:
     """The refusal of the first of these names, with all fields but `ours`; "": there is none."""
     first = min(unknown, default=None)
     if first is None:
         return ""
-    fields = ", ".join(sorted(message.model_fields.keys() - ours))
+    fields = ", ".join(sorted(message.model_fields.keys() - OF_COMMANDS))
     return f"it has no field {quoted(first, LONGEST_QUOTE)}; the fields are {fields}"
 
 

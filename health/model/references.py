@@ -42,6 +42,12 @@ class TypedObjectReference(Frozen):
         """The kind as workflow ids and Leases write it."""
         return kind_name(self.group_kind)
 
+    @property
+    def kubectl_name(self) -> str:
+        """The object as the arguments of kubectl."""
+        kind = self.kind.lower() + (f".{self.group}" if self.group else "")
+        return f"{kind} {self.name}" + (f" --namespace {self.namespace}" if self.namespace else "")
+
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind_name, self.namespace, self.name) if part)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from health.model.annotations import NO_ANNOTATIONS, TargetAnnotations
 from health.model.kind_names import kind_named
 from health.model.node import NO_NODE, Node
-from health.model.order_annotations import OrderAnnotation
 from health.model.owner_signs import Sign, SignSighting
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -150,19 +150,9 @@ class Target(Protocol):
         return False
 
     @property
-    def orders(self) -> tuple[OrderAnnotation, ...]:
-        """The annotations by which people give orders to its incidents."""
-        return ()
-
-    @property
-    def order_text(self) -> str:
-        """The annotation by which a person orders its remediation, unparsed; "" without one."""
-        return ""
-
-    @property
-    def unknown_annotation(self) -> str:
-        """The name of an annotation `paramedic.dev/…` that has no effect; "" without one."""
-        return ""
+    def annotations(self) -> TargetAnnotations:
+        """The annotations by which people give orders for it."""
+        return NO_ANNOTATIONS
 
     @property
     def is_marked(self) -> bool:

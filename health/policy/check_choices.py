@@ -3,10 +3,10 @@
 TemplateChoices are the same for a remediation template.
 
 They work on any kind of check. An unknown name or unreadable value makes the whole check invalid, with field
-and value: a misspelt setting must not be ignored. Orders by annotation are no settings, also an order
-to remediate, which orders nothing on a check. A feature adds a field here, and the annotation has its name:
-`proven_recovery` is `paramedic.dev/proven-recovery`. The detector reads them for each decision, and `act`
-reads them again.
+and value: a misspelt setting must not be ignored. The annotations of people for targets are no settings, and
+order nothing on a check, except `paramedic.dev/hold`. A feature adds a field here, and the annotation has its
+name: `proven_recovery` is `paramedic.dev/proven-recovery`. The detector reads them for each decision, and
+`act` reads them again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
+from health.model.annotations import HOLD, ON_TARGETS, PREFIX, HoldAnnotation, hold_in
 from health.model.approval import ApprovalDefault
 from health.model.evidence import EvidenceStore
 from health.model.invalid_check import InvalidCheckError
-from health.model.order_annotations import ON_TARGETS, PREFIX
+from health.model.remediation_order import LONGEST_VALUE
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.close_names import either, meant, names_beside
@@ -55,6 +56,10 @@ def _store(text: object) -> EvidenceStore:
     if text not in list(EvidenceStore):
         raise ValueError(_must_be(EvidenceStore))
     return EvidenceStore(str(text))
+
+
+def _hold(text: object) -> HoldAnnotation:
+    return hold_in(str(text)[:LONGEST_VALUE])
 
 
 def _default(text: object) -> ApprovalDefault:
@@ -105,7 +110,7 @@ class _Choices(Bounded):
 
         """
         ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}
-        ours = {name: value for name, value in ours.items() if name not in ON_TARGETS}
+        ours = {name: value for name, value in ours.items() if name not in ON_TARGETS - cls._levels}
         try:
             return cls.model_validate(ours)
         except ValidationError as error:
@@ -117,6 +122,8 @@ class _Choices(Bounded):
             raise _invalid(name, ours[name], words, hint) from error
 
     _unknown: ClassVar[str] = "there is no such annotation of a check"
+    _levels: ClassVar[frozenset[str]] = frozenset()
+    """The annotations of people that the object may have beside settings."""
 
 
 def _invalid(name: str, value: str, words: str, hint: str = "") -> InvalidCheckError:
@@ -136,6 +143,8 @@ class TemplateChoices(_Choices):
 class CheckChoices(_Choices):
     """The settings of one check, by annotations on it."""
 
+    hold: Annotated[HoldAnnotation | None, PlainValidator(_hold)] = None
+    """The hold of all its targets by a person."""
     shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
     """Shadow: do everything for the check except write (`health.policy.shadow`)."""
     max_in_flight: _Count | None = None
@@ -159,6 +168,8 @@ class CheckChoices(_Choices):
     """How long a question waits for its answer; None: it does not expire."""
     approval_default: Annotated[ApprovalDefault, PlainValidator(_default)] = ApprovalDefault.HOLD
     """The consequence of a question that expires."""
+
+    _levels: ClassVar[frozenset[str]] = frozenset({HOLD})
 
     @property
     def limits(self) -> Limits:
@@ -185,5 +196,5 @@ class CheckChoices(_Choices):
         return found
 
 
-SETTINGS = frozenset(filter(None, (field.alias for field in CheckChoices.model_fields.values())))
+SETTINGS = frozenset(filter(None, (field.alias for field in CheckChoices.model_fields.values()))) - {HOLD}
 """The annotations that are settings of a check."""

@@ -30,7 +30,8 @@ of the check that extends the time of an expired question opens it again.
 from collections.abc import Mapping
 from datetime import datetime
 
-from health.model.approval import Approval, ApprovalAnswer, ApprovalDefault, names_of
+from health.model.annotations import AnnotatedAnswer
+from health.model.approval import Approval, ApprovalAnswer, ApprovalDefault, names_of, question_id
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import OrderRecord, Refusal
 from health.model.references import Step
@@ -80,14 +81,17 @@ def just_asked(memory: Memory, approval: Approval, now: datetime) -> Refusal | N
 def question(incident: Incident) -> Approval:
     observation, number = incident.observation, incident.next_step
     step, required = observation.steps[number], observation.approval
+    version = required.version_of(number) if required else ""
     approval = Approval(
+        id=question_id(observation.subject, step, incident.now, observation.generation, version),
+        resource=required.resource if required else "",
         step=step,
         names=names_of(step, observation.steps),
         asked_at=incident.now,
         counts_from=incident.now,
         fact=observation.fact,
         generation=observation.generation,
-        version=required.version_of(number) if required else "",
+        version=version,
     )
     return _by_check(approval, observation)
 
@@ -120,6 +124,9 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
         return memory.model_copy(update={"approval": paused if approval.answer is None else approval})
     if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
+    for given in observation.answers:
+        if approval.answer is None and given.question == approval.id and not memory.is_blocked:
+            return _by_annotation(memory, approval, given, now)
     runs = approval.answer is not None or _holds_alone(memory, observation)
     counts_from = (approval.counts_from or now) if runs else None
     approval = _by_check(approval.model_copy(update={"counts_from": counts_from}), observation)
@@ -183,6 +190,18 @@ def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
     name, answer = by_default
     reason = f"no answer within {in_words(now - (approval.counts_from or approval.asked_at))}"
     order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
+    return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
+
+
+def _by_annotation(memory: Memory, approval: Approval, given: AnnotatedAnswer, now: datetime) -> Memory:
+    order = OrderRecord(
+        order="approve" if given.is_approval else "reject",
+        reason=given.reason,
+        identity=f"an annotation on {given.place}",
+        given=now,
+        step=approval.name,
+    )
+    answer = ApprovalAnswer.APPROVED if given.is_approval else ApprovalAnswer.REJECTED
     return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
 
 

@@ -39,6 +39,7 @@ from objects.timestamps import stamp
 WANTED_BY_PEOPLE = frozenset(
     {
         HoldReason.EXCLUDED,
+        HoldReason.HOLD_ANNOTATION,
         HoldReason.MAINTENANCE_WINDOW,
         HoldReason.NODE_MAINTENANCE,
         HoldReason.OWNER_AT_WORK,

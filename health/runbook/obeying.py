@@ -68,13 +68,10 @@ def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:
 
 def is_repeated(order: OrderMessage, memory: Memory) -> bool:
     """True if the incident got this order before, in this run or an earlier one."""
-    return recorded_order(memory, spec_of(order).name, order.order_id) is not None
-
-
-def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | None:
-    """The record of the order with this name and id; None if it is unknown, or has no id."""
-    records = (record for record in memory.orders if (record.order, record.order_id) == (name, order_id))
-    return next(records, None) if order_id else None
+    name, order_id = spec_of(order).name, order.order_id
+    return bool(order_id) and any(
+        (record.order, record.order_id) == (name, order_id) for record in memory.orders
+    )
 
 
 def _latest_decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:

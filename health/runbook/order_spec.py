@@ -24,8 +24,6 @@ class Situation:
     observation: Observation | None
     """The latest observation; None: unknown while the incident asks the detector."""
     now: datetime
-    began: datetime | None = None
-    """When the incident began; None: unknown."""
     templates: Sequence[TemplateReference] = ()
     """The templates of the check, as last seen."""
 

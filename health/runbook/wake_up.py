@@ -21,7 +21,13 @@ from health.runbook.recovery import Delay
 
 _NO_REPORT = (None, False)
 _CHANGED_BY_EDITS = frozenset(
-    {HoldReason.DISABLED, HoldReason.INVALID_CHECK, HoldReason.MAINTENANCE_WINDOW, HoldReason.STOPPED}
+    {
+        HoldReason.DISABLED,
+        HoldReason.HOLD_ANNOTATION,
+        HoldReason.INVALID_CHECK,
+        HoldReason.MAINTENANCE_WINDOW,
+        HoldReason.STOPPED,
+    }
 )
 """The reasons whose messages change with an edit, and otherwise at most once in hours."""
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)

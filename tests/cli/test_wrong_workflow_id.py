@@ -7,13 +7,11 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 from cli.doctor.temporal_examination import NAMED, stranger_findings
 from cli.shared.connection import RPC_TIMEOUT
-from health.model.order_annotations import AnnotatedObject, AnnotatedOrderKey
 from runtime import search_attributes
 from runtime.strangers import Stranger, strangers
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import held
-from workflows.annotated_order_contracts import ANNOTATED_ORDER, AnnotatedOrderInput
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
 from workflows.upgrade_contracts import UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id
@@ -43,16 +41,6 @@ async def copy_of_pause(fleet: Fleet, workflow_id: str) -> None:
     )
 
 
-async def copy_of_order(fleet: Fleet, key: AnnotatedOrderKey, workflow_id: str) -> None:
-    await fleet.client.start_workflow(
-        ANNOTATED_ORDER,
-        AnnotatedOrderInput(key=key),
-        id=workflow_id,
-        task_queue=worker_queue(fleet.cluster),
-        search_attributes=search_attributes.of_cluster(fleet.cluster),
-    )
-
-
 async def test_strangers_are_those_whose_id_is_not_that_of_what_they_are_about(idle_fleet: Fleet) -> None:
     fleet, own = idle_fleet, idle_fleet.incident("node-1").workflow_id
     other, pause = fleet.incident("node-9").workflow_id, upgrade_pause_id(fleet.cluster)
@@ -62,11 +50,7 @@ async def test_strangers_are_those_whose_id_is_not_that_of_what_they_are_about(i
         await copy(fleet, "node-1", id_)
     await copy_of_pause(fleet, pause)
     await copy_of_pause(fleet, f"{pause}-copy")
-    subject = AnnotatedObject(kind="Node", group="", name="node-1", uid="uid-node-1")
-    order = AnnotatedOrderKey(cluster=fleet.cluster, subject=subject, order="hold")
-    for id_ in (order.workflow_id, f"copy-{order.workflow_id}"):
-        await copy_of_order(fleet, order, id_)
-    await fleet.listed("Running", 10)
+    await fleet.listed("Running", 8)
     found = await strangers(fleet.client, [fleet.cluster], RPC_TIMEOUT)
 
     assert set(found) == {
@@ -75,7 +59,6 @@ async def test_strangers_are_those_whose_id_is_not_that_of_what_they_are_about(i
         Stranger(f"{own[:-1]}x", own),
         Stranger(f"by-hand-{fleet.cluster}", own),
         Stranger(f"{pause}-copy", pause),
-        Stranger(f"copy-{order.workflow_id}", order.workflow_id),
     }
     (finding,) = await stranger_findings(fleet.client, [fleet.cluster])
     assert finding.reason == "WrongWorkflowId"

@@ -113,11 +113,6 @@ CASES = {
         fires={"paramedic_failing_incidents": "0+0x20", "paramedic_failing_upgrade_pauses": "1+0x20"},
         quiet={"paramedic_failing_incidents": "0+0x20", "paramedic_failing_upgrade_pauses": "0+0x20"},
     ),
-    "ParamedicOrderCodeFails": AlertCase(
-        fires={"paramedic_failing_annotated_orders": "0+0x10 2+0x10"},
-        value="2",
-        quiet={"paramedic_failing_annotated_orders": "0+0x20", "paramedic_failing_incidents": "1+0x20"},
-    ),
     "ParamedicMaintenanceFails": AlertCase(
         fires={'paramedic_maintenance_failures_total{task="renew",reason="Failed"}': "0+1x20"},
         labels={"task": "renew", "reason": "Failed"},

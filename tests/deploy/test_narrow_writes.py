@@ -51,7 +51,7 @@ def condition(type_: str, status: str) -> dict[str, str]:
     return said | {"lastTransitionTime": AT}
 
 
-HOLD, ABORT = "paramedic.dev/hold", "paramedic.dev/abort"
+HOLD = "paramedic.dev/hold"
 READY, SUCCEEDED = condition("Ready", "True"), condition("HealthCheckSucceeded", "True")
 FAILED, EXTERNAL = condition("HealthCheckSucceeded", "False"), condition("ExternallyRemediated", "False")
 MARK, DONE = condition("OwnerRemediated", "False"), condition("OwnerRemediated", "True")
@@ -324,7 +324,7 @@ async def test_worker_removes_an_order_from_a_machine_and_changes_nothing_else(
     machine: Machine, of: Resource, policy: str
 ) -> None:
     spec = {} if of is OPENSHIFT_MACHINES else {"clusterName": CLUSTER}
-    await machine.create(of, metadata={"annotations": {REMEDIATE: "{}", "kept": ""}}, spec=spec)
+    await machine.create(of, metadata={"annotations": {REMEDIATE: "{}", HOLD: "", "kept": ""}}, spec=spec)
     try:
 
         async def refused(**metadata: Any) -> str:
@@ -334,7 +334,7 @@ async def test_worker_removes_an_order_from_a_machine_and_changes_nothing_else(
             return await refused(finalizers=["a.b/c"]) == policy
 
         await until(is_narrowed, within=PATIENCE, otherwise="the worker may change a Machine")
-        for annotations in ({REMEDIATE: "again"}, {"kept": None}, {"new": ""}):
+        for annotations in ({REMEDIATE: "again"}, {HOLD: None}, {"kept": None}, {"new": ""}):
             assert await refused(annotations=annotations) == policy
         assert await refused(labels={"a": "b"}) == policy
         assert not await refused(annotations={REMEDIATE: None})
@@ -351,50 +351,6 @@ async def test_worker_pauses_a_check_of_openshift_and_gives_it_back(machine: Mac
             assert not await machine.refuses(machine.worker, OPENSHIFT_CHECKS, patch)
     finally:
         await machine.administrator.delete(OPENSHIFT_CHECKS, machine.name, IN)
-
-
-ORDERED = {
-    "labels": {"a": "b"},
-    "annotations": {"kept": "", "paramedic.dev/shadow": "true", HOLD: "a", ABORT: ""},
-}
-
-
-@pytest.fixture(params=[MACHINES["v1beta2"], CHECKS], ids=lambda of: of.plural)
-async def ordered(machine: Machine, request: pytest.FixtureRequest) -> AsyncIterator[Resource]:
-    of: Resource = request.param
-    await machine.create(of, metadata=ORDERED, spec=SPEC if of is CHECKS else {"clusterName": CLUSTER})
-
-    async def is_narrowed() -> bool:
-        finalizers = {"metadata": {"finalizers": ["tests.paramedic.dev/first"]}}
-        return bool(await machine.refuses(machine.worker, of, finalizers))
-
-    await until(is_narrowed, within=PATIENCE, otherwise="the worker may edit an object with an order")
-    yield of
-    await machine.administrator.delete(of, machine.name, IN)
-
-
-async def test_worker_removes_orders_by_annotation_and_changes_nothing_else(
-    machine: Machine, ordered: Resource
-) -> None:
-    shadow = {"annotations": {"paramedic.dev/shadow": None}}
-    other_value = {"annotations": {HOLD: "b"}}
-    changes = [{"metadata": one} for one in (*UNTOUCHED, shadow, other_value)]
-    spec = {"selector": {"matchLabels": {"a": "c"}}} if ordered is CHECKS else {"clusterName": "other"}
-    for patch in ({"spec": spec}, *changes):
-        assert await machine.refuses(machine.worker, ordered, patch) == "paramedic-worker-orders", patch
-    assert not await machine.refuses(machine.worker, ordered, {"metadata": {"annotations": {HOLD: None}}})
-    assert not await machine.refuses(machine.worker, ordered, {"metadata": {"annotations": {ABORT: None}}})
-
-
-async def test_worker_removes_orders_from_machines_and_checks_of_openshift(
-    machine: Machine, in_openshift: Resource
-) -> None:
-    of = machine.administrator
-    await of.merge_patch(in_openshift, machine.name, {"metadata": {"annotations": {HOLD: "a"}}}, IN)
-    for value in ("b", None):
-        patch = {"metadata": {"annotations": {HOLD: value}}}
-        refused = await machine.refuses(machine.worker, in_openshift, patch)
-        assert refused == ("paramedic-worker-openshift" if value else "")
 
 
 async def test_worker_writes_no_template_though_it_is_granted(machine: Machine) -> None:

@@ -53,7 +53,11 @@ def hold_of(observation: Observation) -> HoldReason | str | None:
 def test_check_requires_an_approval_of_each_step_with_its_expiry() -> None:
     seen = cluster_of(EXPIRING).observe(NODE)
     assert seen.approval == RequiredApproval(
-        steps=(0,), versions=("",), expires_after_seconds=1800, default=ApprovalDefault.APPROVE
+        resource=f"node {NODE}",
+        steps=(0,),
+        versions=("",),
+        expires_after_seconds=1800,
+        default=ApprovalDefault.APPROVE,
     )
     assert hold_of(seen) is HoldReason.APPROVAL_REQUIRED
 

@@ -10,15 +10,18 @@ import pytest
 
 from detector.reporting.refused_annotations import MOST_AT_ONCE, RefusedAnnotations
 from detector.state.cluster_state import ClusterState
+from health.model.approval import Approval, Progress
 from health.model.node import Node
-from health.model.references import CheckReference
+from health.model.references import CheckReference, Step, TemplateReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
 from health.model.target import node_name
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from objects.event import Event
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.state.small_cluster_api import SmallClusterApi, machine_object
 from tests.support.state.small_machines import SmallMachines
-from tests.support.values.builders import node_object
+from tests.support.values.builders import NOW, node_object
 from tests.support.values.openshift import NAMESPACE
 from tests.support.values.remediation_orders import annotated
 
@@ -156,6 +159,74 @@ def test_annotation_that_does_not_exist_has_one_event_on_the_node(name: str, pro
     assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
     assert event.message == f"metadata.annotations[paramedic.dev/{name}]: has no effect: {problem}"
     assert leader.look() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("hold", '{"for": "2h"}', "stands until it is removed, as its value cannot be read: for: "),
+        ("approve", "1f0c93ab", "answers no open question about it (found '1f0c93ab')"),
+        ("reject", "", "answers no open question about it (found '')"),
+    ],
+)
+def test_order_that_does_nothing_has_one_event_on_the_node(name: str, text: str, problem: str) -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations={f"paramedic.dev/{name}": text})
+    (event,) = leader.look()
+    assert event.message.startswith(f"metadata.annotations[paramedic.dev/{name}]: {problem}")
+    assert leader.look() == []
+
+
+@pytest.mark.parametrize("name", ["hold", "approve"])
+def test_order_that_the_policy_turns_off_has_one_event(name: str) -> None:
+    leader = Leader()
+    state = leader.cluster.cluster_state
+    refusing = PolicyInForce(policy=Policy(orders_by_annotation=False))
+    state.take_context(replace(state.cluster_context, policy=refusing))
+    leader.cluster.node(NODE, annotations={f"paramedic.dev/{name}": "x"})
+    (event,) = leader.look()
+    assert event.message.endswith("the policy turns orders by annotation off (ordersByAnnotation)")
+
+
+def test_hold_that_can_be_read_has_no_event_on_node_or_check() -> None:
+    leader = Leader(hold="power work")
+    leader.cluster.node(NODE, annotations={"paramedic.dev/hold": ""})
+    assert leader.look() == []
+
+
+def test_hold_on_a_check_that_cannot_be_read_and_an_approval_on_it_have_an_event_each() -> None:
+    messages = [event.message for event in Leader(hold="{", approve="1f0c93ab").look()]
+    assert "[paramedic.dev/approve]: orders nothing: it belongs on a Node or Machine" in messages[0]
+    assert "[paramedic.dev/hold]: stands until it is removed" in messages[1]
+
+
+def test_answer_has_an_event_once_the_incident_has_reported_another_question() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, ready="Unknown", annotations={"paramedic.dev/approve": "1f0c93ab"})
+    state, incident = leader.cluster.cluster_state, leader.cluster.incident(NODE)
+    assert leader.look() == [], "a new leader does not know the question"
+    state.found(incident, None)
+    state.reported(incident, asking("another"))
+    (event,) = leader.look()
+    assert "answers no open question about it (found '1f0c93ab')" in event.message
+
+
+def test_answer_to_the_open_question_has_no_event_also_when_it_is_left_over() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, ready="Unknown", annotations={"paramedic.dev/approve": "1f0c93ab INC-7"})
+    state, incident = leader.cluster.cluster_state, leader.cluster.incident(NODE)
+    state.found(incident, None)
+    state.reported(incident, asking("1f0c93ab"))
+    assert leader.look() == []
+    state.reported(incident, Progress())
+    assert leader.look() == []
+    leader.cluster.node(NODE, annotations={"paramedic.dev/approve": "1f0c93ab INC-7"})
+    assert leader.look() == []
+
+
+def asking(question: str) -> Progress:
+    step = Step(template=TemplateReference(api_version="v1", kind="T", name="t"))
+    return Progress(approval=Approval(id=question, step=step, names=("T/t",), asked_at=NOW))
 
 
 @pytest.mark.parametrize(

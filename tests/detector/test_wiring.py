@@ -73,7 +73,6 @@ async def test_storms_handle_a_change_before_the_parts_that_read_them(
         "StatusReporters.changed",
         "TargetReporter.changed",
         "SharedNames.changed",
-        "AnnotatedOrders.check_changed",
     ]
 
 

@@ -55,6 +55,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.UPGRADING,
         "the cluster is being upgraded since 2026-03-01T12:00:00Z, says a sign",
     ),
+    ({"hold": "a"}, HoldReason.HOLD_ANNOTATION, "the annotation paramedic.dev/hold on the check: a"),
     ({"pause_requests": ["update"]}, HoldReason.PAUSED, "paused by request: update"),
     (
         {"windows": "nightly"},
@@ -82,10 +83,13 @@ OF_TARGET = {HoldReason.EXCLUDED, HoldReason.LIMIT, HoldReason.BACK_OFF}
 NAMES = [reason.value for _, reason, _ in OBJECTIONS]
 
 
-def question(*, pause_requests: list[str] | None = None, windows: str = "", **objections: Any) -> Question:
+def question(
+    *, pause_requests: list[str] | None = None, windows: str = "", hold: str = "", **objections: Any
+) -> Question:
     """The question about a check of Nodes to which these objections apply."""
     body = check_object(pauseRequests=pause_requests)
-    body["metadata"]["annotations"] = {"paramedic.dev/maintenance-windows": windows} if windows else {}
+    annotations = {"paramedic.dev/maintenance-windows": windows, "paramedic.dev/hold": hold}
+    body["metadata"]["annotations"] = {name: text for name, text in annotations.items() if text}
 
     def taken(*names: str) -> dict[str, Any]:
         return {name: objections.pop(name) for name in names if name in objections}

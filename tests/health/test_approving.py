@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.gate.approval_hold import approval_hold
+from health.model.annotations import AnnotatedAnswer
 from health.model.approval import (
     Approval,
     ApprovalAnswer,
@@ -51,6 +52,7 @@ from tests.support.values.memories import ACTED, timer_of
 APPROVE, REJECT = ORDERS["approve"], ORDERS["reject"]
 NAME = "RebootTemplate/reboot"
 ALL = RequiredApproval(steps=(0, 1, 2))
+ON_NODE = ALL.model_copy(update={"resource": "node worker"})
 LIMIT = Hold(reason=HoldReason.LIMIT, message="2 of 2 under way")
 ADA = ApproveOrder(step=NAME, identity="ada@desk", reason="INC-7")
 NEW = Memory()
@@ -526,3 +528,79 @@ def test_no_step_is_taken_whose_failure_and_name_no_person_approved(events: list
         if isinstance(move, TakeStep) and observation.approval and move.step in observation.approval.steps:
             step = observation.steps[move.step]
             assert (names_of(step, observation.steps)[0], observation.fact) in approvals
+
+
+def answered_by(*answers: AnnotatedAnswer, memory: Memory | None = None) -> Memory:
+    """The memory of an incident that asked, after an observation with these annotations."""
+    memory = asking(needing(required=ON_NODE)) if memory is None else memory
+    return learned(memory, needing(required=ON_NODE, answers=answers), NOW)
+
+
+def annotation(question: str | None, *, is_approval: bool = True) -> AnnotatedAnswer:
+    return AnnotatedAnswer(is_approval=is_approval, question=question or "", reason="INC-7", place="it")
+
+
+def test_question_has_an_id_and_says_how_kubectl_answers_it() -> None:
+    approval = asked(asking(needing(required=ON_NODE)))
+    assert approval.id is not None
+    assert approval.words.endswith(
+        f"; kubectl annotate --overwrite node worker paramedic.dev/approve={approval.id}"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"subject": "Node/another"},
+        {"generation": 9},
+        {"approval": ALL.model_copy(update={"versions": ("a", "b")})},
+    ],
+)
+def test_id_is_of_one_target_generation_template_and_time(change: dict[str, Any]) -> None:
+    id_ = asked(asking(needing())).id
+    assert asked(asking(needing().model_copy(update=change))).id != id_
+    _, move = moved(NEW, needing(), NOW + MINUTE)
+    assert isinstance(move, AskApproval)
+    assert move.approval.id != id_
+    assert asked(asking(needing())).id == id_
+
+
+def test_annotation_with_the_id_approves_once() -> None:
+    question = asked(asking(needing(required=ON_NODE))).id
+    memory = answered_by(annotation(question))
+    assert memory.is_approved(FIRST)
+    assert asked(memory).answered_by == "by an annotation on it: INC-7"
+    again = answered_by(annotation(question), memory=memory)
+    assert [(order.order, order.step) for order in again.orders] == [("approve", NAME)]
+
+
+def test_annotation_with_the_id_rejects_and_the_first_answer_counts() -> None:
+    question = asked(asking(needing(required=ON_NODE))).id
+    memory = answered_by(annotation(question, is_approval=False), annotation(question))
+    assert asked(memory).answer is ApprovalAnswer.REJECTED
+
+
+@pytest.mark.parametrize("other", [None, "00000000"])
+def test_annotation_with_another_id_answers_nothing(other: str | None) -> None:
+    memory = answered_by(annotation(other))
+    assert (asked(memory).answer, memory.orders) == (None, ())
+
+
+def test_left_over_annotation_answers_no_later_question() -> None:
+    first = asked(asking(needing(required=ON_NODE))).id
+    later = NOW + MINUTE
+    memory, move = moved(NEW, needing(required=ON_NODE), later)
+    assert isinstance(move, AskApproval)
+    memory = memory.having_asked(move.approval)
+    memory = learned(memory, needing(required=ON_NODE, answers=(annotation(first),)), later)
+    assert asked(memory).answer is None
+
+
+def test_annotation_waits_while_an_order_of_a_person_blocks_steps() -> None:
+    memory = asking(needing(required=ON_NODE))
+    question = asked(memory).id
+    blocked = ordered(memory, HoldOrder(), NOW)
+    blocked = answered_by(annotation(question), memory=blocked)
+    assert asked(blocked).answer is None
+    resumed = answered_by(annotation(question), memory=ordered(blocked, ResumeOrder(), NOW))
+    assert resumed.is_approved(FIRST)

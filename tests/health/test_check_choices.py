@@ -53,7 +53,7 @@ def test_annotations_of_others_are_no_choices(kind: CheckKind, check: dict[str, 
 
 @pytest.mark.parametrize(("kind", "check"), KINDS)
 def test_orders_by_annotation_are_no_choices(kind: CheckKind, check: dict[str, Any]) -> None:
-    ordered = annotated(check, **{"paramedic.dev/hold": "power work", "paramedic.dev/abort": ""})
+    ordered = annotated(check, **{"paramedic.dev/approve": "1f0c93ab", "paramedic.dev/remediate": ""})
 
     assert kind.parse(ordered).choices == CheckChoices()
 

@@ -74,6 +74,7 @@ SAMPLES = {
     "unread templates": unseen("TemplatesUnread", unread_templates="not read yet"),
     "upgrade": around(hold(HoldReason.UPGRADING, "being upgraded since noon")),
     "unknown upgrade": around(hold(HoldReason.UPGRADE_UNKNOWN, "no ClusterVersion")),
+    "annotation": around(hold(HoldReason.HOLD_ANNOTATION, "power work")),
     "pause": around(hold(HoldReason.PAUSED, "by request"), is_fully_paused=True),
     "window": around(hold(HoldReason.MAINTENANCE_WINDOW, "allowed from ten")),
     "unreachable": around(workload_cluster_hold("fleet/edge", "refused")),

@@ -10,8 +10,8 @@ from health.kinds.clusterapi.machine import MachineAnnotations as ClusterApiAnno
 from health.kinds.clusterapi.machine import MachineMetadata as ClusterApiMetadata
 from health.kinds.openshift.machine import MachineAnnotations as OpenShiftAnnotations
 from health.kinds.openshift.machine import MachineMetadata
+from health.model.annotations import ON_TARGETS, PREFIX, TargetAnnotations
 from health.model.node import NodeAnnotations, NodeMetadata
-from health.model.order_annotations import ON_TARGETS, PREFIX, TargetAnnotations
 from objects.short_text import LONGEST_TEXT
 
 KINDS = (NodeAnnotations, OpenShiftAnnotations, ClusterApiAnnotations)
@@ -49,9 +49,9 @@ def test_long_name_of_an_unknown_annotation_is_cut() -> None:
 
 @pytest.mark.parametrize("metadata", METADATA)
 def test_annotation_whose_value_is_no_text_is_left_out(metadata: type[Any]) -> None:
-    annotations = {"paramedic.dev/hlod": [[]], "paramedic.dev/hold": 5, "paramedic.dev/skip": ""}
+    annotations = {"paramedic.dev/hlod": [[]], "paramedic.dev/hold": 5, "paramedic.dev/reject": "x"}
     identity = {"name": "a", "namespace": "b", "uid": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}
     text = json.dumps(identity | {"annotations": annotations})
     found = TypeAdapter(metadata).validate_json(text).annotations
     assert (found.unknown, found.hold) == ("", None)
-    assert found.skip is not None
+    assert found.reject is not None

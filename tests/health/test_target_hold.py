@@ -12,6 +12,11 @@ from health.model.observation import Hold, HoldReason
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     ({"is_excluded": True}, HoldReason.EXCLUDED, "the node is labelled to be excluded from remediation"),
     (
+        {"annotated": Hold(reason=HoldReason.HOLD_ANNOTATION, message="replacing its disk")},
+        HoldReason.HOLD_ANNOTATION,
+        "replacing its disk",
+    ),
+    (
         {"outage": Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="3 of 4 Nodes of the zone a")},
         HoldReason.SUSPECTED_OUTAGE,
         "3 of 4 Nodes of the zone a",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.admission import Admission
+from health.model.annotations import AnnotatedAnswer
 from health.model.approval import RequiredApproval
 from health.model.evidence import EvidenceStore
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
@@ -20,6 +21,8 @@ from tests.health.test_totality import OBSERVATIONS, REQUEST_SNAPSHOTS
 from tests.support.values.builders import ESCALATION, HOLD, NOW, fact, request_snapshot
 from tests.support.values.extremes import TEXTS, TIMES, sometimes
 from tests.support.values.remediation_orders import ORDER
+
+ANSWER = AnnotatedAnswer(is_approval=True, question="1f0c93ab", place="it")
 
 RULES = wake_rules(Observation)
 SILENT = [field for field, rules in RULES.items() if rules == (WakeRule.NEVER,)]
@@ -35,6 +38,7 @@ MORE: dict[str, st.SearchStrategy[Any]] = {
     "is_shadow": sometimes(st.booleans()),
     "approval": sometimes(st.builds(RequiredApproval, steps=st.sampled_from([(0,), (1,)]))),
     "evidence": sometimes(st.sampled_from(EvidenceStore)),
+    "answers": st.sampled_from([(), (ANSWER,)]),
     "order": sometimes(st.just(ORDER)),
     "notifies": st.sampled_from([(), (WANTED,)]),
     "seen_at": sometimes(TIMES),
@@ -60,6 +64,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "last_transition": ({**PROVING, "last_transition": NOW}, LATER),
     "is_shadow": ({}, True),
     "order": ({}, ORDER),
+    "answers": ({}, (ANSWER,)),
     "approval": ({"steps": ESCALATION}, RequiredApproval(steps=(0,))),
     "notifies": ({}, (WANTED,)),
 }

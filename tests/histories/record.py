@@ -18,11 +18,9 @@ from devcluster import programs
 from runtime import search_attributes
 from tests.histories.files import HERE, RECORDER, files_of, write
 from tests.support.cluster.temporal_servers import TIME_SKIPPING
-from tests.support.story.annotating import Annotating
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.upgrading import Upgrading
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS, Scenario
-from tests.workflows.scenarios_of_annotations import ANNOTATION_SCENARIOS, AnnotationScenario
 from tests.workflows.scenarios_of_upgrades import (
     LONG_UPGRADE_SCENARIOS,
     UPGRADE_SCENARIOS,
@@ -40,7 +38,6 @@ async def main() -> None:
     await _record(_incidents(SCENARIOS) | _incidents(BARE_SCENARIOS, are_bare=True), TIME_SKIPPING)
     await _record(_incidents(LONG_SCENARIOS), (*TIME_SKIPPING, SOON_LONG))
     await _record(_upgrades(UPGRADE_SCENARIOS), TIME_SKIPPING)
-    await _record(_annotations(ANNOTATION_SCENARIOS), TIME_SKIPPING)
     await _record(_upgrades(LONG_UPGRADE_SCENARIOS), (*TIME_SKIPPING, SOON_LONG))
 
 
@@ -68,19 +65,6 @@ def _upgrades(scenarios: Mapping[str, UpgradeScenario]) -> dict[str, Recording]:
             async with upgrading.detector(), upgrading.worker():
                 await scenario(upgrading)
             return await upgrading.histories()
-
-        return play
-
-    return {name: recording(scenario) for name, scenario in scenarios.items()}
-
-
-def _annotations(scenarios: Mapping[str, AnnotationScenario]) -> dict[str, Recording]:
-    def recording(scenario: AnnotationScenario) -> Recording:
-        async def play(environment: WorkflowEnvironment, name: str) -> list[WorkflowHistory]:
-            annotating = Annotating(environment, name)
-            async with annotating.processes():
-                await scenario(annotating)
-            return await annotating.histories()
 
         return play
 

@@ -14,7 +14,6 @@ MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNot
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
 NO_EVENTS = {
     *("False", "True", "Unknown"),
-    *("Given", "Unanswered"),  # the outcome of an order for one incident
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
     *("HealthyNodeThresholdChange", "StormActive", "StormCooldownActive"),
     *("CheckDisabled", "CheckUnreadable", "ParamedicStatus"),

@@ -2,16 +2,12 @@ from datetime import timedelta
 
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
-from temporalio.testing import ActivityEnvironment
 
-from activities.annotated_orders import GiveOrder
 from health.model.moves import Outcome, Phase
-from health.runbook.annotated_order import ReceiptOutcome
 from health.runbook.orders import HoldOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import wait
 from tests.support.values.observations import FIVE_MINUTES, expired, healthy, held
-from workflows.annotated_order_contracts import GiveOrderInput
 from workflows.messages import ORDER_REFUSED
 
 MINUTE = timedelta(minutes=1)
@@ -73,21 +69,13 @@ async def test_resume_ends_a_hold_at_once_and_the_timer_goes_on(incident: Incide
     await incident.reaches(Phase.REMEDIATING)
 
 
-async def test_shorter_hold_is_refused_as_an_update_an_annotation_and_a_signal(
-    incident: IncidentDriver,
-) -> None:
+async def test_shorter_hold_is_refused_as_an_update_and_a_signal(incident: IncidentDriver) -> None:
     await incident.start(held())
     await incident.hold(HoldOrder(reason="disk swap", identity="ada@vm"))
     short = HoldOrder(reason="x", for_seconds=60)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await incident.hold(short)
     assert str(refused.value.cause) == f"{ORDER_REFUSED}: {STANDS}"
-
-    request = GiveOrderInput(
-        order="hold", message=short.model_dump(), order_id="1", incidents=(incident.reference,)
-    )
-    result = await ActivityEnvironment().run(GiveOrder(incident.client).give_order, request)
-    assert [(one.outcome, one.words) for one in result.receipts] == [(ReceiptOutcome.REFUSED, STANDS)]
 
     await incident.handle.signal("hold", short)
     memory = (await incident.state()).memory

@@ -18,9 +18,7 @@ from tests.histories.files import HERE, RECORDER, files_of, read
 from tests.support.story.sandbox import workflow_runner
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS
-from tests.workflows.scenarios_of_annotations import ANNOTATION_SCENARIOS
 from tests.workflows.scenarios_of_upgrades import LONG_UPGRADE_SCENARIOS, UPGRADE_SCENARIOS
-from workflows.annotated_order import AnnotatedOrder
 from workflows.contracts import ACT
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
@@ -53,7 +51,6 @@ def _replayer(*workflows: type[Any]) -> Replayer:
         *BARE_SCENARIOS,
         *UPGRADE_SCENARIOS,
         *LONG_UPGRADE_SCENARIOS,
-        *ANNOTATION_SCENARIOS,
     ],
 )
 def test_story_is_recorded(story: str) -> None:
@@ -66,7 +63,7 @@ def test_most_stories_have_an_act_so_that_a_change_of_it_would_be_found() -> Non
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 async def test_workflow_that_began_earlier_goes_on(file: Path) -> None:
-    await _replayer(Remediation, UpgradePause, AnnotatedOrder).replay_workflow(read(file))
+    await _replayer(Remediation, UpgradePause).replay_workflow(read(file))
 
 
 @pytest.mark.parametrize("file", WITH_AN_ACT[:A_FEW], ids=lambda file: file.stem)

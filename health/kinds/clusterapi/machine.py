@@ -25,7 +25,7 @@ from health.kinds.clusterapi.group import (
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
+from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.owner_signs import OwnerSign, Sign
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind

@@ -4,7 +4,7 @@ Each Secret of a workload cluster has a right of its own (docs/cluster-api-switc
 """
 
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP
-from health.kinds.right import ORDERS, Process, Right, RightsGroup
+from health.kinds.right import Process, Right, RightsGroup
 
 MANAGEMENT = RightsGroup(
     "deploy/components/cluster-api/machine-health-checks.yaml",
@@ -104,15 +104,7 @@ RIGHTS = (
         resource="machines",
         verbs=("patch",),
         part=MANAGEMENT,
-        why=ORDERS,
-    ),
-    Right(
-        process=Process.WORKER,
-        group=GROUP,
-        resource="machinehealthchecks",
-        verbs=("patch",),
-        part=MANAGEMENT,
-        why=ORDERS,
+        why="the worker removes an order to remediate that is over; an admission policy allows only this",
     ),
     Right(
         process=Process.WORKER,

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
+from health.model.annotations import OF_TEXTS, TargetAnnotations
 from health.model.node import Node
-from health.model.order_annotations import OF_TEXTS, OrderAnnotation, TargetAnnotations
 from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import SightedObject
 from health.model.target import Target
@@ -106,16 +106,8 @@ class LinkedMachineTarget(Target):
         return self.machine.metadata
 
     @property
-    def orders(self) -> tuple[OrderAnnotation, ...]:
-        return self.metadata.annotations.orders
-
-    @property
-    def order_text(self) -> str:
-        return self.metadata.annotations.remediate
-
-    @property
-    def unknown_annotation(self) -> str:
-        return self.metadata.annotations.unknown
+    def annotations(self) -> TargetAnnotations:
+        return self.metadata.annotations
 
     @property
     def replaced_by(self) -> str:

@@ -2,7 +2,7 @@
 
 from health.kinds.nodehealthcheck.check import GROUP
 from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP
-from health.kinds.right import ORDERS, Process, Right, RightsGroup
+from health.kinds.right import Process, Right, RightsGroup
 
 WEBHOOK = RightsGroup("deploy/components/webhook/rbac.yaml", "where the webhook is installed", name="webhook")
 CONFIRMATIONS = RightsGroup(
@@ -48,13 +48,6 @@ RIGHTS = (
     ),
     Right(
         process=Process.WORKER,
-        group=GROUP,
-        resource="nodehealthchecks",
-        verbs=("patch",),
-        why=ORDERS,
-    ),
-    Right(
-        process=Process.WORKER,
         group=MACHINE_GROUP,
         resource="machines",
         verbs=("get",),
@@ -76,7 +69,7 @@ CONFIRMATION_RIGHTS = (
         resource="nodes",
         verbs=("patch",),
         part=CONFIRMATIONS,
-        why="the worker removes marks of healthy nodes, and orders by annotation; "
+        why="the worker removes marks of healthy nodes, and orders to remediate that are over; "
         "an admission policy allows only this",
     ),
 )

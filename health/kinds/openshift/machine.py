@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, MISSING, NODE, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
+from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.sighting import Look, TypedCondition
 from health.model.verdict import Fact
 from objects.clusters import MANAGEMENT_CLUSTER

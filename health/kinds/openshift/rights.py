@@ -1,7 +1,7 @@
 """The rights for MachineHealthChecks of OpenShift, in addition to those of every installation."""
 
 from health.kinds.openshift.machine import GROUP
-from health.kinds.right import ORDERS, Process, Right, RightsGroup
+from health.kinds.right import Process, Right, RightsGroup
 
 MACHINES = RightsGroup(
     "deploy/components/openshift-machines/machine-health-checks.yaml",
@@ -58,18 +58,10 @@ RIGHTS = (
     Right(
         process=Process.WORKER,
         group=GROUP,
-        resource="machinehealthchecks",
-        verbs=("patch",),
-        part=MACHINES,
-        why=ORDERS,
-    ),
-    Right(
-        process=Process.WORKER,
-        group=GROUP,
         resource="machines",
         verbs=("get", "delete", "patch"),
         part=MACHINES,
-        why="a Machine is deleted, or marked for external remediation; an order by annotation is removed",
+        why="a Machine is deleted, or marked for external remediation; an order to remediate it is removed",
     ),
     Right(
         process=Process.WORKER,

@@ -119,7 +119,8 @@ async def test_order_to_an_unknown_incident_is_not_found(fleet: Fleet, paramedic
     ran = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == (
-        "paramedic: no open incident of 'node-1'; to keep out a healthy Node, use the label "
+        "paramedic: no open incident of 'node-1'; to keep out a healthy Node, annotate it "
+        "with paramedic.dev/hold, or use the label "
         "remediation.medik8s.io/exclude-from-remediation=true, more in docs/cli-orders.md#before-it-fails\n"
     )
 

@@ -1,4 +1,4 @@
-"""Orders of users: abort while a create is in flight, resume, and orders by annotation."""
+"""Orders of users: abort while a create is in flight, resume, and annotations."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from kube.resource import EVENTS, NODES, Resource
+from kube.resource import NODES, Resource
 from tests.support.story.slow_create import slow_create
 from tests.support.story.world import World
 
@@ -42,50 +42,45 @@ async def test_abort_while_a_create_is_in_flight_leaves_nothing_until_a_person_r
     await world.until_clean(node)
 
 
-async def test_orders_by_annotation_on_node_and_check_are_taken_once_answered_and_removed(
-    world: World,
-) -> None:
+async def test_hold_by_annotation_on_node_and_check_keeps_what_exists_and_ends_with_it(world: World) -> None:
     (node,) = await world.add_nodes(1)
-    await world.add_check(duration="1h")
-    await _annotate(world, NODES, node, hold="too early")
-    assert "has no open incident" in await _answer(world, NODES, node, "hold", "OrderRefused")
+    await world.add_check()
+    await _annotate(world, NODES, node, hold="replacing its disk")
     await world.fail(node)
-    await world.until(lambda: world.has_incident(node), f"{node} has no incident")
-    await _annotate(world, NODES, node, hold='{"reason": "replacing its disk", "for_seconds": 3600}')
-    answer = await _answer(world, NODES, node, "hold", "OrderTaken")
-    assert "keeps what exists: replacing its disk; until 20" in answer
     await world.until_phase(node, "Held")
-    (record,) = (await world.state(node)).memory.standing
-    assert record.identity == f"kubectl annotation on Node/{node} (manager end-to-end-test)"
+    assert "paramedic.dev/hold on it: replacing its disk" in (await world.state(node)).details
 
-    await _annotate(world, NODE_HEALTH_CHECKS, world.name, resume="")
-    resumed = await _answer(world, NODE_HEALTH_CHECKS, world.name, "resume", "OrderTaken")
-    assert f"{node} again; ended the hold by {record.identity}: replacing its disk (of 2" in resumed
-    assert not (await world.state(node)).memory.standing
+    await _annotate(world, NODE_HEALTH_CHECKS, world.name, hold="")
+    await _annotate(world, NODES, node, hold=None)
+    await _until_held(world, node, "paramedic.dev/hold on the check")
+    assert world.requests.created(node) == 0
+    await _annotate(world, NODE_HEALTH_CHECKS, world.name, hold=None)
+    await world.until_requested(node)
     await world.recover(node)
-    assert await world.outcome(node) == "Recovered"
+    assert await world.outcome(node) == "Remediated"
 
 
-async def _annotate(world: World, of: Resource, name: str, **orders: str) -> None:
+async def test_question_is_answered_by_an_annotation_with_its_id(world: World) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await _annotate(world, NODE_HEALTH_CHECKS, world.name, **{"require-approval": "true"})
+    await world.fail(node)
+    await _annotate(world, NODES, node, approve="00000000")
+    await _until_held(world, node, f"kubectl annotate --overwrite node {node} paramedic.dev/approve=")
+    assert world.requests.created(node) == 0
+
+    approval = (await world.state(node)).memory.approval
+    assert approval is not None
+    await _annotate(world, NODES, node, approve=f"{approval.id} INC-7")
+    await world.until_requested(node)
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+
+
+async def _annotate(world: World, of: Resource, name: str, **orders: str | None) -> None:
     annotations = {f"paramedic.dev/{order}": value for order, value in orders.items()}
     await world.client.merge_patch(of, name, {"metadata": {"annotations": annotations}})
 
 
-async def _answer(world: World, of: Resource, name: str, order: str, reason: str) -> str:
-    """The message of the Event that answers the order, after the annotation was removed."""
-
-    async def is_removed() -> bool:
-        found = await world.client.get(of, name)
-        return f"paramedic.dev/{order}" not in found["metadata"].get("annotations", {})
-
-    await world.until(is_removed, f"{order} stays on {name}")
-    events = await world.client.list(EVENTS, "default")
-    messages = [
-        event["message"]
-        for event in events
-        if event["involvedObject"]["name"] == name
-        and event["reason"] == reason
-        and event["message"].startswith(f"paramedic.dev/{order}: ")
-    ]
-    (message,) = messages
-    return str(message)
+async def _until_held(world: World, node: str, words: str) -> None:
+    await world.until_seen(node, lambda seen: seen.hold is not None and words in seen.hold.message)

@@ -251,7 +251,7 @@ class NoEarlierAttempts:
         return False
 
     async def ask(self, _incident: IncidentReference) -> None:
-        """Ask nothing: it is known."""
+        """Return at once, because all earlier attempts are known."""
 
     def latest(self, _incident: IncidentReference) -> EndedAttempt | None:
         return None

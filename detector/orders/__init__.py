@@ -1,1 +1,0 @@
-"""Orders by annotation: the detector's part."""
