@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from devcluster.manifests import ROOT
-from workflows import annotated_order_contracts, contracts, notification_contracts, upgrade_contracts
+from workflows import contracts, notification_contracts, upgrade_contracts
 from workflows.kit.calls import Contract
 
 WIRED_IN = ("worker/worker.py", "detector/answers/answering.py", "detector/detector.py")
 CONTRACTS = {
     value.name
-    for module in (contracts, upgrade_contracts, annotated_order_contracts, notification_contracts)
+    for module in (contracts, upgrade_contracts, notification_contracts)
     for value in vars(module).values()
     if isinstance(value, Contract)
 }

@@ -63,7 +63,7 @@ def test_worker_marks_machines_and_cannot_delete_them() -> None:
         "clusters": {"get"},
         "machines": {"get", "patch"},
         "machines/status": {"patch"},
-        "machinehealthchecks": {"get", "list", "patch"},
+        "machinehealthchecks": {"get", "list"},
         "events": {"create"},
     }
 

@@ -93,7 +93,7 @@ async def test_call_with_an_unexpected_error_delays_no_other_incident(
 ) -> None:
     start = detector.calls.start
 
-    async def fail_once(started: IncidentReference, observation: Observation) -> None:
+    async def fail_once(started: IncidentReference, observation: Observation, *_: object) -> None:
         if started.target.name == BAD:
             raise TypeError("no payload")
         await start(started, observation)
