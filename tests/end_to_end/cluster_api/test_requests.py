@@ -8,7 +8,6 @@ from devcluster.simulation.machine_api import GROUP
 from health.model.remediation_order import REMEDIATE, RemediationOrder
 from kube.errors import NotFound
 from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet
-from tests.support.story.machine_check import Check
 from tests.support.story.machine_incidents import CHECK
 from tests.support.story.world import REQUESTS, TEMPLATES
 
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.cluster
 
 WAITING, NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
 CLONED_FROM = "PowerCycleRemediationTemplate.demo.paramedic.dev"
-HOLD = "paramedic.dev/hold"
 AVAILABLE = "ExternalRemediationTemplateAvailable"
 
 
@@ -73,17 +71,6 @@ async def test_each_failed_machine_gets_a_request_once_there_is_a_template_which
     await fleet.nodes.recover(second)
     assert await fleet.outcome(second) == "Remediated"
     await _expired_order_is_removed(fleet, healthy)
-    await _order_on_the_check_is_removed(fleet, check)
-
-
-async def _order_on_the_check_is_removed(fleet: Fleet, check: Check) -> None:
-    """The check has no open incident, so the order is refused; its annotation is removed all the same."""
-    await check.annotate(HOLD, "a disk swap")
-
-    async def is_removed() -> bool:
-        return HOLD not in ((await check.get())["metadata"].get("annotations") or {})
-
-    await fleet.world.until(is_removed, f"{HOLD} stays on the check")
 
 
 async def _expired_order_is_removed(fleet: Fleet, machine: str) -> None:

@@ -65,6 +65,7 @@ async def test_question_is_answered_by_an_annotation_with_its_id(world: World) -
     await world.add_check()
     await _annotate(world, NODE_HEALTH_CHECKS, world.name, **{"require-approval": "true"})
     await world.fail(node)
+    await world.until_phase(node, "Held")
     await _annotate(world, NODES, node, approve="00000000")
     await _until_held(world, node, f"kubectl annotate --overwrite node {node} paramedic.dev/approve=")
     assert world.requests.created(node) == 0
