@@ -33,12 +33,11 @@ from health.model.order_annotations import ORDER_NAMES, annotation_of
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import REMEDIATE
 from health.model.remediation_request import INCIDENT, RemediationRequest
-from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from kube.candidates import CANDIDATE_FOR
 from kube.lease import LeaseRecord, holder_is_valid, is_lock, name_for
 from kube.resource import LEASES, Object, Resource
-from objects.metadata import ObjectMetadata
+from objects.metadata import ManagedFields, ObjectMetadata
 from runtime.listed_incidents import incident_of
 from runtime.process_names import LEADER_LEASE, WORKER
 
