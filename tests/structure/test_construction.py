@@ -49,7 +49,6 @@ ASSIGNED_ELSEWHERE = {
     "detector/state/target_store.py": _COPY,
     "health/kinds/machines/check.py": "names the object of an error before it is raised",
     "health/policy/limit_usage.py": _RECORD,
-    "kube/candidates.py": _RECORD,
     "kube/configuration.py": _LIBRARY,
     "kube/decoding.py": _LIBRARY,
     "kube/transport.py": _LIBRARY,
