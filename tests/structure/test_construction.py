@@ -54,7 +54,6 @@ ASSIGNED_ELSEWHERE = {
     "kube/transport.py": _LIBRARY,
     "kube/workload_connections.py": _LIBRARY,
     "runtime/guard.py": _RECORD,
-    "runtime/trace_export.py": _LIBRARY,
     "runtime/process.py": _LIBRARY,
     "runtime/temporal_link.py": _LIBRARY,
     "tools/devcluster/demo/actions.py": _LIBRARY,
