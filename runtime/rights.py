@@ -11,7 +11,7 @@ from health.cluster.upgrade import UpgradeSignal
 from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right, RightsGroup
-from health.policy.policy_document import POLICY
+from health.policy.policy import POLICY
 from kube.resource import KUBE_SYSTEM
 from runtime.paramedic_status import NAME
 from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES

@@ -11,8 +11,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.right import Process
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import POLICY, StoredPolicy
+from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from health.policy.shadow import is_in_shadow
 from kube.decoding import Decoder

@@ -13,8 +13,7 @@ from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
 from health.cluster.clock_skew import HELD, WARNED, skew_in_words
 from health.cluster.global_stop import LeaseNamespace
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import POLICY
+from health.policy.policy import DEFAULTS, POLICY
 from health.policy.policy_in_force import MISSING
 from kube.errors import KindUnknown, NotFound
 from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid

@@ -13,7 +13,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
 from health.model.evidence import LABEL
-from health.policy.policy_document import POLICY
+from health.policy.policy import POLICY
 from health.policy.shadow import SHADOW
 from kube.client import Client
 from kube.errors import NotFound

@@ -1,6 +1,5 @@
 """Questions about leaders, the installation, its status, its policy and clocks."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -131,7 +130,7 @@ async def test_command_that_is_configured_otherwise_than_the_detector_is_a_probl
     ],
 )
 async def test_orders_that_may_do_more_than_by_default_are_named(policy: Policy, what: list[str]) -> None:
-    in_force = PolicyInForce(policy=replace(policy, outage_guard=OutageGuard()))
+    in_force = PolicyInForce(policy=policy.model_copy(update={"outage_guard": OutageGuard()}))
     found = await of_installation.orders_open.findings(KnownCluster(policy=in_force))
     assert [finding.reason for finding in found] == ["OrdersOpen"] * len(what)
     assert all(finding.what.endswith(words) for finding, words in zip(found, what, strict=True))

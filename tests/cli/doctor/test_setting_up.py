@@ -10,7 +10,7 @@ import pytest
 from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.temporal import TemporalServer
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.client import Client
 from kube.leader import LeaderElection, Leadership
 from kube.resource import CONFIG_MAPS
