@@ -28,8 +28,7 @@ from health.model.observation import HoldReason
 from health.model.references import IncidentReference, Step, TargetReference
 from health.model.target import Target
 from health.model.verdict import Fact
-from health.policy.policy import DEFAULTS, Policy
-from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, Policy, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY
 from health.policy.quorum import takes_turns
 from kube.errors import KindUnknown, NotFound, none_if_absent

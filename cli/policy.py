@@ -17,7 +17,7 @@ from cli.shared.errors import UsageError, carry_out, fail
 from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
 from cli.shared.parameters import filled
 from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
-from health.policy.policy_document import InvalidPolicyError, PolicyDocument
+from health.policy.policy import InvalidPolicyError, Policy
 from objects.durations import in_words
 
 policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
@@ -39,7 +39,7 @@ def check(
         document = policy_in(read_file(file))
     except (InvalidPolicyError, UsageError) as error:
         raise fail(UsageError(f"{file}: {error}")) from error
-    for name, field in PolicyDocument.model_fields.items():
+    for name, field in Policy.model_fields.items():
         named = "" if name in document.model_fields_set else " (default)"
         for line in _lines(str(field.alias), getattr(document, name), named):
             typer.echo(line)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.handover import Handover, HandoverTimes, OwnPolls
+from detector.handover import HandoverTimes, OwnPolls, StandBack
 from detector.registry import WATCHED_KINDS
 from detector.wiring.answer_layer import AnswerLayer, add_answer_handlers, answer_layer
 from detector.wiring.dispatch_layer import DispatchLayer, dispatch_layer
@@ -93,17 +93,18 @@ class Detector:
         self._term = layers.state.term
         connections, identity = layers.state.connections, layers.state.settings.identity
         self._own_polls = OwnPolls(connections.temporal, detector_queue(connections.cluster), identity)
-        self._handover = _handover(layers.state, self._own_polls, times)
+        leadership, silence = layers.state.leadership, connections.temporal.silence
+        stand_back = StandBack(silence, self._own_polls.silence, leadership.is_leader, times)
         self._election = LeaderElection(
             connections.management.client,
             layers.state.settings.namespace,
             LEADER_LEASE,
             identity,
-            layers.state.leadership,
+            leadership,
             annotations={CLUSTER_ANNOTATION: connections.cluster},
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
-            gives_way=self._handover.gives_way,
+            gives_way=stand_back.begin_if_due,
         )
 
     async def run(self) -> None:
@@ -115,7 +116,6 @@ class Detector:
             tasks.create_task(self._layers.dispatching.upgrades.run())
             tasks.create_task(watched.context.clock.run())
             tasks.create_task(self._election.run())
-            tasks.create_task(self._handover.run())
             tasks.create_task(self._own_polls.run())
             tasks.create_task(self._note_begin_of_watch())
             tasks.create_task(state.connections.temporal.hold())
@@ -189,19 +189,6 @@ class Detector:
         dispatching = self._layers.dispatching
         cluster = self._layers.state.connections.cluster
         return dispatching.answering.worker(temporal, cluster, dispatching.upgrades.observe_upgrade)
-
-
-def _handover(state: StateLayer, own_polls: OwnPolls, times: HandoverTimes) -> Handover:
-    return Handover(
-        state.connections.management.client,
-        state.settings.namespace,
-        LEADER_LEASE,
-        state.settings.identity,
-        silence=state.connections.temporal.silence,
-        unpolled=own_polls.silence,
-        is_leader=state.leadership.is_leader,
-        times=times,
-    )
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

@@ -1,26 +1,20 @@
-"""Handover: a leader that cannot answer incidents releases the Lease if another detector is fit.
+"""Handover: a leader that cannot answer incidents releases the Lease and stands back for a minute.
 
-A leader cannot answer while it does not reach Temporal, or while its polls for questions fail. A standby is
-fit if it reaches Temporal, and counts once it has reported so for some time (`kube.candidates`). Without a
-fit standby the leader stays: status and Events need no Temporal. A detector that released the Lease tries to
-acquire it again when it reaches Temporal, or when no other detector is fit any more.
-
-A standby does not poll, so its polls are not known. A detector whose polls failed is not fit for
-`HandoverTimes.suspect`: if no polls succeed at all, the Lease moves once in that time, and not continuously.
+A leader cannot answer while it does not reach Temporal, or while its polls for questions fail. Another
+detector acquires the released Lease within seconds. Without another one, this detector leads again after the
+minute: status and Events need no Temporal. It stands back at most once in `HandoverTimes.at_most_every`, so
+leadership does not go round while Temporal is away for all.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from temporalio.client import Client as TemporalClient
 from temporalio.service import RPCError, RPCStatusCode
 
-from kube.candidates import Candidacy, Candidates, CandidateTimes
-from kube.client import Client
-from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock
 from runtime.polling import last_activity_poll
 
@@ -32,17 +26,16 @@ _UNANSWERABLE = frozenset({RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPL
 
 @dataclass(frozen=True, kw_only=True)
 class HandoverTimes:
-    """How long Temporal may be unreachable, and the consequences."""
+    """How long a leader may be unable to answer, and the consequences."""
 
-    fit: timedelta = timedelta(seconds=12)
-    """A detector that reached Temporal within this time could lead; it asks every five seconds."""
     patience: timedelta = timedelta(seconds=30)
     """How long a leader may be without Temporal before it releases the Lease."""
     unpolled: timedelta = timedelta(seconds=150)
     """How long a leader may be without a successful poll; a poll takes up to a minute."""
-    suspect: timedelta = timedelta(minutes=10)
-    """How long a detector is unfit after that."""
-    candidates: CandidateTimes = field(default_factory=CandidateTimes)
+    stand_back: timedelta = timedelta(minutes=1)
+    """How long it does not stand for the Lease then."""
+    at_most_every: timedelta = timedelta(minutes=10)
+    """The shortest time from one such release to the next."""
 
 
 class OwnPolls:
@@ -100,16 +93,11 @@ class OwnPolls:
             self._polled_at = self._clock()
 
 
-class Handover:
-    """Decides whether this detector releases the Lease."""
+class StandBack:
+    """Decides whether this detector releases the leader Lease, and does not stand for it for a while."""
 
-    def __init__(  # noqa: PLR0913  the leader Lease, the own identity, and the sources of the decision
+    def __init__(
         self,
-        client: Client,
-        namespace: str,
-        leader: str,
-        identity: str,
-        *,
         silence: Callable[[], timedelta],
         unpolled: Callable[[], timedelta],
         is_leader: Callable[[], bool],
@@ -119,50 +107,23 @@ class Handover:
         """`silence`: time since Temporal last answered; `unpolled`: time since a poll succeeded."""
         self._silence = silence
         self._unpolled = unpolled
-        self._clock = clock
-        self._suspect_until = clock()
         self._is_leader = is_leader
         self._times = times
-        self._others = Candidates(client, namespace, leader, identity, times=times.candidates)
-        self._own = Candidacy(
-            client, namespace, leader, identity, is_fit=self._is_fit, times=times.candidates
+        self._clock = clock
+        self._until = self._not_before = clock()
+
+    def begin_if_due(self) -> bool:
+        """True while this detector stands back, which begins if it leads and cannot answer incidents."""
+        now, times = self._clock(), self._times
+        if now < self._until:
+            return True
+        cannot_answer = self._silence() >= times.patience or self._unpolled() >= times.unpolled
+        if not (cannot_answer and self._is_leader() and now >= self._not_before):
+            return False
+        _log.warning(
+            "Temporal does not answer, or gives no work: this detector releases the leader Lease for %s.",
+            times.stand_back,
         )
-
-    def gives_way(self) -> bool:
-        """True if this detector has been unable to answer for too long, and another is fit."""
-        is_unfit = self._silence() >= self._times.patience or self.is_suspect
-        return is_unfit and self._others.is_one_fit
-
-    async def run(self) -> None:
-        """Report whether this detector is fit, and look for others while it is not, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._own.run())
-            while True:
-                await self._look()
-                await asyncio.sleep(self._times.candidates.look.total_seconds())
-
-    def _is_fit(self) -> bool:
-        return not self._is_leader() and self._silence() < self._times.fit and not self.is_suspect
-
-    @property
-    def is_suspect(self) -> bool:
-        """True if its polls failed within the last `HandoverTimes.suspect`."""
-        return self._clock() < self._suspect_until
-
-    def _note_polls(self) -> None:
-        if self._unpolled() >= self._times.unpolled:
-            self._suspect_until = self._clock() + self._times.suspect.total_seconds()
-        elif self._is_leader():
-            self._suspect_until = self._clock()
-
-    async def _look(self) -> None:
-        self._note_polls()
-        if self._silence() < self._times.fit and not self.is_suspect:
-            self._others.forget()
-            return
-        try:
-            async with asyncio.timeout(self._times.candidates.renewal.total_seconds()):
-                await self._others.look()
-        except (KubernetesError, TimeoutError) as error:
-            # Older observations expire by themselves: in doubt the leader stays.
-            _log.debug("standbys cannot be listed", exc_info=error)
+        self._until = now + times.stand_back.total_seconds()
+        self._not_before = now + times.at_most_every.total_seconds()
+        return True

@@ -57,14 +57,6 @@ EVENTS = Resource("v1", "Event", "events", namespaced=True)
 KUBE_SYSTEM = "kube-system"
 """The uid of this namespace identifies a cluster."""
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
-SERVICE_ACCOUNTS = Resource("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
-_ADMISSION = "admissionregistration.k8s.io/v1"
-ADMISSION_POLICIES = Resource(
-    _ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
-)
-ADMISSION_POLICY_BINDINGS = Resource(
-    _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
-)
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases", namespaced=True)

@@ -1,5 +1,7 @@
 """ObjectMetadata: the metadata of a Kubernetes object, as far as we read it."""
 
+from datetime import datetime
+
 from pydantic import AwareDatetime, Field
 
 from objects.frozen import FrozenObject
@@ -13,6 +15,14 @@ class OwnerReference(FrozenObject):
     name: str
     uid: str
     controller: bool = False
+
+
+class ManagedFields(FrozenObject):
+    """One entry of metadata.managedFields, as far as we use it."""
+
+    manager: str = ""
+    subresource: str = ""
+    time: datetime | None = None
 
 
 class ObjectMetadata(FrozenObject):

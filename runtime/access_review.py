@@ -1,6 +1,7 @@
 """Asks an API server whether an identity has a right, without using the right."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 
 from health.kinds.right import Right
 from kube.client import Client
@@ -28,3 +29,21 @@ async def is_allowed(
     body = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
     answer = await client.create(reviews, body)
     return bool(answer.get("status", {}).get("allowed"))
+
+
+async def refused_verbs(
+    client: Client, rights: Iterable[Right], account: Mapping[str, object] | None = None
+) -> dict[Right, list[str]]:
+    """The verbs that are refused of each right, all asked at once; rights that are complete are left out.
+
+    Raises:
+        KubernetesError: as `is_allowed` does.
+
+    """
+
+    async def refused(right: Right) -> list[str]:
+        return [verb for verb in right.verbs if not await is_allowed(client, right, verb, account)]
+
+    asked = list(dict.fromkeys(rights))
+    answers = await asyncio.gather(*map(refused, asked))
+    return {right: verbs for right, verbs in zip(asked, answers, strict=True) if verbs}

@@ -11,7 +11,7 @@ from health.cluster.upgrade import UpgradeSignal
 from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right, RightsGroup
-from health.policy.policy_document import POLICY
+from health.policy.policy import POLICY
 from kube.resource import KUBE_SYSTEM
 from runtime.paramedic_status import NAME
 from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES
@@ -111,14 +111,11 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         name=NAME,
         why="it has the conditions of the processes",
     )
-    leading = "the Lease of the leader, and the Leases of standbys that are ready to lead"
-    yield right(
-        group=LEASES,
-        resource="leases",
-        verbs=("create", "get", "list", "patch", "delete"),
-        namespace=ours,
-        why=leading,
-    )
+    made = "the first detector makes the Lease of the leader"
+    yield right(group=LEASES, resource="leases", verbs=("create",), namespace=ours, why=made)
+    leading = "the leader renews its Lease, and releases it when it ends or stands back"
+    verbs = ("get", "patch")
+    yield right(group=LEASES, resource="leases", verbs=verbs, namespace=ours, name=LEADER_LEASE, why=leading)
 
 
 def _of_worker(settings: Settings) -> Iterator[Right]:

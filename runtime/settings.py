@@ -132,10 +132,8 @@ class Settings(Frozen):
     cache_limit_mebibytes: int | None = Field(default=None, ge=16, le=1024 * 1024)
     """PARAMEDIC_CACHE_LIMIT_MEBIBYTES: the most memory for the records of one kind of object in this cluster;
     without it a quarter of the memory limit of the container, and at least 128."""
-    evidence_directory: str = ""
-    """PARAMEDIC_EVIDENCE_DIRECTORY: the folder in which the worker saves evidence as files; "" is none."""
     evidence_limit: int = Field(default=100, ge=1, le=1000)
-    """PARAMEDIC_EVIDENCE_LIMIT: the most ConfigMaps, and files in the folder, with evidence."""
+    """PARAMEDIC_EVIDENCE_LIMIT: the most ConfigMaps with evidence."""
     evidence_keep_seconds: float = Field(default=timedelta(days=30).total_seconds(), gt=0)
     """PARAMEDIC_EVIDENCE_KEEP_SECONDS: the age at which evidence is deleted."""
     notification_directory: str = "/etc/paramedic/notifications"

@@ -20,8 +20,8 @@ from temporalio.worker import (
 
 from activities.act import Act, steps
 from activities.event_recorder import EventRecorder
+from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.save import SaveEvidenceActivity
-from activities.evidence.stores import EvidenceConfigMaps, EvidenceDirectory, EvidenceFiles
 from activities.fact_age import Clock
 from activities.live_objects import KnownClustersOnLease, LiveObjects
 from activities.live_requests import LiveRequests
@@ -36,8 +36,7 @@ from activities.target_lease import TargetLeases
 from activities.upgrade_pauses import EVENT_TIMEOUT, WarnOfLongUpgrade, WritePauses
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
-from health.model.evidence import EvidenceStore
-from kube.client import Client, SharedReads
+from kube.client import SharedReads
 from kube.connection import ClusterConnection
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
@@ -166,6 +165,8 @@ def _worker(
     lease_clusters = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
     objects = LiveObjects(clusters, readers(), lease_clusters)
     requests = OwnRequests(LiveRequests(connection), objects)
+    retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
+    evidence = EvidenceConfigMaps(client, settings.namespace, retention)
     revalidation = Revalidation(
         objects,
         settings.lease_namespace,
@@ -180,7 +181,7 @@ def _worker(
         task_queue=worker_queue(connections.cluster),
         workflows=WORKFLOWS,
         activities=[
-            SaveEvidenceActivity(revalidation, _stores(settings, client), clock.now).save_evidence,
+            SaveEvidenceActivity(revalidation, evidence, clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,
             CleanUp(
                 connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
@@ -200,16 +201,6 @@ def _worker(
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_cached_workflows=CACHED_INCIDENTS,
     )
-
-
-def _stores(settings: Settings, client: Client) -> dict[str, EvidenceFiles]:
-    retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
-    stores: dict[str, EvidenceFiles] = {
-        EvidenceStore.CONFIG_MAP: EvidenceConfigMaps(client, settings.namespace, retention)
-    }
-    if settings.evidence_directory:
-        stores[EvidenceStore.FILE] = EvidenceDirectory(Path(settings.evidence_directory), retention)
-    return stores
 
 
 async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:

@@ -162,7 +162,6 @@ def evidence_before(
     return EvidenceInput(
         incident=incident,
         first_run_id=first_run_id,
-        store=observation.evidence,
         step=observation.steps[due.step],
         reason=observation.reason,
         fact=observation.fact,
@@ -194,5 +193,5 @@ async def save_evidence(calls: FinishedCalls, request: EvidenceInput, now: datet
 
 def _not_saved(request: EvidenceInput, now: datetime, why: str) -> EvidenceRecord:
     name = evidence_name(request.incident, request.first_run_id)
-    problem = f"it is unknown whether {request.store} {name} was written: {why}"
-    return EvidenceRecord(store=request.store, name=name, at=now, problem=problem)
+    problem = f"it is unknown whether the ConfigMap {name} was written: {why}"
+    return EvidenceRecord(name=name, at=now, problem=problem)

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 
 from health.model.admission import Admission, Intent
 from health.model.approval import Progress
-from health.model.evidence import EvidenceRecord, EvidenceStore
+from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
 from health.model.order import OrderRecord
@@ -30,7 +30,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import CountedFact, Fact
 from health.runbook.delays import RequestDelay
 from health.runbook.task_notes import MaintenanceTask, TaskFailure
-from objects.frozen import Frozen, OpenEnum
+from objects.frozen import Frozen
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
@@ -105,7 +105,6 @@ class EvidenceInput(Frozen):
     incident: IncidentReference
     first_run_id: str
     """The first run of the incident: all its runs share one piece of evidence."""
-    store: OpenEnum[EvidenceStore]
     step: Step
     reason: str
     """The problem of the target, in words."""

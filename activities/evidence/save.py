@@ -5,21 +5,21 @@ would in the act.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
 from activities.attempt import AttemptFailure, tried_until
-from activities.evidence.stores import EvidenceFiles, Filing
+from activities.evidence.config_maps import EvidenceConfigMaps, Filing
 from activities.live_objects import LiveObjects
 from activities.revalidation import Revalidation, not_true
 from activities.step_result import StepHeld
 from health.evidence.document import EvidencePart, compose
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen, text
 from health.kinds.registry import CHECK_KINDS
-from health.model.evidence import EvidenceRecord, EvidenceStore, evidence_name
+from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.references import IncidentReference
 from health.model.target import Target
 from kube.connection import ClusterConnection
@@ -145,63 +145,57 @@ class SaveEvidenceActivity:
     def __init__(
         self,
         revalidation: Revalidation,
-        stores: Mapping[str, EvidenceFiles],
+        config_maps: EvidenceConfigMaps,
         now: Callable[[], datetime],
     ) -> None:
         """`now` returns the current time by the API server's clock."""
         self._revalidation = revalidation
-        self._stores = stores
+        self._config_maps = config_maps
         self._now = now
 
     @activity.defn(name=SAVE_EVIDENCE.name)
     async def save_evidence(self, evidence: EvidenceInput) -> EvidenceResult:
         """The place of the evidence, or why it is not saved, or why the step may not be taken."""
-        store = self._stores.get(evidence.store)
-        if store is None:
-            return _not_saved(evidence, self._now(), _no_store(evidence.store))
         try:
             async with asyncio.timeout(EVIDENCE_LONGEST.total_seconds()):
-                record = await self._saved(evidence, store)
+                record = await self._saved(evidence)
         except StepHeld as error:
             if evidence.is_shadow:
                 return _not_saved(evidence, self._now(), str(error.hold))
             return EvidenceResult(hold=error.hold)
         except KubernetesError as error:
             return _not_saved(evidence, self._now(), error.message)
-        except OSError as error:
-            return _not_saved(evidence, self._now(), _words(error))
+        except TimeoutError:
+            read, saved = in_words(EVIDENCE_READING), in_words(EVIDENCE_LONGEST)
+            late = f"the target was not read within {read}, or this not saved within {saved}"
+            return _not_saved(evidence, self._now(), late)
         except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
             return _not_saved(evidence, self._now(), unforeseen(error))
-        await self._prune(store, evidence_name(evidence.incident, evidence.first_run_id))
+        await self._prune(evidence_name(evidence.incident, evidence.first_run_id))
         return EvidenceResult(record=record)
 
-    async def _saved(self, evidence: EvidenceInput, store: EvidenceFiles) -> EvidenceRecord:
+    async def _saved(self, evidence: EvidenceInput) -> EvidenceRecord:
         ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
         async with asyncio.timeout_at(ends):
             confirmed = await self._revalidation.confirm(evidence, is_shadow=evidence.is_shadow)
         confirmed.refuse_other_step(evidence)
-        if evidence.store != confirmed.check.choices.evidence:
-            raise not_true(f"{evidence.incident.check} no longer wants evidence as {evidence.store}")
+        if confirmed.check.choices.evidence is None:
+            raise not_true(f"{evidence.incident.check} no longer wants evidence")
         target, live = confirmed.target, self._revalidation.live
         parts = await EvidenceReader(live, evidence.incident, target, ends).parts()
         filing = Filing(evidence.incident, evidence.first_run_id, self._now())
         document = compose(_facts(evidence, target, filing), parts)
-        await store.save(filing, document)
-        return EvidenceRecord(
-            store=evidence.store,
-            namespace=store.namespace,
-            name=store.named(filing.name),
-            at=filing.at,
-            lacks=document.lacks,
-        )
+        await self._config_maps.save(filing, document)
+        namespace = self._config_maps.namespace
+        return EvidenceRecord(namespace=namespace, name=filing.name, at=filing.at, lacks=document.lacks)
 
-    async def _prune(self, store: EvidenceFiles, newest: str) -> None:
+    async def _prune(self, newest: str) -> None:
         """Delete old evidence; a failure is tried again after the next save."""
         try:
             async with asyncio.timeout(_PRUNING.total_seconds()):
-                await store.prune(self._now(), newest)
-        except (KubernetesError, OSError) as error:
+                await self._config_maps.prune(self._now(), newest)
+        except (KubernetesError, TimeoutError) as error:
             activity.logger.warning("old evidence not deleted", exc_info=error)
 
 
@@ -226,18 +220,5 @@ def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str,
 
 def _not_saved(evidence: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:
     name = evidence_name(evidence.incident, evidence.first_run_id)
-    record = EvidenceRecord(store=evidence.store, name=name, at=at, problem=text(problem))
+    record = EvidenceRecord(name=name, at=at, problem=text(problem))
     return EvidenceResult(record=record)
-
-
-def _no_store(store: str) -> str:
-    if store == EvidenceStore.FILE:
-        return "PARAMEDIC_EVIDENCE_DIRECTORY names no directory of this worker"
-    return f"this worker is of another version: it knows no store {store}"
-
-
-def _words(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        read, saved = in_words(EVIDENCE_READING), in_words(EVIDENCE_LONGEST)
-        return f"the target was not read within {read}, or this not saved within {saved}"
-    return f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"

@@ -14,8 +14,7 @@ from activities.notifications.webhook import (
 )
 from health.model.notification import Notification
 from health.notification.messages import Summary, document, slack
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.receivers import MessageForm, Receiver
 from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent

@@ -1,6 +1,5 @@
 """`paramedic doctor`: reports problems of the cluster and of Temporal, one finding on each line."""
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -10,12 +9,9 @@ from rich.text import Text
 from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
 from cli.shared.options import UNNAMED, PageOutput, printed_as, with_options
-from cli.shared.parameters import at_least
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
-WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
-"""Long enough to see a controller that writes a status every few seconds."""
 _STYLES = {
     FindingSeverity.PROBLEM: "bold red",
     FindingSeverity.WARNING: "yellow",
@@ -37,39 +33,25 @@ def doctor(
         str | None,
         typer.Option(metavar="NAMES", help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}."),
     ] = None,
-    watched: Annotated[
-        int,
-        typer.Option(
-            "--watch-for",
-            parser=at_least(0, LONGEST_WATCH_SECONDS),
-            metavar="SECONDS",
-            help="The longest time to watch for other writers of the status of checks; 0: look once.",
-        ),
-    ] = WATCHED_SECONDS,
     output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
     """Report problems of the cluster and of Temporal, with advice; exit code 1 if there are any."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
-    options = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}
-    environment = with_options(context, options)
-    watch_for = timedelta(seconds=watched)
+    environment = with_options(context, {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds})
     try:
-        examined = carry_out(examine(_settings(environment, context), environment, watch_for))
+        # Without a name of the cluster, `examine` finds the installation.
+        settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
+    except SettingsError as error:
+        raise fail(wrong_setting(error, PREFIX, context.params)) from error
+    try:
+        examined = carry_out(examine(settings, environment))
     except SettingsError as error:
         raise fail(wrong_setting(error, "TEMPORAL_", context.find_root().params)) from error
     _print(examined, output)
     if examined.is_wrong:
         raise typer.Exit(ExitCode.FAILED)
-
-
-def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
-    """The settings, all of them valid; without a name of the cluster, `examine` finds the installation."""
-    try:
-        return Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
-    except SettingsError as error:
-        raise fail(wrong_setting(error, PREFIX, context.params)) from error
 
 
 def _print(examined: Examined, output: PageOutput) -> None:

@@ -1,11 +1,19 @@
-"""Finding: one problem with advice; Examined: the findings about one cluster."""
+"""Finding: one problem with advice; FindingRule: a function that finds such problems.
+
+`doctor` is a list of questions. Each declares its reason, severity and advice beside the function, which
+yields one sentence for each thing that it finds.
+"""
 
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from objects.frozen import Frozen
 
 _ARTICLES = ("The", "A", "An")
+Subject = TypeVar("Subject")
 
 
 class FindingSeverity(StrEnum):
@@ -32,19 +40,34 @@ class Finding(Frozen):
         return f"{self.severity}: {self.what}: {self.advice}"
 
 
-def problem(reason: str, what: str, advice: str) -> Finding:
-    """An operation is not done, or is done twice."""
-    return Finding(severity=FindingSeverity.PROBLEM, reason=reason, what=what, advice=advice)
+Found = AsyncIterator[str | Finding]
+"""The findings of one rule: a sentence each, or a Finding with another severity, reason or advice."""
 
 
-def warning(reason: str, what: str, advice: str) -> Finding:
-    """A state that may be intended, or over."""
-    return Finding(severity=FindingSeverity.WARNING, reason=reason, what=what, advice=advice)
+@dataclass(frozen=True)
+class FindingRule(Generic[Subject]):
+    """One row of the list: what is looked for, how urgent it is, and what to do about it."""
+
+    reason: str
+    severity: FindingSeverity
+    advice: str
+    find: Callable[[Subject], Found]
+
+    def finding(self, what: str, advice: str = "") -> Finding:
+        return Finding(severity=self.severity, reason=self.reason, what=what, advice=advice or self.advice)
+
+    async def findings(self, subject: Subject) -> list[Finding]:
+        """All findings about `subject`; raises as the function does."""
+        return [
+            self.finding(found) if isinstance(found, str) else found async for found in self.find(subject)
+        ]
 
 
-def note(reason: str, what: str, advice: str) -> Finding:
-    """Useful to know; no problem is visible."""
-    return Finding(severity=FindingSeverity.NOTE, reason=reason, what=what, advice=advice)
+def finds(
+    reason: str, severity: FindingSeverity, advice: str
+) -> Callable[[Callable[[Subject], Found]], FindingRule[Subject]]:
+    """Make a function a rule of the list."""
+    return lambda function: FindingRule(reason, severity, advice, function)
 
 
 def in_mid_sentence(message: str) -> str:
@@ -70,11 +93,7 @@ class Examined(Frozen):
     def summary(self) -> str:
         """The cluster, and the number of findings of each severity."""
         where = f"cluster {self.cluster}: " if self.cluster else ""
-        parts = [*([] if self.is_wrong else ["nothing is wrong"]), *self._counted]
-        return f"{where}{', '.join(parts)}"
-
-    @property
-    def _counted(self) -> list[str]:
         counts = Counter(finding.severity for finding in self.findings)
         numbers = ((severity, counts[severity]) for severity in FindingSeverity)
-        return [f"{count} {severity}{'s' * (count > 1)}" for severity, count in numbers if count]
+        counted = [f"{count} {severity}{'s' * (count > 1)}" for severity, count in numbers if count]
+        return f"{where}{', '.join([*([] if self.is_wrong else ['nothing is wrong']), *counted])}"

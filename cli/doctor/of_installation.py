@@ -1,197 +1,210 @@
-"""Findings about the installation: its policy, the global stop, its detector and its status, and the clocks.
-
-`paramedic doctor` sees itself whether a detector leads and a worker polls. It cannot see whether the detector
-reaches Temporal, because it uses a connection of its own; the ParamedicStatus says so.
+"""Questions about the installation: its policy, the global stop, its detector and its status, and the clocks.
 
 The `Date` header of the API server's answers shows the skew of our clock. The leader Lease shows the skew of
 the detector's clock: the detector wrote renewTime, and the API server recorded the time of that write in
 `managedFields`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from cli.doctor.finding import Finding, note, problem, warning
+from cli.doctor.cluster import ExaminedCluster
+from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
 from health.cluster.clock_skew import HELD, WARNED, skew_in_words
 from health.cluster.global_stop import LeaseNamespace
-from health.model.status_writers import ManagedFields
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import POLICY, StoredPolicy
-from health.policy.policy_in_force import MISSING, NO_OBJECT, PolicyInForce
-from kube.client import Client
-from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
+from health.policy.policy import DEFAULTS, POLICY
+from health.policy.policy_in_force import MISSING
+from kube.errors import KindUnknown, NotFound
 from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid
-from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
+from kube.resource import NAMESPACES, Object
 from objects.durations import in_words
 from objects.frozen import FrozenObject
+from objects.metadata import ManagedFields
 from objects.timestamps import stamp
-from runtime.paramedic_status import (
-    NAME,
-    PARAMEDIC_STATUSES,
-    STALE,
-    ConditionType,
-    Installation,
-    ParamedicStatusDocument,
-)
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, STALE, ConditionType, ParamedicCondition
 from runtime.process_names import DETECTOR, LEADER_LEASE
-from runtime.settings import Settings
 
-
-async def read_policy(client: Client, settings: Settings) -> PolicyInForce:
-    """The policy in the namespace of `settings`, as a detector reads it that starts now.
-
-    Raises:
-        KubernetesError: it cannot be read.
-        ValidationError: its ConfigMap is none.
-
-    """
-    found = await none_if_absent(client.get(CONFIG_MAPS, POLICY, settings.namespace))
-    stored = None if found is None else StoredPolicy.model_validate(found)
-    return replace(NO_OBJECT, is_required=settings.requires_policy).after(stored, DEFAULTS)
-
-
-def policy_findings(found: PolicyInForce, namespace: str) -> Iterator[Finding]:
-    """A policy that is missing or invalid, an outage guard that is off, and more orders than by default."""
-    if found.is_missing:
-        what = f"{MISSING} in the namespace {namespace}: every check is held"
-        advice = "create it again; or set PARAMEDIC_MISSING_POLICY=allow, if no policy is meant to exist"
-        yield problem("PolicyMissing", what, advice)
-    elif found.rejection:
-        what = f"{found.stored} cannot be taken: {found.rejection}"
-        advice = "correct it; the last valid one is in force, and after a restart nothing new is done"
-        yield problem("PolicyRefused", what, advice)
-    elif found.policy.outage_guard is None:
-        what = "the outage guard is off: nodes that a failing network makes silent all at once are remediated"
-        yield note(
-            "OutageGuardOff", what, f"consider `outageGuard: {{}}` in the ConfigMap {POLICY} (docs/policy.md)"
-        )
-    forced, number = found.policy.forced_orders, found.policy.max_orders_in_flight
-    if found.policy.orders_by_annotation and (forced or number > DEFAULTS.max_orders_in_flight):
-        past = ", also past the threshold (forcedOrders)" if forced else ""
-        most = f"{number} at a time for each check{past}"
-        what = f"whoever may patch a Node or Machine may order its remediation, {most}"
-        yield note("OrdersOpen", what, "`ordersByAnnotation: false` refuses such orders (docs/security.md)")
-
-
-async def stop_findings(client: Client, namespace: str) -> list[Finding]:
-    """The global stop in the namespace of the Leases, or that the namespace is missing.
-
-    Raises:
-        KubernetesError: the namespace cannot be read.
-
-    """
-    try:
-        found = LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
-    except NotFound:
-        what = f"the namespace {namespace} for the Leases of targets is missing, so no remediation begins"
-        return [problem("LeaseNamespaceMissing", what, f"`kubectl create namespace {namespace}`")]
-    if found.stop is None:
-        return []
-    since = f", since {stamp(found.stopped_since)}" if found.stopped_since else ""
-    return [warning("Stopped", f"{found.stop.words}{since}", "`paramedic start` lifts it")]
-
-
-async def status_findings(client: Client, namespace: str, now: datetime) -> list[Finding]:
-    """Problems that the leading detector reports in the ParamedicStatus of this namespace.
-
-    Raises:
-        KubernetesError: it cannot be read.
-
-    """
-    try:
-        found = await client.get(PARAMEDIC_STATUSES, NAME, namespace)
-    except KindUnknown:
-        what = f"{PARAMEDIC_STATUSES.full_name} is not served: kubectl does not show whether we can work"
-        advice = "apply deploy/base/crds/paramedic.dev_paramedicstatuses.yaml"
-        return [warning("StatusNotServed", what, advice)]
-    except NotFound:  # no detector has led yet; the finding about its Lease says so
-        return []
-    return list(own_status_findings(ParamedicStatusDocument.read(found), now))
-
-
-async def detector_findings(client: Client, namespace: str, now: datetime) -> list[Finding]:
-    """Findings if no detector leads by the Lease of this namespace, or if its clock is skewed.
-
-    Raises:
-        KubernetesError: the Lease cannot be read.
-
-    """
-    found = await none_if_absent(client.get(LEASES, LEADER_LEASE, namespace))
-    name = f"{namespace}/{LEADER_LEASE}"
-    if found is None:
-        return leader_findings(name, None, now)
-    return [*leader_findings(name, LeaseRecord.read(found), now), *detector_clock_findings(found)]
-
-
-async def other_installation_findings(
-    client: Client, expected: Sequence[str], settings: Settings, temporal: str
-) -> list[Finding]:
-    """As `installation_findings`; none if the ParamedicStatus cannot be read, which is another finding."""
-    try:
-        found = await client.get(PARAMEDIC_STATUSES, NAME, settings.namespace)
-    except KubernetesError:
-        return []
-    stored = ParamedicStatusDocument.read(found).installation
-    return list(installation_findings(stored, expected, settings, temporal))
-
-
-def installation_findings(
-    installation: Installation, expected: Sequence[str], settings: Settings, temporal: str
-) -> Iterator[Finding]:
-    """Compare the configuration of the installation in the namespace of `settings` with that of this command.
-
-    `expected` are the identities that the given name may mean, `temporal` is the Temporal namespace.
-    """
-    others = "the other findings are about the values of this command"
-    if installation.cluster and installation.cluster not in expected:
-        where = f"no installation in {settings.namespace}"
-        sentence = f"{where} has the cluster {settings.cluster!r}; there is {installation.cluster}"
-        advice = f"correct --cluster or PARAMEDIC_CLUSTER, or PARAMEDIC_NAMESPACE; {others}"
-        yield problem("OtherInstallation", sentence, advice)
-    for subject, variable, stored, chosen in (
-        ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, settings.lease_namespace),
-        ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, temporal),
-    ):
-        if stored and stored != chosen:
-            works = f"the detector in {settings.namespace} works with {subject} {stored}"
-            advice = f"correct {variable}, or PARAMEDIC_NAMESPACE; {others}"
-            yield problem("OtherInstallation", f"{works}, not with {chosen}", advice)
-
-
-def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Iterator[Finding]:
-    """Problems that the leading detector reports; an outdated status is ignored."""
-    if status.is_older(STALE, now):
-        return
-    temporal = status.unmet(ConditionType.TEMPORAL_REACHABLE)
-    if temporal is not None:
-        since = stamp(temporal.last_transition_time)
-        yield problem(
-            "DetectorWithoutTemporal",
-            f"{status.heartbeat_by}, which leads, has not reached Temporal since {since}: {temporal.message}",
-            "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
-        )
-    slots = status.unmet(ConditionType.SLOTS_AVAILABLE)
-    if slots is not None:
-        what = f"targets wait since {stamp(slots.last_transition_time)}: {slots.message}"
-        yield warning(
-            "SlotsStuck", what, "`paramedic show` says what each of these waits for; end or abort it"
-        )
-    accepted = status.unmet(ConditionType.INCIDENTS_ACCEPTED)
-    if accepted is not None:
-        what = f"since {stamp(accepted.last_transition_time)} {accepted.message}"
-        advice = "correct what the error names; until then nothing is done for these targets"
-        yield problem("IncidentsRefused", what, advice)
-    room = status.unmet(ConditionType.CACHES_HAVE_ROOM)
-    if room is not None:
-        advice = "raise the memory limit of the detector; see docs/large-clusters.md"
-        yield warning("CacheNearlyFull", room.message, advice)
-
-
+PROBLEM, WARNING, NOTE = FindingSeverity
 _RENEWAL = timedelta(seconds=1)
 """The duration of a renewal, and the resolution of the API server's timestamps."""
+
+
+@finds("NoDetector", PROBLEM, "start a detector, or look at /readyz of the one that runs")
+async def no_leader(cluster: ExaminedCluster) -> Found:
+    name, found = f"{cluster.settings.namespace}/{LEADER_LEASE}", await cluster.lease(LEADER_LEASE)
+    if found is None:
+        yield f"no detector has led yet: there is no Lease {name}"
+        return
+    lease = LeaseRecord.read(found)
+    if not holder_is_valid(lease, cluster.now):
+        renewed = lease.spec.renew_time
+        last = f", last renewed at {stamp(renewed)}" if renewed else ""
+        yield f"no detector leads: no process holds the Lease {name}{last}"
+
+
+@finds(
+    "AnotherDetector", PROBLEM, "stop it, or give all detectors of this cluster the same PARAMEDIC_NAMESPACE"
+)
+async def another_leader(cluster: ExaminedCluster) -> Found:
+    for lease in await cluster.leases_everywhere(LEADER_LEASE):
+        namespace = lease.metadata.namespace
+        if namespace != cluster.settings.namespace and holder_is_valid(lease, cluster.now):
+            yield f"{lease.spec.holder_identity!r} leads as well, by the Lease {namespace}/{LEADER_LEASE}"
+
+
+@finds(
+    "OtherInstallation",
+    PROBLEM,
+    "correct --cluster, PARAMEDIC_CLUSTER, PARAMEDIC_NAMESPACE, PARAMEDIC_LEASE_NAMESPACE or "
+    "TEMPORAL_NAMESPACE; the other findings are about the values of this command",
+)
+async def other_installation(cluster: ExaminedCluster) -> Found:
+    settings, installed = cluster.settings, (await cluster.status()).installation
+    if installed.cluster and installed.cluster not in cluster.identities:
+        where = f"no installation in {settings.namespace}"
+        yield f"{where} has the cluster {settings.cluster!r}; there is {installed.cluster}"
+    for subject, stored, chosen in (
+        ("Leases in", installed.lease_namespace, settings.lease_namespace),
+        ("the Temporal namespace", installed.temporal_namespace, cluster.temporal_namespace),
+    ):
+        if stored and stored != chosen:
+            yield f"the detector in {settings.namespace} works with {subject} {stored}, not with {chosen}"
+
+
+@finds("StatusNotServed", WARNING, "apply deploy/base/crds/paramedic.dev_paramedicstatuses.yaml")
+async def status_not_served(cluster: ExaminedCluster) -> Found:
+    try:
+        await cluster.client.get(PARAMEDIC_STATUSES, NAME, cluster.settings.namespace)
+    except KindUnknown:
+        yield f"{PARAMEDIC_STATUSES.full_name} is not served: kubectl does not show whether we can work"
+    except NotFound:  # no detector has led yet; the finding about its Lease says so
+        return
+
+
+def _says(
+    type_: ConditionType, reason: str, severity: FindingSeverity, advice: str
+) -> FindingRule[ExaminedCluster]:
+    """The question whether the leading detector reports that this condition is False, not long ago."""
+
+    @finds(reason, severity, advice)
+    async def reported(cluster: ExaminedCluster) -> Found:
+        status = await cluster.status()
+        found = None if status.is_older(STALE, cluster.now) else status.unmet(type_)
+        if found is not None:
+            yield f"{status.heartbeat_by} reports since {stamp(found.last_transition_time)}: {_words(found)}"
+
+    return reported
+
+
+def _words(condition: ParamedicCondition) -> str:
+    return condition.message or f"{condition.type} is False"
+
+
+without_temporal = _says(
+    ConditionType.TEMPORAL_REACHABLE,
+    "DetectorWithoutTemporal",
+    PROBLEM,
+    "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
+)
+slots_stuck = _says(
+    ConditionType.SLOTS_AVAILABLE,
+    "SlotsStuck",
+    WARNING,
+    "`paramedic show` says what each of these waits for; end or abort it",
+)
+incidents_refused = _says(
+    ConditionType.INCIDENTS_ACCEPTED,
+    "IncidentsRefused",
+    PROBLEM,
+    "correct what the error names; until then nothing is done for these targets",
+)
+cache_nearly_full = _says(
+    ConditionType.CACHES_HAVE_ROOM,
+    "CacheNearlyFull",
+    WARNING,
+    "raise the memory limit of the detector; see docs/large-clusters.md",
+)
+
+
+@finds("LeaseNamespaceMissing", PROBLEM, "`kubectl create namespace` with this name")
+async def lease_namespace_missing(cluster: ExaminedCluster) -> Found:
+    namespace = cluster.settings.lease_namespace
+    try:
+        await cluster.client.get(NAMESPACES, namespace)
+    except NotFound:
+        yield f"the namespace {namespace} for the Leases of targets is missing, so no remediation begins"
+
+
+@finds("Stopped", WARNING, "`paramedic start` lifts it")
+async def stopped(cluster: ExaminedCluster) -> Found:
+    try:
+        namespace = await cluster.client.get(NAMESPACES, cluster.settings.lease_namespace)
+    except NotFound:
+        return
+    found = LeaseNamespace.model_validate(namespace)
+    if found.stop is not None:
+        since = f", since {stamp(found.stopped_since)}" if found.stopped_since else ""
+        yield f"{found.stop.words}{since}"
+
+
+@finds(
+    "PolicyMissing",
+    PROBLEM,
+    "create it again; or set PARAMEDIC_MISSING_POLICY=allow, if no policy is meant to exist",
+)
+async def policy_missing(cluster: ExaminedCluster) -> Found:
+    if (await cluster.policy()).is_missing:
+        yield f"{MISSING} in the namespace {cluster.settings.namespace}: every check is held"
+
+
+@finds(
+    "PolicyRefused",
+    PROBLEM,
+    "correct it; the last valid one is in force, and after a restart nothing new is done",
+)
+async def policy_refused(cluster: ExaminedCluster) -> Found:
+    found = await cluster.policy()
+    if found.rejection and not found.is_missing:
+        yield f"{found.stored} cannot be taken: {found.rejection}"
+
+
+@finds("OutageGuardOff", NOTE, f"consider `outageGuard: {{}}` in the ConfigMap {POLICY} (docs/policy.md)")
+async def outage_guard_off(cluster: ExaminedCluster) -> Found:
+    found = await cluster.policy()
+    if not found.rejection and found.policy.outage_guard is None:
+        yield "the outage guard is off: nodes that a failing network makes silent all at once are remediated"
+
+
+@finds("OrdersOpen", NOTE, "`ordersByAnnotation: false` refuses such orders (docs/security.md)")
+async def orders_open(cluster: ExaminedCluster) -> Found:
+    policy = (await cluster.policy()).policy
+    number = policy.max_orders_in_flight
+    if policy.orders_by_annotation and (policy.forced_orders or number > DEFAULTS.max_orders_in_flight):
+        past = ", also past the threshold (forcedOrders)" if policy.forced_orders else ""
+        most = f"{number} at a time for each check{past}"
+        yield f"whoever may patch a Node or Machine may order its remediation, {most}"
+
+
+@finds("ClockSkew", WARNING, "set it; ages and times in this output are off by as much")
+async def own_clock(cluster: ExaminedCluster) -> Found:
+    skew = cluster.connection.server_clock.skew()
+    if skew is not None and abs(skew) > WARNED:
+        yield f"the clock of the machine that this runs on is {skew_in_words(skew)}"
+
+
+@finds("DetectorClockSkew", PROBLEM, "set the clock of its machine")
+async def detector_clock(cluster: ExaminedCluster) -> Found:
+    lease = await cluster.lease(LEADER_LEASE)
+    skew = None if lease is None else skew_of_holder(lease)
+    if skew is None or abs(skew) <= WARNED:
+        return
+    what = f"the clock of the detector that leads is {skew_in_words(skew)}"
+    if abs(skew) > HELD:
+        yield f"{what}: every check is held"
+    else:
+        advice = f"set the clock of its machine, over {in_words(HELD)} every check is held"
+        yield Finding(severity=WARNING, reason="DetectorClockSkew", what=what, advice=advice)
 
 
 class _LeaseMetadata(FrozenObject):
@@ -209,28 +222,7 @@ class _WrittenLease(FrozenObject):
         return max((time for time in times if time is not None), default=None)
 
 
-def own_clock_findings(skew: timedelta | None) -> Iterator[Finding]:
-    """A finding if the clock of this machine differs from the API server's by more than the limit."""
-    if skew is None or abs(skew) <= WARNED:
-        return
-    what = f"the clock of the machine that this runs on is {skew_in_words(skew)}"
-    yield warning("ClockSkew", what, "set it; ages and times in this output are off by as much")
-
-
-def detector_clock_findings(lease: Object) -> Iterator[Finding]:
-    """A finding if the clock of the leading detector differs from the API server's by more than the limit."""
-    skew = _skew_of_holder(lease)
-    if skew is None or abs(skew) <= WARNED:
-        return
-    what = f"the clock of the detector that leads is {skew_in_words(skew)}"
-    if abs(skew) > HELD:
-        yield problem("DetectorClockSkew", f"{what}: every check is held", "set the clock of its machine")
-    else:
-        held = f"set the clock of its machine, over {in_words(HELD)} every check is held"
-        yield warning("DetectorClockSkew", what, held)
-
-
-def _skew_of_holder(lease: Object) -> timedelta | None:
+def skew_of_holder(lease: Object) -> timedelta | None:
     """The least skew of the holder's clock; None if the Lease does not show it."""
     try:
         found = _WrittenLease.model_validate(lease)
@@ -243,47 +235,21 @@ def _skew_of_holder(lease: Object) -> timedelta | None:
     return max(apart - _RENEWAL, min(apart + _RENEWAL, timedelta(0)))
 
 
-def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list[Finding]:
-    """Findings about the leader Lease `name` of our detector; None if there is no such Lease."""
-    advice = "start a detector, or look at /readyz of the one that runs"
-    if lease is None:
-        return [problem("NoDetector", f"no detector has led yet: there is no Lease {name}", advice)]
-    if holder_is_valid(lease, now):
-        return []
-    renewed = lease.spec.renew_time
-    last = f", last renewed at {stamp(renewed)}" if renewed else ""
-    return [problem("NoDetector", f"no detector leads: no process holds the Lease {name}{last}", advice)]
-
-
-async def other_detector_findings(client: Client, namespace: str, now: datetime) -> list[Finding]:
-    """Detectors that lead by the Lease of another namespace, as far as the caller may list Leases.
-
-    Raises:
-        KubernetesError: the API server cannot be asked.
-
-    """
-    leases = await leases_named(client, LEADER_LEASE)
-    return list(other_leader_findings(LEADER_LEASE, namespace, leases, now))
-
-
-async def leases_named(client: Client, name: str) -> Sequence[LeaseRecord]:
-    """The Leases of that name in all namespaces; none without the right, which our processes lack."""
-    try:
-        return [LeaseRecord.read(lease) for lease in await client.list(LEASES, name=name)]
-    except Forbidden:
-        return ()
-
-
-def other_leader_findings(
-    ours: str, namespace: str, leases: Sequence[LeaseRecord], now: datetime
-) -> Iterator[Finding]:
-    """Detectors that lead by a Lease `ours` in a namespace other than `namespace`."""
-    for lease in leases:
-        if lease.metadata.namespace == namespace or not holder_is_valid(lease, now):
-            continue
-        where = lease.metadata.namespace
-        yield problem(
-            "AnotherDetector",
-            f"{lease.spec.holder_identity!r} leads as well, by the Lease {where}/{ours}",
-            f"stop it, or give all detectors of this cluster one PARAMEDIC_NAMESPACE (here: {namespace})",
-        )
+OF_INSTALLATION: tuple[FindingRule[ExaminedCluster], ...] = (
+    no_leader,
+    another_leader,
+    other_installation,
+    status_not_served,
+    without_temporal,
+    slots_stuck,
+    incidents_refused,
+    cache_nearly_full,
+    lease_namespace_missing,
+    stopped,
+    policy_missing,
+    policy_refused,
+    outage_guard_off,
+    orders_open,
+    own_clock,
+    detector_clock,
+)

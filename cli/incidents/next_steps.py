@@ -15,7 +15,7 @@ import typer
 
 from cli.incidents.summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
-from health.model.evidence import EvidenceRecord, EvidenceStore
+from health.model.evidence import EvidenceRecord
 from health.model.order import StepOrder
 from health.model.references import RequestReference
 from health.runbook.order_spec import OrderSpec, Situation
@@ -127,7 +127,7 @@ def kubectl_lines(summary: IncidentSummary) -> list[str]:
 
 
 def _evidence_line(record: EvidenceRecord | None) -> Iterator[str]:
-    if record is not None and record.is_saved and record.store is EvidenceStore.CONFIG_MAP:
+    if record is not None and record.is_saved:
         yield f"kubectl get configmap{_in(record.namespace)} {record.name} -o yaml"
 
 

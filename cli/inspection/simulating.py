@@ -35,8 +35,7 @@ from health.kinds.right import Process, Right
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.maintenance_windows import Closed, closed
-from health.policy.policy import DEFAULTS
-from health.policy.policy_document import InvalidPolicyError, PolicyDocument
+from health.policy.policy import DEFAULTS, InvalidPolicyError, Policy
 from kube.client import Client
 from kube.errors import Forbidden, RequestRefused
 from kube.resource import Resource
@@ -80,7 +79,7 @@ class SimulatedCheck:
             raise UsageError(f"{self.file}: {FieldProblem.of(error)}") from error
 
 
-def read_simulated(file: str) -> SimulatedCheck | PolicyDocument:
+def read_simulated(file: str) -> SimulatedCheck | Policy:
     """The check or the policy in the file; - is standard input.
 
     Raises:
@@ -133,18 +132,18 @@ async def simulation(choice: ClusterChoice, file: str, since: timedelta) -> Simu
 
     """
     simulated = read_simulated(file)
-    if isinstance(simulated, PolicyDocument):
+    if isinstance(simulated, Policy):
         view = await _of_policy(choice, simulated, since)
         return view.model_copy(update={"warning": no_field(file, simulated)})
     return await _of_check(choice, simulated, since)
 
 
-def no_field(file: str, policy: PolicyDocument) -> str:
+def no_field(file: str, policy: Policy) -> str:
     """A warning about a policy without a field; "": it has one."""
     return "" if policy.model_fields_set else f"the defaults are simulated: {file} {NAMES_NO_FIELD}"
 
 
-async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: timedelta) -> SimulationView:
+async def _of_policy(choice: ClusterChoice, document: Policy, since: timedelta) -> SimulationView:
     async with reading_cluster(choice) as inspection:
         memories = await _read_memories(inspection, inspection.cluster_state.checks)
         now = _decided(inspection, inspection.cluster_state.checks, memories)

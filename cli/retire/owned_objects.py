@@ -32,12 +32,10 @@ from health.kinds.check_kind import CheckKind
 from health.model.annotations import ON_TARGETS
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
-from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
-from kube.candidates import CANDIDATE_FOR
 from kube.lease import LeaseRecord, holder_is_valid, is_lock, name_for
 from kube.resource import LEASES, Object, Resource
-from objects.metadata import ObjectMetadata
+from objects.metadata import ManagedFields, ObjectMetadata
 from runtime.listed_incidents import incident_of
 from runtime.process_names import LEADER_LEASE, WORKER
 
@@ -146,8 +144,8 @@ def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject
 
 
 def running_detectors(leases: Iterable[Object], now: datetime) -> tuple[str, ...]:
-    """The detectors that lead or stand by, by the Leases in the namespace of our processes."""
-    records = [LeaseRecord.read(body) for body in leases if _is_of_detector(body)]
+    """The detector that leads, by the Leases in the namespace of our processes."""
+    records = [LeaseRecord.read(body) for body in leases if body["metadata"]["name"] == LEADER_LEASE]
     return tuple(record.spec.holder_identity or "" for record in records if holder_is_valid(record, now))
 
 
@@ -263,7 +261,7 @@ def _pauses(snapshot: Snapshot, ownership: Ownership) -> Iterator[OwnedObject]:
 
 
 def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
-    own = list(filter(_is_of_detector, snapshot.own_leases))
+    own = [lease for lease in snapshot.own_leases if lease["metadata"]["name"] == LEADER_LEASE]
     others = {lease.installation.cluster for lease in named_by_leases(own)} - {cluster}
     for body in own:
         if others:
@@ -290,11 +288,6 @@ def _orders(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
         else:
             why = f"no detector takes {', '.join(names)} any more"
             yield OwnedObject(stored, Disposition.REMOVE_ORDERS, why, dict.fromkeys(names))
-
-
-def _is_of_detector(lease: Object) -> bool:
-    metadata = ObjectMetadata.model_validate(lease["metadata"])
-    return metadata.name == LEADER_LEASE or metadata.labels.get(CANDIDATE_FOR) == LEADER_LEASE
 
 
 def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[OwnedObject]:

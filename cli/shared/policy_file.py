@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cli.shared.errors import UsageError
-from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.policy.policy import POLICY, InvalidPolicyError, Policy, policy_of
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
@@ -47,7 +47,7 @@ class _Manifest(FrozenObject):
     data: Mapping[str, str] = Field(default_factory=dict)
 
 
-def policy_in(text: bytes) -> PolicyDocument:
+def policy_in(text: bytes) -> Policy:
     """The policy in a file: the policy itself, or the ConfigMap with it.
 
     Raises:
@@ -59,14 +59,14 @@ def policy_in(text: bytes) -> PolicyDocument:
         content = read_document(text)
     if content.get("kind") == "ConfigMap":
         return _of_config_map(content)
-    return PolicyDocument.parse(text)
+    return Policy.parse(text)
 
 
-def _of_config_map(content: Mapping[str, Any]) -> PolicyDocument:
+def _of_config_map(content: Mapping[str, Any]) -> Policy:
     try:
         manifest = _Manifest.model_validate(content)
     except ValidationError as error:
         raise InvalidPolicyError(str(FieldProblem.of(error))) from error
     if manifest.metadata.name != POLICY:
         raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
-    return document_of(manifest.data)
+    return policy_of(manifest.data)

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from health.policy.policy import CurrentPolicy, Policy
-from health.policy.policy_document import POLICY, StoredPolicy
+from health.policy.policy import POLICY, CurrentPolicy, Policy, StoredPolicy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings

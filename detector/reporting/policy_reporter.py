@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from detector.reporting.event_queue import write_or_wait
-from health.policy.policy_document import policy_subject
+from health.policy.policy import policy_subject
 from health.policy.policy_in_force import PolicyInForce
 from kube.client import Client
 from kube.events import Events

@@ -57,11 +57,6 @@ class EvidenceDocument:
     lacks: tuple[str, ...]
     """The missing parts, in words."""
 
-    @property
-    def as_one(self) -> str:
-        """All texts as one file of several documents."""
-        return "".join(f"---\n# {name}\n{body}" for name, body in self.texts.items())
-
 
 def compose(
     incident: Mapping[str, str], parts: Iterable[EvidencePart], limit: int = LIMIT_BYTES

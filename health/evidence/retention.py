@@ -1,4 +1,4 @@
-"""Retention: which evidence is deleted, so that etcd and disks do not fill. Pure."""
+"""Retention: which evidence is deleted, so that etcd does not fill. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MOST_AT_ONCE = 10
 
 
 class StoredEvidence(NamedTuple):
-    """One ConfigMap or file with evidence, and its age."""
+    """One ConfigMap with evidence, and its age."""
 
     name: str
     created: datetime

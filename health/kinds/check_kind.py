@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
 from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
@@ -51,17 +49,6 @@ class FailingCondition:
         return self.only_for in ("", condition.get("reason"))
 
 
-@dataclass(frozen=True)
-class OperatorPolicies:
-    """Admission policies that keep the operator of a kind from remediating while it runs beside us."""
-
-    names: tuple[str, ...]
-    """Names of ValidatingAdmissionPolicies; all of them must be in force."""
-    file: str
-    manager: str
-    """The field manager of the operator's writes that the policies allow."""
-
-
 def nothing_owed(
     check: HealthCheck,  # noqa: ARG001  as CheckKind.metadata_patch
     metadata: Mapping[str, Any],  # noqa: ARG001
@@ -84,8 +71,6 @@ class CheckKind(ServedKind):
     """The kind that its checks watch."""
     parse: Callable[[Mapping[str, Any]], HealthCheck]
     """Raises InvalidCheckError; `apiVersion` names the version of the object."""
-    spec_model: Callable[[str], type[BaseModel] | None] = lambda _: None
-    """The fields of a spec in an apiVersion; None: they are not known."""
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that corrects a stored status; empty if it is correct."""
     events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]] = (
@@ -114,8 +99,8 @@ class CheckKind(ServedKind):
     operator_guide: str = ""
     """Where its shutdown is documented, if other controllers share its Lease so that the Lease proves
     nothing."""
-    operator_policies: OperatorPolicies | None = None
-    """The policies that restrain the operator while it runs; None: its process is stopped."""
+    operator_manager: str = ""
+    """The field manager of its writes, if admission policies may keep it from remediating while it runs."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that owns a request, with any maker; None if no check does."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool] = lambda *_: False

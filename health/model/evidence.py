@@ -11,11 +11,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from health.model.references import IncidentReference
-from objects.frozen import Frozen, OpenEnum
+from objects.frozen import Frozen
 from objects.short_text import ShortText
 
 PREFIX = "paramedic-evidence-"
-"""Prefix of the name of every ConfigMap and file with evidence; an admission policy matches it."""
+"""Prefix of the name of every ConfigMap with evidence; an admission policy matches it."""
 LABEL = "paramedic.dev/evidence"
 """On every ConfigMap with evidence."""
 _LONGEST_TARGET = 150
@@ -23,22 +23,18 @@ _HASH_LENGTH = 10
 
 
 class EvidenceStore(StrEnum):
-    """Where a check wants its evidence saved."""
+    """Where a check wants its evidence saved, as in its annotation."""
 
     CONFIG_MAP = "ConfigMap"
     """A ConfigMap in the namespace of our processes."""
-    FILE = "File"
-    """A file in a directory of the worker that a setting names."""
 
 
 class EvidenceRecord(Frozen):
     """The result of one attempt to save evidence."""
 
-    store: OpenEnum[EvidenceStore]
     namespace: str = ""
-    """The namespace of a ConfigMap."""
     name: str
-    """The name of the ConfigMap, or the path of the file."""
+    """The name of the ConfigMap in that namespace."""
     at: datetime
     """When the attempt was made."""
     problem: ShortText = ""
@@ -53,7 +49,7 @@ class EvidenceRecord(Frozen):
     @property
     def place(self) -> str:
         """Where the evidence is, or would have been saved."""
-        return f"{self.store} {'/'.join(part for part in (self.namespace, self.name) if part)}"
+        return f"ConfigMap {'/'.join(part for part in (self.namespace, self.name) if part)}"
 
     @property
     def words(self) -> str:
@@ -67,7 +63,7 @@ class EvidenceRecord(Frozen):
 
 
 def evidence_name(incident: IncidentReference, first_run_id: str) -> str:
-    """A name, valid for Kubernetes and file systems, for the incident that began with this run."""
+    """A name that is valid in Kubernetes, for the incident that began with this run."""
     whole = hashlib.sha256(f"{incident.workflow_id} {first_run_id}".encode()).hexdigest()
     target = re.sub(r"[^a-z0-9-]", "-", incident.target.name.lower())[:_LONGEST_TARGET].strip("-")
     return f"{PREFIX}{target or 'target'}-{whole[:_HASH_LENGTH]}"

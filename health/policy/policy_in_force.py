@@ -11,8 +11,7 @@ every check until it is back (rule 51), and the last valid policy supplies the o
 from dataclasses import dataclass, replace
 
 from health.model.observation import Hold, HoldReason
-from health.policy.policy import DEFAULTS, Policy
-from health.policy.policy_document import KEY, POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.policy import DEFAULTS, KEY, POLICY, InvalidPolicyError, Policy, StoredPolicy
 from objects.event import Event, Severity
 
 MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"

@@ -3,7 +3,6 @@
 Pods on it and on other Nodes, and Events; and the input of the activity.
 """
 
-from health.model.evidence import EvidenceStore
 from kube.client import Client
 from kube.resource import EVENTS, PODS, Object
 from workflows.contracts import ActInput, EvidenceInput
@@ -19,7 +18,6 @@ def evidence_asked(act: ActInput, **changes: object) -> EvidenceInput:
     asked = EvidenceInput(
         incident=act.incident,
         first_run_id="run-1",
-        store=EvidenceStore.CONFIG_MAP,
         step=act.step,
         reason="Ready is False since long",
         fact=act.fact,

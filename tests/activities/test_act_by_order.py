@@ -10,7 +10,7 @@ from health.check.ordered import fact_of
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.resource import CONFIG_MAPS, NODES, Object
 from tests.activities.machine_world import MachineWorld
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities

@@ -7,7 +7,7 @@ import pytest
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.admission import Admission
 from health.model.observation import HoldReason
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.resource import CONFIG_MAPS
 from tests.activities.evidence import evidence_asked
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities

@@ -8,7 +8,7 @@ import pytest
 from health.model.admission import Admission
 from health.model.observation import HoldReason
 from health.model.owner_signs import OwnerSign
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.resource import CONFIG_MAPS, NODES
 from objects.timestamps import stamp
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities

@@ -7,7 +7,7 @@ import pytest
 
 from health.model.observation import HoldReason
 from health.model.remediation_request import CONTROL_PLANE_LABEL
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.lease import CONTROL_PLANE_LOCK
 from kube.resource import CONFIG_MAPS, LEASES, Object
 from kube.transport import Transport

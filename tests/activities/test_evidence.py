@@ -1,20 +1,20 @@
 """save_evidence on a real API server: its content, once, its bounds, and that its failures stop no step."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import yaml
 
-from activities.evidence.stores import EvidenceDirectory, EvidenceFiles, Filing, label
+from activities.evidence.config_maps import EvidenceConfigMaps, Filing, label
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
-from health.model.evidence import LABEL, PREFIX, EvidenceRecord, EvidenceStore
+from health.model.evidence import LABEL, PREFIX, EvidenceRecord
 from health.model.observation import HoldReason
 from health.policy.shadow import SHADOW
 from kube.client import Client
@@ -24,7 +24,7 @@ from kube.transport import Transport
 from tests.activities.evidence import MADE, SECRET, evidence_asked, make_event, make_pod
 from tests.activities.machine_world import MachineWorld
 from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
-from tests.activities.world import SINCE, World
+from tests.activities.world import World
 from workflows.contracts import EVIDENCE_LONGEST
 
 DAY = timedelta(days=1)
@@ -106,9 +106,8 @@ async def test_machine_is_saved_beside_its_node(
 
 async def test_excess_evidence_is_deleted_after_the_next_save(world: World, worker: WorkerActivities) -> None:
     kept = worker.config_maps(retention=Retention(2, DAY))
-    stores: dict[str, EvidenceFiles] = {EvidenceStore.CONFIG_MAP: kept}
     for run in ("run-1", "run-2", "run-3"):
-        saved = await worker.save_evidence(evidence_asked(world.order(), first_run_id=run), stores)
+        saved = await worker.save_evidence(evidence_asked(world.order(), first_run_id=run), kept)
         await config_map(world, saved.record)
 
     assert len(await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL)) == 2
@@ -146,8 +145,8 @@ async def test_evidence_of_a_check_in_shadow_is_saved_and_what_would_hold_its_st
 
 
 async def test_worker_without_the_right_says_so(world: World, worker: WorkerActivities) -> None:
-    stores: dict[str, EvidenceFiles] = {EvidenceStore.CONFIG_MAP: worker.config_maps("default")}
-    answer = await worker.save_evidence(evidence_asked(world.order()), stores)
+    elsewhere = worker.config_maps("default")
+    answer = await worker.save_evidence(evidence_asked(world.order()), elsewhere)
     assert answer.record is not None
     assert "configmaps is forbidden" in answer.record.problem
     assert str(answer.record).startswith("evidence: not saved: ")
@@ -162,38 +161,25 @@ async def test_api_server_that_is_away_is_a_reason_and_no_hold(
     assert "got no complete answer" in answer.record.problem
 
 
-def written(path: str) -> list[Object]:
-    return list(yaml.safe_load_all(Path(path).read_text()))
-
-
-class Hanging(EvidenceDirectory):
-    """A file system that does not answer."""
+class Hanging(EvidenceConfigMaps):
+    """ConfigMaps of an API server that does not answer."""
 
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:  # noqa: ARG002  as there
         await asyncio.Event().wait()
 
 
-async def test_files_are_of_the_directory_of_the_setting_and_a_reason_where_that_is_not_there_or_hangs(
-    world: World, worker: WorkerActivities, tmp_path: Path
-) -> None:
-    wants = {"metadata": {"annotations": {"paramedic.dev/evidence": "File"}}}
-    await world.client.merge_patch(NODE_HEALTH_CHECKS, world.name, wants)
-    asked = evidence_asked(world.order(), store=EvidenceStore.FILE)
-
-    async def told(directory: EvidenceDirectory | None) -> EvidenceRecord:
-        stores = {} if directory is None else {EvidenceStore.FILE.value: directory}
-        answer = await worker.save_evidence(asked, stores or {"other": worker.config_maps()})
-        assert answer.record is not None
-        return answer.record
-
-    record = await told(EvidenceDirectory(tmp_path, PLENTY))
-    documents = written(record.name)
-    assert (record.problem, Path(record.name).parent) == ("", tmp_path)
-    assert documents[0]["workflow"] == world.incident.workflow_id
-    assert documents[1]["status"]["conditions"][0]["lastTransitionTime"].startswith(f"{SINCE:%Y-%m-%d}")
-    assert (await told(None)).problem == "PARAMEDIC_EVIDENCE_DIRECTORY names no directory of this worker"
-    missing = await told(EvidenceDirectory(tmp_path / "missing", PLENTY))
-    assert missing.problem.startswith("No such file or directory: ")
+async def test_api_server_that_hangs_is_a_reason_in_time(world: World, worker: WorkerActivities) -> None:
     began = asyncio.get_running_loop().time()
-    assert "not saved within 3s" in (await told(Hanging(tmp_path, PLENTY))).problem
+    hanging = Hanging(world.client, POLICY_NAMESPACE, PLENTY)
+    answer = await worker.save_evidence(evidence_asked(world.order()), hanging)
+    assert answer.record is not None
+    assert "not saved within 3s" in answer.record.problem
     assert asyncio.get_running_loop().time() - began < EVIDENCE_LONGEST.total_seconds() + 1
+
+
+def test_label_is_one_that_kubernetes_takes_and_of_each_value_another() -> None:
+    long = [f"remediation/{'cluster-' * 6}/NodeHealthCheck/workers/node-{number}" for number in range(3)]
+    assert label("NodeHealthCheck/workers") == "NodeHealthCheck_workers"
+    assert len({label(name) for name in long}) == 3
+    for name in long:
+        assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])", label(name))

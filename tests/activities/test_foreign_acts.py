@@ -1,19 +1,14 @@
 """Steps and evidence without an incident: `act` refuses them when a foreign workflow asks (rule 52)."""
 
-import asyncio
-import os
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from activities.evidence.stores import EvidenceDirectory, EvidenceFiles, Filing
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.check.same_boot import SAME_BOOT
-from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
-from health.model.evidence import LABEL, EvidenceStore, evidence_name
+from health.model.evidence import LABEL, evidence_name
 from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.model.remediation_request import BOOT_ID, NODE_NAME
@@ -21,7 +16,7 @@ from health.model.verdict import Fact
 from kube.resource import CONFIG_MAPS, NODES, Object, Resource
 from tests.activities.evidence import evidence_asked
 from tests.activities.machine_world import MachineWorld
-from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
+from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS, SINCE, TEMPLATES, World
 from workflows.contracts import ActInput
 
@@ -175,8 +170,10 @@ async def test_healthy_machine_is_held_while_the_check_of_the_request_for_it_can
 async def test_no_evidence_is_saved_that_the_check_does_not_want(
     world: World, admin_worker: WorkerActivities
 ) -> None:
-    forged = evidence_asked(world.order(), store=EvidenceStore.FILE)
-    answer = await admin_worker.save_evidence(forged, {EvidenceStore.FILE: admin_worker.config_maps()})
+    await world.client.merge_patch(
+        NODE_HEALTH_CHECKS, world.name, {"metadata": {"annotations": {LABEL: None}}}
+    )
+    answer = await admin_worker.save_evidence(evidence_asked(world.order()))
     assert answer.record is None
     assert answer.hold is not None
     assert answer.hold.reason is HoldReason.NOT_TRUE
@@ -191,9 +188,7 @@ async def test_foreign_config_map_is_not_pruned_nor_taken_for_evidence(
     metadata = {"name": name, "labels": labels}
     body: Object = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": metadata}
     theirs = await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
-    none_kept: dict[str, EvidenceFiles] = {
-        EvidenceStore.CONFIG_MAP: admin_worker.config_maps(retention=Retention(1, timedelta()))
-    }
+    none_kept = admin_worker.config_maps(retention=Retention(1, timedelta()))
     record = (await admin_worker.save_evidence(asked, none_kept)).record
     assert record is not None
     assert record.is_saved == bool(labels)
@@ -201,18 +196,3 @@ async def test_foreign_config_map_is_not_pruned_nor_taken_for_evidence(
     await world.client.delete(CONFIG_MAPS, name, POLICY_NAMESPACE)
     for config_map in await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL):
         await world.client.delete(CONFIG_MAPS, config_map["metadata"]["name"], POLICY_NAMESPACE)
-
-
-async def test_file_with_evidence_stays_in_its_directory_whatever_the_names_are(
-    world: World, tmp_path: Path
-) -> None:
-    target = world.incident.target.model_copy(update={"name": "../../etc/passwd"})
-    incident = world.incident.model_copy(update={"target": target, "cluster": "a\n- forged: line"})
-    directory = tmp_path / "kept"
-    directory.mkdir()
-    filing = Filing(incident, "../run\n- forged: line", SINCE)
-    await EvidenceDirectory(directory, PLENTY).save(filing, EvidenceDocument({"incident.yaml": "a: b\n"}, ()))
-    assert [file.name for file in os.scandir(tmp_path)] == ["kept"]
-    (found,) = os.scandir(directory)
-    lines = await asyncio.to_thread(lambda: Path(found.path).read_text("utf-8").splitlines())
-    assert [line for line in lines if "forged" in line and not line.startswith("#")] == []

@@ -19,7 +19,7 @@ from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
-from health.policy.policy_document import POLICY
+from health.policy.policy import POLICY
 from kube.client import SharedReads
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable

@@ -1,7 +1,7 @@
 """Runs the activities of a worker without a Temporal server."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,8 +9,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act, steps
 from activities.event_recorder import EventRecorder
+from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.save import SaveEvidenceActivity
-from activities.evidence.stores import EvidenceConfigMaps, EvidenceFiles
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
@@ -20,7 +20,6 @@ from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
-from health.model.evidence import EvidenceStore
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery
@@ -46,7 +45,6 @@ def _now() -> datetime:
 
 
 POLICY_NAMESPACE = "paramedic-system"
-CONFIG_MAP = EvidenceStore.CONFIG_MAP
 PLENTY = Retention(1000, timedelta(days=1))
 
 
@@ -102,9 +100,9 @@ class WorkerActivities:
         return await ActivityEnvironment().run(Renew(self._leases, _now).renew, renewal)
 
     async def save_evidence(
-        self, evidence: EvidenceInput, stores: Mapping[str, EvidenceFiles] | None = None
+        self, evidence: EvidenceInput, config_maps: EvidenceConfigMaps | None = None
     ) -> EvidenceResult:
-        save = SaveEvidenceActivity(self._revalidation, stores or {CONFIG_MAP: self.config_maps()}, _now)
+        save = SaveEvidenceActivity(self._revalidation, config_maps or self.config_maps(), _now)
         return await ActivityEnvironment().run(save.save_evidence, evidence)
 
     def config_maps(

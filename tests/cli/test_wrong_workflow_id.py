@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
-from cli.doctor.temporal_examination import NAMED, stranger_findings
+from cli.doctor.of_temporal import Temporal, wrong_workflow_ids
 from cli.shared.connection import RPC_TIMEOUT
 from runtime import search_attributes
 from runtime.strangers import Stranger, strangers
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
+from tests.support.values.builders import NOW
 from tests.support.values.observations import held
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
@@ -60,10 +61,12 @@ async def test_strangers_are_those_whose_id_is_not_that_of_what_they_are_about(i
         Stranger(f"by-hand-{fleet.cluster}", own),
         Stranger(f"{pause}-copy", pause),
     }
-    (finding,) = await stranger_findings(fleet.client, [fleet.cluster])
+    (finding,) = await wrong_workflow_ids.findings(
+        Temporal(client=fleet.client, clusters=[fleet.cluster], now=NOW)
+    )
     assert finding.reason == "WrongWorkflowId"
-    assert finding.what.count("a copy of ") == NAMED
-    assert f"and {len(found) - NAMED} more" in finding.what
+    assert finding.what.count("a copy of ") == 3
+    assert f"and {len(found) - 3} more" in finding.what
 
 
 async def test_copy_without_search_attributes_is_a_stranger_on_the_queue_of_its_cluster(
@@ -87,7 +90,12 @@ async def test_cluster_without_strangers_has_nothing_to_say(idle_fleet: Fleet) -
     await idle_fleet.fail("node-1", held())
     await idle_fleet.listed("Running", 1)
 
-    assert await stranger_findings(idle_fleet.client, [idle_fleet.cluster]) == []
+    assert (
+        await wrong_workflow_ids.findings(
+            Temporal(client=idle_fleet.client, clusters=[idle_fleet.cluster], now=NOW)
+        )
+        == []
+    )
 
 
 async def test_list_says_why_a_copy_under_the_id_of_another_target_has_failed_and_show_takes_it_for_none(

@@ -15,7 +15,7 @@ from health.policy.held_nodes import HeldNodes
 from health.policy.limits import Limits
 from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.outage_guard import OutageGuard
-from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.policy.policy import POLICY, InvalidPolicyError, Policy, policy_of
 from kube.resource import Object
 from runtime.settings import Settings
 from tests.deploy.chart import CHART, helm, packaged, refused, release
@@ -336,7 +336,7 @@ async def test_policy_among_the_values_is_installed_as_it_stands_and_required(
 ) -> None:
     objects = await release(chart, OUTSIDE | {"policy": policy})
     stored = named(objects, "ConfigMap", POLICY)
-    assert document_of(stored["data"]) == PolicyDocument.model_validate(policy)
+    assert policy_of(stored["data"]) == Policy.model_validate(policy)
     for process in ("detector", "worker"):
         assert Settings.from_environment(container(objects, process).environment).requires_policy
 
@@ -381,7 +381,7 @@ async def test_policy_that_the_detector_would_refuse_is_refused_by_the_chart(
     assert "policy" in await refused(chart, OUTSIDE | {"policy": policy})
     if isinstance(policy, dict):
         with pytest.raises(InvalidPolicyError):
-            PolicyDocument.parse(yaml.safe_dump(policy))
+            Policy.parse(yaml.safe_dump(policy))
 
 
 def test_schema_of_the_chart_knows_every_field_of_a_policy() -> None:
@@ -392,7 +392,7 @@ def test_schema_of_the_chart_knows_every_field_of_a_policy() -> None:
         "limits": Limits,
         "maintenanceWindows": MaintenanceWindow,
     }
-    assert set(schema["properties"]) == _aliases(PolicyDocument)
+    assert set(schema["properties"]) == _aliases(Policy)
     for name, part in parts.items():
         found = schema["properties"][name]
         assert set(found.get("items", found)["properties"]) == _aliases(part)

@@ -52,7 +52,7 @@ class Clusters:
             self.watch.node_changed(node_name(name), None, GUARD, is_lost=is_lost)
 
     def look(self, now: datetime = NOW, guard: OutageGuard | None = GUARD) -> Outages:
-        return self.watch.look(PolicyInForce(policy=Policy(outage_guard=guard)), now)
+        return self.watch.look(PolicyInForce(policy=Policy(outage_guard=guard) if guard else Policy()), now)
 
     def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
         """The cluster, the value of the domain's label, and the numbers of each outage."""

@@ -10,8 +10,7 @@ import pytest
 from detector.feeds.policy_feed import PolicyWatch
 from detector.reporting.policy_reporter import PolicyReporter
 from devcluster.control_plane import ControlPlane
-from health.policy.policy import Policy
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY, Policy
 from health.policy.policy_in_force import MISSING_POLICY
 from kube.client import Client
 from kube.errors import NotFound

@@ -25,7 +25,7 @@ from health.model.references import CheckReference
 from health.policy.limits import HOUR, Limits
 from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import NO_OUTAGES, GroupOutage, Outages, SuspectedOutage
-from health.policy.policy import Policy
+from health.policy.policy import DEFAULTS, Policy
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, limits
 from tests.support.values.metric_samples import scrape, series
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.rule("rule 43", "rule 4")
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 ZONE = "topology.kubernetes.io/zone"
-KNOWN = LIVES + Policy.staleness_limit
+KNOWN = LIVES + DEFAULTS.staleness_limit
 """After the start of the lead."""
 
 

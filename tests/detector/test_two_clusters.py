@@ -126,7 +126,7 @@ class TwoClusters:
             workload_clusters=access,
             known_cluster=lambda cluster: (known or {}).get(cluster, NOT_KNOWN),
         )
-        self.policy = Policy(staleness_limit=LIMIT)
+        self.policy = Policy.model_construct(staleness_limit=LIMIT)
         self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: self.policy)
 
     async def _connect(self, cluster: str, secret: SecretField) -> ClusterConnection:

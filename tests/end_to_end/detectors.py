@@ -11,7 +11,6 @@ from detector.detector import Detector, build
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import DEFAULTS
-from kube.candidates import CandidateTimes
 from kube.connection import ClusterConnection
 from kube.resource import LEASES
 from kube.transport import Transport
@@ -24,16 +23,7 @@ from runtime.temporal_link import TemporalLink
 from tests.support.story.policies import write_policy
 from tests.support.story.world import World
 
-QUICK = HandoverTimes(
-    fit=timedelta(seconds=2),
-    patience=timedelta(seconds=4),
-    candidates=CandidateTimes(
-        settled=timedelta(seconds=0.5),
-        renewal=timedelta(seconds=0.5),
-        look=timedelta(seconds=0.1),
-        steady=timedelta(seconds=1),
-    ),
-)
+QUICK = HandoverTimes(patience=timedelta(seconds=4), stand_back=timedelta(seconds=10))
 
 
 class Detectors:

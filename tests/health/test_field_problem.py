@@ -17,7 +17,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.remediation_order import RemediationOrder
 from health.policy.check_choices import CheckChoices
-from health.policy.policy_document import PolicyDocument
+from health.policy.policy import Policy
 from objects.field_problem import LONGEST_FIELD, LONGEST_PROBLEM, LONGEST_VALUE, FieldProblem, quoted
 from tests.support.values import builders, cluster_api, openshift
 from tests.support.values.extremes import VALUES, mutated
@@ -117,14 +117,14 @@ def test_webhook_refuses_a_check_in_plain_words(body: dict[str, Any]) -> None:
     assert all(is_plain(sentence, body) for sentence in refusals(change, Facts()))
 
 
-@pytest.mark.parametrize(("model", "valid"), [(PolicyDocument, POLICY), (RemediationOrder, ORDER)])
+@pytest.mark.parametrize(("model", "valid"), [(Policy, POLICY), (RemediationOrder, ORDER)])
 def test_policy_and_order_are_valid_before_they_are_mutated(
     model: type[BaseModel], valid: Mapping[str, Any]
 ) -> None:
     assert model.model_validate(valid)
 
 
-POLICIES_AND_ORDERS = st.tuples(st.just(PolicyDocument), mutated(POLICY)) | st.tuples(
+POLICIES_AND_ORDERS = st.tuples(st.just(Policy), mutated(POLICY)) | st.tuples(
     st.just(RemediationOrder), mutated(ORDER)
 )
 

@@ -41,7 +41,6 @@ from health.model.remediation_request import (
     TIMED_OUT,
     RemediationRequest,
 )
-from health.model.status_writers import ManagedFields, StatusWriters
 from health.model.target import Target
 from health.model.verdict import HEALTHY
 from tests.support.values import builders as objects
@@ -275,13 +274,6 @@ GUARD = {
 def test_disruption_budget_and_guard_pod(budget: dict[str, Any], pod: dict[str, Any]) -> None:
     budgets, guards = read(DisruptionBudget, budget), read(GuardPod, pod)
     assert objection("node-1", [budgets] if budgets else [], [guards] if guards else []) is not None
-
-
-@given(mutated({"manager": "m", "subresource": "status", "time": "2026-03-01T11:00:00Z"}))
-def test_managed_fields(body: dict[str, Any]) -> None:
-    entry = read(ManagedFields, body)
-    if entry is not None:
-        StatusWriters.of([entry]).then([entry]).others(["us"], NOW)
 
 
 @given(mutated(NODE_CHECK), mutated(NODE_CHECK), st.sampled_from(Operation))

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,14 +13,20 @@ from health.model.notification import NotificationEvent
 from health.model.observation import HoldReason
 from health.policy.held_nodes import HeldNodes
 from health.policy.outage_guard import OutageGuard
-from health.policy.policy import DEFAULTS, Policy
-from health.policy.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
+from health.policy.policy import DEFAULTS, InvalidPolicyError, Policy, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
 from health.policy.receivers import MessageForm, Receiver
 from objects.event import Severity
 from tests.support.values.builders import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
+
+
+def settings(**fields: Any) -> Policy:
+    """These settings with other values in some fields."""
+    return SETTINGS.model_copy(update=fields)
+
+
 FIELDS = (
     "backOffLimit, forcedOrders, heldNodes, limits, maintenanceWindows, maxOrdersInFlight, notifications, "
     "ordersByAnnotation, outageGuard, quorumLabels, shadow, stalenessLimit"
@@ -54,37 +61,36 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("", SETTINGS),
         ("# nothing yet", SETTINGS),
         ("{}", SETTINGS),
-        ("backOffLimit: 10m", replace(SETTINGS, back_off_limit=timedelta(minutes=10))),
-        ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
-        ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
-        ("shadow: true", replace(SETTINGS, shadow=True)),
-        ("ordersByAnnotation: false", replace(SETTINGS, orders_by_annotation=False)),
-        ("forcedOrders: true", replace(SETTINGS, forced_orders=True)),
-        ("maxOrdersInFlight: 5", replace(SETTINGS, max_orders_in_flight=5)),
+        ("backOffLimit: 10m", settings(back_off_limit=timedelta(minutes=10))),
+        ("backOffLimit: 0", settings(back_off_limit=timedelta())),
+        ('backOffLimit: "0"', settings(back_off_limit=timedelta())),
+        ("shadow: true", settings(shadow=True)),
+        ("ordersByAnnotation: false", settings(orders_by_annotation=False)),
+        ("forcedOrders: true", settings(forced_orders=True)),
+        ("maxOrdersInFlight: 5", settings(max_orders_in_flight=5)),
         (
             "notifications: [{name: oncall, form: json, urlFile: oncall.url, events: [Held], heldFor: 1h}]",
-            replace(SETTINGS, notifications=(ONCALL,)),
+            settings(notifications=(ONCALL,)),
         ),
-        ("heldNodes: {cordoned: true}", replace(SETTINGS, held_nodes=CORDONED)),
+        ("heldNodes: {cordoned: true}", settings(held_nodes=CORDONED)),
         (
             "quorumLabels: [example.com/ceph-mon, example.com/role=consul]",
-            replace(SETTINGS, quorum_labels=("example.com/ceph-mon", "example.com/role=consul")),
+            settings(quorum_labels=("example.com/ceph-mon", "example.com/role=consul")),
         ),
-        ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
+        ("limits: {maxInFlight: 3}", settings(limits=limits(maxInFlight=3))),
         (
             "limits: {maxInFlightByLabel: {topology.kubernetes.io/zone: 1}}",
-            replace(SETTINGS, limits=limits(maxInFlightByLabel={"topology.kubernetes.io/zone": 1})),
+            settings(limits=limits(maxInFlightByLabel={"topology.kubernetes.io/zone": 1})),
         ),
-        ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
-        ("outageGuard: {}", replace(SETTINGS, outage_guard=OutageGuard())),
+        ("stalenessLimit: 1m", settings(staleness_limit=timedelta(minutes=1))),
+        ("outageGuard: {}", settings(outage_guard=OutageGuard())),
         (
             "outageGuard: {labels: {example.com/site: 2}}",
-            replace(SETTINGS, outage_guard=OutageGuard(labels={"example.com/site": 2})),
+            settings(outage_guard=OutageGuard(labels={"example.com/site": 2})),
         ),
         (
             "outageGuard: {minimumNodes: 5, percentage: 80, window: 2m, holdLimit: 0}",
-            replace(
-                SETTINGS,
+            settings(
                 outage_guard=OutageGuard(
                     minimumNodes=5, percentage=80, window=timedelta(minutes=2), holdLimit=timedelta()
                 ),
@@ -290,7 +296,7 @@ def test_other_keys_than_the_one_are_refused(of: StoredPolicy, problem: str) -> 
 @given(st.text() | st.recursive(st.text() | st.integers() | st.floats(), st.lists).map(str))
 def test_any_text_is_a_policy_or_is_refused(text: str) -> None:
     with suppress(InvalidPolicyError):
-        PolicyDocument.parse(text).over(SETTINGS)
+        Policy.parse(text).over(SETTINGS)
 
 
 @pytest.mark.rule("rule 3")

@@ -38,7 +38,6 @@ REGISTRIES = {
 ABOUT_KINDS = {
     "tools/bench",
     "cli/dev.py",
-    "cli/doctor/remediators.py",
     "tools/devcluster",
 }
 """Files, and folders with all that is in them."""
@@ -74,7 +73,7 @@ KIND_IN_PROSE = re.compile(
 )
 EXAMPLES = {
     "activities/known_requests.py",
-    "cli/doctor/of_checks.py",
+    "cli/doctor/cluster.py",
     "objects/durations.py",
     "objects/group_kind.py",
 }

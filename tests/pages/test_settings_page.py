@@ -3,7 +3,7 @@
 import re
 
 from health.policy.check_choices import CheckChoices
-from health.policy.policy_document import PolicyDocument
+from health.policy.policy import Policy
 from runtime.settings import PREFIX, Settings
 from tests.pages.page import named, part, rows
 
@@ -20,7 +20,7 @@ def test_page_has_every_variable_and_no_other() -> None:
 def test_page_has_every_field_of_a_policy_and_no_other() -> None:
     first, _, _ = part("policy.md", "# The policy").partition("\n## ")
     documented = {name for row in rows(first) for name in named(row[0])}
-    fields = {field.alias for field in PolicyDocument.model_fields.values()}
+    fields = {field.alias for field in Policy.model_fields.values()}
     assert documented == fields, "add the field to the first table of docs/policy.md"
 
 

@@ -11,7 +11,7 @@ from runtime.full_collections import ALL_AGAIN_AFTER, FULL, FullCollections, kee
 
 
 class Link:
-    """One half of a cycle."""
+    """One half of a cycle: it refers to the other half."""
 
     other: "Link"
 

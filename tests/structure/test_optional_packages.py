@@ -6,12 +6,7 @@ from pathlib import Path
 
 from tests.structure.test_construction import PACKAGES, ROOT
 
-TRACES = {"runtime/trace_export.py"}
-OPTIONAL = (
-    "opentelemetry",
-    "temporalio.contrib.opentelemetry",
-    "runtime.trace_export",
-)
+OPTIONAL = ("opentelemetry", "temporalio.contrib.opentelemetry")
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -28,7 +23,7 @@ def is_optional(module: str) -> bool:
     return any(f"{module}.".startswith(f"{name}.") for name in OPTIONAL)
 
 
-def test_only_the_modules_of_traces_import_opentelemetry() -> None:
+def test_no_module_imports_opentelemetry_as_soon_as_it_is_imported() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
     found = {str(file.relative_to(ROOT)) for file in files if any(map(is_optional, imported(file)))}
-    assert found == TRACES
+    assert found == set()

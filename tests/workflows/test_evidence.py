@@ -40,7 +40,8 @@ async def test_evidence_that_cannot_be_saved_stops_no_step_and_the_incident_says
     await incident.start(shadowed(wanted()) if is_shadow else wanted())
     state = await incident.reaches(Phase.REMEDIATING)
 
-    assert "evidence: not saved: it is unknown whether ConfigMap paramedic-evidence-node-1-" in state.details
+    unknown = "it is unknown whether the ConfigMap paramedic-evidence-node-1-"
+    assert f"evidence: not saved: {unknown}" in state.details
     assert "was written: ConnectionError: the API server is away" in state.details
     assert incident.cluster.count(SAVE_EVIDENCE.name) == 2
     assert incident.cluster.count("created") == (0 if is_shadow else 1)

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from cli.doctor.finding import Finding
-from cli.doctor.temporal_examination import notification_findings
+from cli.doctor.of_temporal import Temporal, undelivered_notifications
 from health.model.moves import Outcome, Phase
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import HoldReason, Observation
@@ -121,7 +121,9 @@ async def finds(client: Client, cluster: str, what: str) -> bool:
     later = datetime.now(UTC) + timedelta(hours=1)
 
     async def ask() -> list[Finding]:
-        found = await notification_findings(client, [cluster], later)
+        found = await undelivered_notifications.findings(
+            Temporal(client=client, clusters=[cluster], now=later)
+        )
         return [finding for finding in found if what in finding.what]
 
     (finding,) = await polled(ask)
@@ -150,7 +152,7 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
             search_attributes=search_attributes.of_cluster(name),
         )
         await eventually(lambda: receiver.attempts > 1)
-        waiting = "notifications: 1 have waited over a minute, 0 were given up within a day; oncall: "
+        waiting = "notifications: 1 have waited over a minute, 0 were given up within a day"
         assert await finds(client, name, waiting)
         while await time_skipping.fast_forward(handle, GIVEN_UP_AFTER / 2):
             await eventually(lambda: receiver.attempts > 0)
@@ -159,7 +161,7 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
     assert isinstance(given_up.value.cause, ApplicationError)
     assert given_up.value.cause.type == NOT_DELIVERED
     assert given_up.value.cause.message == (f"oncall did not get the notification {one.id}: it answered 500")
-    lost = "notifications: 0 have waited over a minute, 1 were given up within a day; oncall: "
+    lost = "notifications: 0 have waited over a minute, 1 were given up within a day"
     assert await finds(client, name, lost)
     counted = scrape(registry)
     assert counted[series("paramedic_notifications_total", result="GivenUp")] == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.evidence import EvidenceRecord, EvidenceStore
+from health.model.evidence import EvidenceRecord
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderRecord
@@ -65,7 +65,7 @@ def memory(text: str) -> Memory:
         notes=(note,) * 10,
         orders=(OrderRecord(order="hold", reason=text, given=NOW),) * MOST_RECORDS,
         found=seen.hold,
-        evidence=EvidenceRecord(store=EvidenceStore.FILE, name=NAME, at=NOW, problem=text),
+        evidence=EvidenceRecord(name=NAME, at=NOW, problem=text),
     )
 
 

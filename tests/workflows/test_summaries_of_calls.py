@@ -3,7 +3,6 @@
 import pytest
 
 from health.model.details import Details
-from health.model.evidence import EvidenceStore
 from health.model.moves import AnnotationPatch, Phase
 from health.model.references import Action, RequestReference, Step, TemplateReference
 from objects.brief import LONGEST_LINE, Brief
@@ -57,7 +56,6 @@ def test_evidence_names_the_step_that_follows() -> None:
     asked = EvidenceInput(
         incident=INCIDENT,
         first_run_id="run",
-        store=EvidenceStore.CONFIG_MAP,
         step=Step(template=template("fast")),
         reason="x",
         fact={"condition": "Ready", "status": "False", "since": NOW},

@@ -21,7 +21,7 @@ from health.model.node import Node
 from health.model.references import RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY
-from health.policy.policy_document import InvalidPolicyError, PolicyDocument
+from health.policy.policy import InvalidPolicyError, Policy
 from kube.answer_bounds import (
     MIB,
     MOST_DECODED_VALUES,
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
 def _policy(text: str) -> Work:
     async def work() -> None:
         with suppress(InvalidPolicyError):
-            PolicyDocument.parse(text[:LONGEST])
+            Policy.parse(text[:LONGEST])
 
     return work
 

@@ -25,7 +25,7 @@ from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from health.kinds.registry import CHECK_KINDS
-from health.policy.policy_document import KEY, POLICY, StoredPolicy
+from health.policy.policy import KEY, POLICY, StoredPolicy
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import CONFIG_MAPS, NAMESPACES

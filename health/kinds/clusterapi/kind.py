@@ -6,7 +6,7 @@ from typing import Any, cast
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import UpgradeSignal
-from health.kinds.check_kind import CheckKind, OperatorPolicies
+from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
 from health.kinds.clusterapi.events import EVENTS
@@ -15,7 +15,6 @@ from health.kinds.clusterapi.machine import MACHINES, mark_on
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
-from health.kinds.clusterapi.spec import spec_model
 from health.kinds.clusterapi.status import FAILING, status_patch
 
 ROLLING_OUT = tuple(
@@ -41,7 +40,6 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     is_namespaced=True,
     targets=MACHINES,
     parse=MachineHealthCheck.parse,
-    spec_model=spec_model,
     status_patch=status_patch,
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,
@@ -51,15 +49,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     operator="Cluster API",
     operator_lease="controller-leader-election-capi",
     operator_guide="docs/cluster-api-switch.md#switch",
-    operator_policies=OperatorPolicies(
-        names=(
-            "paramedic-core-manager-marks-no-machines",
-            "paramedic-core-manager-allows-no-remediation",
-            "paramedic-core-manager-makes-no-requests",
-        ),
-        file="deploy/components/core-manager-off/policies.yaml",
-        manager="manager",
-    ),
+    operator_manager="manager",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
     mark_on=mark_on,

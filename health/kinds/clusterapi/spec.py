@@ -219,11 +219,6 @@ class SpecV1Beta1(FrozenObject):
         )
 
 
-def spec_model(api_version: str) -> type[FrozenObject]:
-    """The fields that the API has in this version."""
-    return SpecV1Beta2 if api_version == V1BETA2 else SpecV1Beta1
-
-
 def _fields_of(version: type[FrozenObject]) -> set[str]:
     return {field.alias or name for name, field in version.model_fields.items()}
 

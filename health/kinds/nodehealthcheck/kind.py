@@ -10,7 +10,6 @@ from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
 from health.kinds.nodehealthcheck.rights import CONFIRMATION_RIGHTS, RIGHTS, WEBHOOK_RIGHTS
-from health.kinds.nodehealthcheck.spec import Spec
 from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
@@ -44,7 +43,6 @@ NODE_HEALTH_CHECK = CheckKind(
     is_namespaced=False,
     targets=NODES,
     parse=NodeHealthCheck.parse,
-    spec_model=lambda _: Spec,
     status_patch=status_patch,
     events=events,
     request_lost=request_lost,

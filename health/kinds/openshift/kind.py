@@ -14,7 +14,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.machines.conditions import FAILING, changes
 from health.kinds.machines.status_conditions import Form, updated
 from health.kinds.machines.threshold import remediations_allowed
-from health.kinds.openshift.check import KIND, MachineHealthCheck, Spec
+from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.events import EVENTS
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION, mark_on
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
@@ -54,7 +54,6 @@ MACHINE_HEALTH_CHECK = CheckKind(
     is_namespaced=True,
     targets=MACHINES,
     parse=MachineHealthCheck.parse,
-    spec_model=lambda _: Spec,
     status_patch=status_patch,
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,

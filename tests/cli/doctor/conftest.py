@@ -1,4 +1,4 @@
-"""`paramedic doctor` against the real servers."""
+"""Fixtures of `paramedic doctor` with a real control plane and a real Temporal server."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

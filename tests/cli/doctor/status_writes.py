@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -47,25 +47,3 @@ async def next_second() -> None:
     before = int(time.time())
     while int(time.time()) == before:  # noqa: ASYNC110  nothing signals it
         await asyncio.sleep(0.02)
-
-
-async def spoil_and_repair(transport: Transport, name: str) -> None:
-    """One write of theirs, and at once one of ours, which erases theirs from managedFields."""
-    await write_status(transport, THEIRS, name, healthy=2)
-    await write_status(transport, OURS, name, healthy=3)
-
-
-@asynccontextmanager
-async def spoilt_and_repaired_each_second(transport: Transport, name: str) -> AsyncIterator[None]:
-    """While two controllers are at work on one check."""
-    at_work = asyncio.create_task(_spoil_and_repair_each_second(transport, name))
-    yield
-    at_work.cancel()
-    with suppress(asyncio.CancelledError):
-        await at_work
-
-
-async def _spoil_and_repair_each_second(transport: Transport, name: str) -> None:
-    while True:
-        await spoil_and_repair(transport, name)
-        await asyncio.sleep(1)

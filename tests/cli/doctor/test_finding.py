@@ -2,10 +2,17 @@ import pytest
 from rich.console import Console
 
 from cli.doctor.command import finding_table
-from cli.doctor.finding import Examined, Finding, in_mid_sentence, note, problem, warning
+from cli.doctor.examination import QUESTIONS
+from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
+from cli.doctor.of_temporal import OF_NAMESPACE, OF_QUEUES, OF_WORKFLOWS
+from devcluster.manifests import ROOT
 
-BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
-TOLD = note("ReferenceControllerMayRun", "another leads by this Lease", "make sure")
+PROBLEM, WARNING, NOTE = FindingSeverity
+BAD = Finding(severity=PROBLEM, reason="NoWorker", what="no worker polls q", advice="start one")
+ODD = Finding(severity=WARNING, reason="Stopped", what="stopped", advice="lift it")
+TOLD = Finding(
+    severity=NOTE, reason="ReferenceMayRun", what="another leads by this Lease", advice="make sure"
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +65,10 @@ def test_finding_on_a_terminal_is_wrapped_and_its_advice_has_a_line_of_its_own()
         "note    another leads by this Lease",
         "advice  make sure",
     ]
+
+
+def test_page_has_a_row_for_each_question() -> None:
+    page = (ROOT / "docs" / "cli-doctor.md").read_text()
+    of_temporal = {question.reason for question in (*OF_NAMESPACE, *OF_QUEUES, *OF_WORKFLOWS)}
+    of_cluster = {question.reason for question in QUESTIONS} - {"CheckFails"}
+    assert {reason for reason in of_cluster | of_temporal if f"`{reason}`" not in page} == set()

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
+from cli.doctor.of_workload_clusters import KubeconfigSecret, judged_clusters, unusable_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.right import Process, RightsGroup
 from kube.connection import ClusterConnection
@@ -19,6 +19,7 @@ from kube.resource import NODES, SECRETS
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import SecretField
+from runtime.rights import needs_for_secret
 from tests.support.api.api_server import Answer, ApiServer, hanging, refused, said
 from tests.support.api.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of
 from tests.support.values.cluster_api import check, cluster, in_cluster
@@ -30,17 +31,17 @@ PATIENCE = timedelta(seconds=2)
 
 def test_clusters_are_those_that_a_check_names_once_there_is_an_api_server() -> None:
     checks = [check(), check(), check(clusterName="gone")]
-    (found,) = workload_clusters(CAPI, [(one, in_cluster()) for one in checks])
+    (found,) = judged_clusters(CAPI, [(one, in_cluster()) for one in checks])
     assert (found.name, str(found.secret)) == (
         "fleet/edge",
         "the key value of the Secret fleet/edge-kubeconfig",
     )
-    assert workload_clusters(CAPI, [(check(), in_cluster(cluster(initialized="")))]) == []
+    assert judged_clusters(CAPI, [(check(), in_cluster(cluster(initialized="")))]) == []
 
 
 def test_both_processes_need_that_one_secret_and_what_grants_it_is_said() -> None:
-    (found,) = workload_clusters(CAPI, [(check(), in_cluster())])
-    needs = list(found.needs)
+    (found,) = judged_clusters(CAPI, [(check(), in_cluster())])
+    needs = [*needs_for_secret(found.part, found.secret.namespace, found.secret.name)]
     assert {need.process for need in needs} == set(Process)
     assert {(need.verbs, str(need)) for need in needs} == {(("get",), "secrets edge-kubeconfig in fleet")}
     assert {need.granted_by for need in needs} == {"deploy/examples/kubeconfig-secrets.yaml"}
@@ -85,7 +86,7 @@ async def looked_at(
     async with await Transport.connect(str(fleet.management.kubeconfig)) as transport:
         connection = ClusterConnection.over(transport)
         async with WorkloadConnections(connection.client) as opened:
-            found = await workload_findings(ClusterConnections(connection, opened), clusters, patience)
+            found = await unusable_findings(ClusterConnections(connection, opened), clusters, patience)
     assert TOKEN not in "".join(map(str, found))
     return found
 
@@ -127,21 +128,19 @@ async def test_cluster_that_does_not_answer_about_rights_is_reported(fleet: Flee
     fleet.workload.version(NODES.path(), said({"items": []}))
     fleet.workload.answer("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", answer)
     (found,) = await looked_at(fleet, fleet.add("east"), patience=PATIENCE)
-    assert (found.severity, found.reason) == ("warning", "RightsUnknown")
+    assert (found.severity, found.reason) == ("problem", "WorkloadClusterUnusable")
 
 
 async def test_secret_that_is_not_there_holds_the_checks_of_its_cluster(fleet: Fleet) -> None:
     (found,) = await looked_at(fleet, fleet.with_secret("east", refused(404, "NotFound", "east-kubeconfig")))
-    assert (found.severity, found.reason) == ("problem", "KubeconfigUnusable")
-    assert found.what.startswith(
-        "the checks of the workload cluster fleet/east are held: There is no kubeconfig"
-    )
+    assert (found.severity, found.reason) == ("problem", "WorkloadClusterUnusable")
+    assert found.what.startswith("workload cluster fleet/east: There is no kubeconfig")
     assert "the Secret fleet/east-kubeconfig" in found.what
 
 
 async def test_kubeconfig_that_is_refused_is_named_with_its_field(fleet: Fleet) -> None:
     (found,) = await looked_at(fleet, fleet.add("east", user={"exec": {"command": TOKEN}}))
-    assert found.reason == "KubeconfigUnusable"
+    assert found.reason == "WorkloadClusterUnusable"
     assert "fleet/east-kubeconfig cannot be used: its user has exec, and no program is run" in found.what
     assert fleet.workload.asked == []
 
@@ -152,15 +151,11 @@ async def test_secret_that_we_may_not_read_ourselves_says_nothing_of_the_cluster
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_identity_that_may_not_list_nodes_is_distinguished_from_a_server_that_is_away(
-    fleet: Fleet, status: int
-) -> None:
+async def test_identity_that_may_not_list_nodes_is_named_by_its_secret(fleet: Fleet, status: int) -> None:
     fleet.workload.version(NODES.path(), refused(status, "No"))
     (found,) = await looked_at(fleet, fleet.add("east"))
-    assert (found.severity, found.reason) == ("problem", "NodesForbidden")
-    assert found.advice.startswith(
-        "let the identity in the key value of the Secret fleet/east-kubeconfig get, list"
-    )
+    assert (found.severity, found.reason) == ("problem", "WorkloadClusterUnusable")
+    assert found.what.endswith("with the key value of the Secret fleet/east-kubeconfig")
 
 
 async def test_twenty_clusters_that_do_not_answer_take_the_time_of_one_and_hide_no_other(
@@ -171,7 +166,8 @@ async def test_twenty_clusters_that_do_not_answer_take_the_time_of_one_and_hide_
     refusing = fleet.add("refused", user={"tokenFile": "/etc/passwd"})
     async with asyncio.timeout(10 * PATIENCE.total_seconds()):
         found = await looked_at(fleet, *away, refusing, patience=PATIENCE)
-    assert [finding.reason for finding in found] == ["WorkloadClusterUnreachable"] * 20 + [
-        "KubeconfigUnusable"
-    ]
-    assert found[0].what.startswith("the workload cluster fleet/away-0 does not show its Nodes here: GET ")
+    assert [finding.reason for finding in found] == ["WorkloadClusterUnusable"] * 21
+    assert found[0].what.startswith(
+        "workload cluster fleet/away-0: its API server does not answer within 2 s"
+    )
+    assert "tokenFile" in found[20].what

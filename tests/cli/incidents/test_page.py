@@ -12,7 +12,7 @@ from cli.incidents.page import IncidentPage, incident_page
 from cli.incidents.story import Episode
 from cli.incidents.view import IncidentView, PageView
 from health.model.details import Details
-from health.model.evidence import EvidenceRecord, EvidenceStore
+from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
@@ -376,7 +376,7 @@ def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
 
 
 def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -> None:
-    record = EvidenceRecord(store=EvidenceStore.CONFIG_MAP, namespace="ns", name="e", at=NOW - MINUTE)
+    record = EvidenceRecord(namespace="ns", name="e", at=NOW - MINUTE)
     saved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=record))
     assert line("Evidence", saved) == "ConfigMap ns/e, taken 2026-03-01 11:59:00Z (1m ago)"
     assert "kubectl get configmap -n ns e -o yaml" in "\n".join(lines(saved))

@@ -15,7 +15,7 @@ from cli.inspection.simulating import (
 )
 from cli.shared.errors import UsageError
 from detector.state.check_state import CheckRecord
-from health.policy.policy_document import PolicyDocument
+from health.policy.policy import Policy
 from kube.client import Client
 from kube.errors import Invalid
 from kube.transport import Transport
@@ -40,7 +40,7 @@ STORED = {
 }
 
 
-def read(tmp_path: Path, text: str) -> SimulatedCheck | PolicyDocument:
+def read(tmp_path: Path, text: str) -> SimulatedCheck | Policy:
     file = tmp_path / "file.yaml"
     file.write_text(text)
     return read_simulated(str(file))
@@ -84,7 +84,7 @@ def test_a_check_of_machines_without_a_namespace_is_in_the_default_one(tmp_path:
     ],
 )
 def test_a_policy_may_stand_alone_or_in_its_config_map(tmp_path: Path, text: str) -> None:
-    assert isinstance(read(tmp_path, text), PolicyDocument)
+    assert isinstance(read(tmp_path, text), Policy)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_missing_file_is_named() -> None:
 
 def test_policy_without_a_field_is_warned_about(tmp_path: Path) -> None:
     empty, policy = read(tmp_path, ""), read(tmp_path, "{backOffLimit: 5m}")
-    assert isinstance(empty, PolicyDocument)
-    assert isinstance(policy, PolicyDocument)
+    assert isinstance(empty, Policy)
+    assert isinstance(policy, Policy)
     assert no_field("a.yaml", empty).startswith("the defaults are simulated: a.yaml names no field")
     assert not no_field("a.yaml", policy)
 

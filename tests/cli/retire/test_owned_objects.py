@@ -21,7 +21,6 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import INCIDENT, NODE_NAME
-from kube.candidates import CANDIDATE_FOR
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, lock_of
 from kube.resource import NODES, Object, Resource, resource_of
 from objects.timestamps import micro_time
@@ -245,18 +244,12 @@ def test_mark_on_a_machine_is_left_to_its_remediator() -> None:
     ]
 
 
-def test_leases_of_detectors_are_known_and_name_the_running_ones() -> None:
-    labels = {CANDIDATE_FOR: LEADER_LEASE}
-    leases = (
-        lease(LEADER_LEASE, "leads"),
-        lease("standby", "stands by", labels=labels),
-        lease("died", "died", renewed_ago=timedelta(minutes=1), labels=labels),
-        lease("somebody", "else"),
-    )
-
-    assert running_detectors(leases, NOW) == ("leads", "stands by")
+def test_lease_of_the_leader_is_known_and_names_the_running_one() -> None:
+    leases = (lease(LEADER_LEASE, "leads"), lease("somebody", "else"))
+    assert running_detectors(leases, NOW) == ("leads",)
     assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
-    assert len(found(Ownership(cluster=CLUSTER), own_leases=leases)) == 3
+    assert running_detectors([lease(LEADER_LEASE, "died", renewed_ago=timedelta(minutes=1))], NOW) == ()
+    assert len(found(Ownership(cluster=CLUSTER), own_leases=leases)) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from cli.doctor.of_upgrade_pause import memory_findings
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
 from health.upgrade.memory import CheckPauseState
@@ -44,23 +43,6 @@ async def listed(upgrading: Upgrading, count: int) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len(await open_upgrades(upgrading.client, upgrading.cluster)) != count:  # noqa: ASYNC110  as said
             await asyncio.sleep(POLL_SECONDS)
-
-
-async def test_doctor_finds_an_upgrade_pause_that_cannot_read_its_memory(idle: Upgrading) -> None:
-    async with idle.detector(), idle.worker():
-        await idle.start("bm8gbWVtb3J5")
-        await idle.rests()
-        await listed(idle, 1)
-        (finding,) = await memory_findings(idle.client, [idle.cluster])
-        await idle.handle.terminate()
-        await listed(idle, 0)
-        await idle.start()
-        await idle.rests()
-        await listed(idle, 1)
-        assert await memory_findings(idle.client, [idle.cluster]) == []
-
-    assert finding.reason == "UpgradePauseMemoryUnreadable"
-    assert f"`temporal workflow terminate --workflow-id {idle.workflow_id}`" in finding.what
 
 
 async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.resource import CONFIG_MAPS, Object
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.model.node import REGION_LABEL, ZONE_LABEL
-from health.policy.policy_document import POLICY
+from health.policy.policy import POLICY
 from kube.resource import EVENTS
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held

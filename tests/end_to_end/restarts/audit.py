@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from kube.candidates import CANDIDATE_FOR
 from kube.resource import Resource
 from tests.support.story.world import REQUESTS
 
@@ -36,9 +35,8 @@ def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datet
 
 
 def _is_whole(uri: str) -> bool:
-    """True for lists of a whole kind: neither a single object nor the Leases of standby detectors."""
-    asked = dict(parse_qsl(urlsplit(uri).query))
-    return asked.get("limit") != "1" and CANDIDATE_FOR not in asked.get("labelSelector", "")
+    """True for lists of a whole kind, and not of a single object."""
+    return dict(parse_qsl(urlsplit(uri).query)).get("limit") != "1"
 
 
 def _events(audit_log: Path, verb: str, code: int) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ from health.runbook.state import Memory
 from tests.support.values.builders import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
 
 ANNOTATION = "paramedic.dev/evidence"
-NOT_SAVED = EvidenceRecord(store=EvidenceStore.FILE, name="x", at=NOW, problem="no space left on device")
+NOT_SAVED = EvidenceRecord(name="x", at=NOW, problem="no space left on device")
 DAY = timedelta(days=1)
 
 
@@ -65,7 +65,7 @@ def test_check_chooses_where_evidence_is_saved(value: EvidenceStore) -> None:
 def test_other_value_is_refused(value: str) -> None:
     with pytest.raises(InvalidCheckError) as refused:
         CheckChoices.of({ANNOTATION: value})
-    problem = "must be 'ConfigMap' or 'File'"
+    problem = "must be 'ConfigMap'"
     assert str(refused.value) == f"metadata.annotations[{ANNOTATION}]: {problem} (found {value!r})"
 
 
@@ -91,7 +91,7 @@ def test_each_incident_has_a_name_of_its_own_and_keeps_it() -> None:
 
 
 def test_record_says_where_it_is_and_what_it_lacks_or_why_there_is_none() -> None:
-    record = EvidenceRecord(store=EvidenceStore.CONFIG_MAP, namespace="ns", name="x", at=NOW)
+    record = EvidenceRecord(namespace="ns", name="x", at=NOW)
     assert str(record) == "evidence: ConfigMap ns/x"
     lacking = record.model_copy(update={"lacks": ("37 of 110 pods", "no node: it is gone")})
     assert str(lacking) == "evidence: ConfigMap ns/x (37 of 110 pods; no node: it is gone)"

@@ -210,7 +210,7 @@ class FakeCluster:
         if self.refusals:
             return EvidenceResult(hold=self.refusals.popleft())
         name = evidence_name(evidence.incident, evidence.first_run_id)
-        return EvidenceResult(record=EvidenceRecord(store=evidence.store, namespace="ns", name=name, at=when))
+        return EvidenceResult(record=EvidenceRecord(namespace="ns", name=name, at=when))
 
     @activity.defn(name=ACT.name)
     async def act(self, act: ActInput) -> ActResult:

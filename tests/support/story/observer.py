@@ -19,7 +19,7 @@ from tests.support.state.sources import Sources, Watched
 
 SETTINGS = Settings(cluster="test")
 LIMIT = SHORTEST_LIMIT
-POLICY = Policy(staleness_limit=LIMIT)
+POLICY = Policy.model_construct(staleness_limit=LIMIT)
 # As in production, but with shorter waits after a failure.
 QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from devcluster.control_plane import ControlPlane
-from health.policy.policy_document import KEY, POLICY
+from health.policy.policy import KEY, POLICY
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import CONFIG_MAPS

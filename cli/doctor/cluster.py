@@ -1,0 +1,190 @@
+"""ExaminedCluster: what the questions about a cluster read, each object once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from health.check.health_check import HealthCheck
+from health.kinds.check_kind import CheckKind
+from health.kinds.right import Process
+from health.model.invalid_check import InvalidCheckError
+from health.model.references import CheckReference
+from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
+from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
+from health.policy.shadow import is_in_shadow
+from kube.decoding import Decoder
+from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
+from kube.lease import LeaseRecord
+from kube.listing import Paging, list_all
+from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
+from kube.workload_connections import ClusterConnections
+from objects.frozen import Frozen, FrozenObject
+from objects.metadata import ManagedFields
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
+from runtime.settings import Settings
+
+_WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
+
+
+class StoredMetadata(FrozenObject):
+    """The metadata of a check, valid or not."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    resource_version: str
+    managed_fields: tuple[ManagedFields, ...] = ()
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class StoredCheck(Frozen):
+    """One check of any kind, as the API server stores it."""
+
+    metadata: StoredMetadata
+    body: Object
+    """The complete object, which may be an invalid check."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_all(cls, stored: Any) -> Any:  # noqa: ANN401  any stored object
+        return {"metadata": stored.get("metadata"), "body": stored} if isinstance(stored, dict) else stored
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return self.body.get("status") or {}
+
+
+_STORED_CHECKS = Decoder(StoredCheck)
+
+
+@dataclass(frozen=True)
+class ExaminedCheck:
+    """A check, what it parses to, and whether it is in shadow."""
+
+    kind: CheckKind
+    stored: StoredCheck
+    parsed: HealthCheck | InvalidCheckError
+    is_shadow: bool
+
+    @property
+    def name(self) -> str:
+        """The name in findings, such as "MachineHealthCheck openshift-machine-api/workers"."""
+        metadata = self.stored.metadata
+        reference = CheckReference(
+            kind=self.kind.kind, group=self.kind.group, namespace=metadata.namespace, name=metadata.name
+        )
+        return str(reference).replace("/", " ", 1)
+
+
+def examined(kind: CheckKind, stored: StoredCheck, policy: PolicyInForce = NO_OBJECT) -> ExaminedCheck:
+    """The check with what it parses to, and whether this policy or its annotations shadow it."""
+    is_shadow = is_in_shadow(stored.metadata.annotations, policy)
+    try:
+        return ExaminedCheck(kind, stored, kind.parse(stored.body), is_shadow)
+    except InvalidCheckError as error:
+        return ExaminedCheck(kind, stored, error, is_shadow)
+
+
+class ExaminedCluster:
+    """One cluster, with the rights of the caller; each method raises KubernetesError."""
+
+    def __init__(
+        self,
+        connections: ClusterConnections,
+        settings: Settings,
+        identities: Sequence[str] = (),
+        temporal_namespace: str = "",
+    ) -> None:
+        """`identities` are those that the given name may mean, the likeliest first."""
+        self.connections = connections
+        self.connection = connections.management
+        self.client = self.connection.client
+        self.settings = settings
+        self.identities = identities
+        self.temporal_namespace = temporal_namespace
+        self.now = self.connection.server_clock.now()
+        self._policy: PolicyInForce | None = None
+        self._stored: dict[str, Sequence[StoredCheck]] = {}
+
+    async def policy(self) -> PolicyInForce:
+        """The policy as a detector reads it that starts now; raises also ValidationError."""
+        if self._policy is None:
+            found = await none_if_absent(self.client.get(CONFIG_MAPS, POLICY, self.settings.namespace))
+            stored = None if found is None else StoredPolicy.model_validate(found)
+            required = replace(NO_OBJECT, is_required=self.settings.requires_policy)
+            self._policy = required.after(stored, DEFAULTS)
+        return self._policy
+
+    async def stored_checks(self, kind: CheckKind) -> Sequence[StoredCheck]:
+        """The checks of one kind, also invalid ones; raises KindUnknown if it is not served."""
+        if kind.resource_name not in self._stored:
+            path = (await self.connection.discovery.first_served(kind)).path()
+            listed = await list_all(self.connection.transport, path, _STORED_CHECKS, (), Paging())
+            self._stored[kind.resource_name] = listed.records
+        return self._stored[kind.resource_name]
+
+    async def checks_of(self, kind: CheckKind) -> list[ExaminedCheck]:
+        """The checks of one kind; none of a kind that is not served, which is a finding of its own."""
+        try:
+            stored = await self.stored_checks(kind)
+        except KindUnknown:
+            return []
+        try:
+            policy = await self.policy()
+        except Forbidden:  # the detector may only watch it; then annotations alone say what is in shadow
+            policy = NO_OBJECT
+        return [examined(kind, one, policy) for one in stored]
+
+    async def checks(self) -> list[ExaminedCheck]:
+        return [check for kind in self.settings.check_kinds for check in await self.checks_of(kind)]
+
+    async def readable(self, kind: CheckKind | None = None) -> list[HealthCheck]:
+        """The valid checks of a kind, or of all handled kinds."""
+        found = await self.checks() if kind is None else await self.checks_of(kind)
+        return [one.parsed for one in found if not isinstance(one.parsed, InvalidCheckError)]
+
+    async def lease(self, name: str) -> Object | None:
+        """The Lease of that name in our namespace."""
+        return await none_if_absent(self.client.get(LEASES, name, self.settings.namespace))
+
+    async def leases_everywhere(self, name: str) -> Sequence[LeaseRecord]:
+        """The Leases of that name in all namespaces; none without the right, which our processes lack."""
+        try:
+            return [LeaseRecord.read(lease) for lease in await self.client.list(LEASES, name=name)]
+        except Forbidden:
+            return ()
+
+    async def status(self) -> ParamedicStatusDocument:
+        """The ParamedicStatus; an empty one before any detector has led."""
+        try:
+            found = await self.client.get(PARAMEDIC_STATUSES, NAME, self.settings.namespace)
+        except NotFound:  # also if the kind is not served
+            return ParamedicStatusDocument()
+        return ParamedicStatusDocument.read(found)
+
+    async def user(self) -> str:
+        """The name of the caller, as the API server knows it."""
+        body: Object = {"apiVersion": _WHO_AM_I.api_version, "kind": _WHO_AM_I.kind}
+        answer = await self.client.create(_WHO_AM_I, body)
+        return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
+
+    def user_of(self, process: Process) -> str:
+        """The user that this process is to the API server."""
+        account = self.settings.service_accounts[process]
+        return f"system:serviceaccount:{self.settings.namespace}:{account}"
+
+    async def is_one_of_us(self) -> bool:
+        """True if the caller is one of our processes, which have only the rights that they need."""
+        try:
+            return await self.user() in map(self.user_of, Process)
+        except KubernetesError:  # an old API server, which another finding reports if it does not answer
+            return False
+
+
+def listed(names: Sequence[str], most: int = 3) -> Iterator[str]:
+    """The first names, and the number of the others."""
+    yield from names[:most]
+    if len(names) > most:
+        yield f"and {len(names) - most} more"
