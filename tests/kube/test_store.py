@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from kube.object_store import Store
@@ -103,7 +104,20 @@ def test_complete_list_is_taken_over_at_its_last_step() -> None:
     old, new = _record("a", 1), _record("b", 2)
     store.put(old)
     steps = store.replacing([new])
-    assert [_told(next(steps)), _told(next(steps))] == [[("DELETED", "a")], [("ADDED", "b")]]
+    told = [_told(next(steps)) for _ in range(3)]
+    assert told == [[], [("DELETED", "a")], [("ADDED", "b")]]
     assert store.records == {Key("", "a"): old}
     assert next(steps, None) is None
     assert store.records == {Key("", "b"): new}
+
+
+def test_each_step_of_a_complete_list_reads_one_record() -> None:
+    taken: list[str] = []
+
+    def records() -> Iterator[Widget]:
+        for name in ("a", "b", "c"):
+            taken.append(name)
+            yield _record(name, 1)
+
+    steps = Store[Widget]().replacing(records())
+    assert [[*taken] for _ in range(3) if next(steps) == []] == [["a"], ["a", "b"], ["a", "b", "c"]]
