@@ -89,7 +89,10 @@ def dev(  # noqa: PLR0913  each is an option
     notification_directory: NotificationDirectory = None,
     temporal: TemporalAddress = None,
 ) -> None:
-    """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
+    """Run everything in the foreground until Ctrl-C.
+
+    DIR/dev.json appears when all is ready.
+    """
     # Imported here, because other commands need neither these packages nor the time to load them.
     from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  see above
     from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
@@ -169,7 +172,10 @@ def demo(  # noqa: PLR0913  each is an option
         ),
     ] = None,
 ) -> None:
-    """Show remediations on simulated nodes or Machines; exit code 0 if all are healthy at the end."""
+    """Show remediations on simulated nodes or Machines.
+
+    The exit code is 0 if all are healthy at the end.
+    """
     # Imported here, as in `dev`.
     from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
     from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above

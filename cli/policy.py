@@ -25,7 +25,7 @@ policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
 @policy.callback()
 def about() -> None:
-    """Check a policy before it is applied, and try its receivers of notifications."""
+    """Check a policy before it is applied, and try its receivers."""
 
 
 @policy.command()

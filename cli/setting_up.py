@@ -67,7 +67,10 @@ def setup(
         ),
     ] = False,
 ) -> None:
-    """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
+    """Prepare a Temporal namespace.
+
+    It registers the search attributes of incidents, and may be repeated.
+    """
     try:
         typer.echo(carry_out(_set_up(context, retention, is_created=is_created)))
     except typer.Exit as ended:

@@ -274,7 +274,7 @@ def shadow(
     cluster: OfCluster = None,
     output: Annotated[ReportOutput, printed_as(ReportOutput)] = ReportOutput.TABLE,
 ) -> None:
-    """Compare what Paramedic would have done in shadow with what the present controller did."""
+    """Compare Paramedic in shadow with the present controller."""
     wanted = Filter(check=check or "", cluster=cluster or "")
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
     if output is ReportOutput.JSON:

@@ -26,7 +26,10 @@ def stop(
     namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,
 ) -> None:
-    """Stop everything new in a whole cluster, also while Temporal is down; what exists goes on."""
+    """Stop everything new in a whole cluster.
+
+    It works also while Temporal is down. Existing requests continue.
+    """
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.global_stop import order_stop  # noqa: PLC0415  see above
 

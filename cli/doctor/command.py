@@ -35,7 +35,10 @@ def doctor(
     ] = None,
     output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
-    """Report problems of the cluster and of Temporal, with advice; exit code 1 if there are any."""
+    """Report problems of the cluster and of Temporal, with advice.
+
+    The exit code is 1 if there are any.
+    """
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 

@@ -53,7 +53,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         typer.Option(parser=parse_time, metavar="DURATION", help="The longest time to wait."),
     ] = PATIENCE,  # type: ignore[assignment]  # typer parses it
 ) -> None:
-    """End all incidents of a cluster, and remove Paramedic's objects, before it is uninstalled."""
+    """End all incidents and remove our objects, before an uninstall."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.retire.retirement import RetireOptions, perform  # noqa: PLC0415  see above
 

@@ -200,8 +200,8 @@ RESUME = OrderSpec(
     name="resume",
     message=ResumeOrder,
     help=(
-        "Handle the node or Machine again, at once: ends abort, hold and back-off.\n\n"
-        "An exhausted escalation starts again."
+        "Handle the target again, at once.\n\n"
+        "It ends abort, hold and back-off. An exhausted escalation starts again."
     ),
     answer="takes care of {target} again",
     effect=_resumed,
@@ -212,7 +212,7 @@ RESUME = OrderSpec(
 SKIP = OrderSpec(
     name="skip",
     message=SkipOrder,
-    help="End the running step of an escalation now, and take the next one when it is admitted.",
+    help="End the running step of an escalation.\n\nThe next one is taken when it is admitted.",
     answer=(
         "ends the step {order.step} of {target} with the next answer of the detector, "
         "and takes the next one when it is admitted"
@@ -225,7 +225,7 @@ SKIP = OrderSpec(
 HOLD = OrderSpec(
     name="hold",
     message=HoldOrder,
-    help="Do nothing new for the node or Machine until the time is over or resume; existing requests stay.",
+    help="Do nothing new for the target.\n\nUntil the time is over or resume; existing requests stay.",
     answer="does nothing new for {target} and keeps what exists",
     label="Hold",
     blocks=Blocks.STEPS,
@@ -235,7 +235,7 @@ HOLD = OrderSpec(
 ABORT = OrderSpec(
     name="abort",
     message=AbortOrder,
-    help="Clean up and leave the node or Machine alone until it has recovered, the time is over, or resume.",
+    help="Clean up and leave the target alone.\n\nUntil it has recovered, the time is over, or resume.",
     answer="cleans up and leaves {target} alone",
     label="Left alone",
     blocks=Blocks.REMEDIATION,
@@ -245,7 +245,7 @@ ABORT = OrderSpec(
 APPROVE = OrderSpec(
     name="approve",
     message=ApproveOrder,
-    help="Approve the step that waits for a person; it is taken when it is admitted.",
+    help="Approve the step that waits for a person.\n\nIt is taken when it is admitted.",
     answer="approves the step {order.step} of {target}, which is taken when it is admitted",
     decide=approving.approved,
     refuse=_answer_refused,
@@ -255,7 +255,7 @@ APPROVE = OrderSpec(
 REJECT = OrderSpec(
     name="reject",
     message=RejectOrder,
-    help="Reject the step that waits for a person; it is not taken until resume, or for this failure.",
+    help="Reject the step that waits for a person.\n\nIt is not taken until resume, or for this failure.",
     answer="rejects the step {order.step} of {target}, which is not taken until resume",
     decide=approving.rejected,
     refuse=_answer_refused,
@@ -266,7 +266,7 @@ CLAIM = OrderSpec(
     name="claim",
     message=ClaimOrder,
     is_note=True,
-    help="Say that you look at the incident, which goes on; the next claim replaces yours.",
+    help="Say that you look at the incident.\n\nIt goes on; the next claim replaces yours.",
     answer="shows your claim on {target} until unclaim, and goes on",
     label="Claimed",
     ended_by="unclaim",
