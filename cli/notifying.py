@@ -11,8 +11,8 @@ from activities.notifications.webhook import (
     ReceiverFiles,
     WebhookSender,
 )
-from cli.inspection.connecting import reading_settings
 from cli.shared.errors import CommandError, NotFoundError
+from cli.shared.leader import reading_settings
 from cli.shared.options import ClusterChoice
 from health.model.notification import Notification, message_id
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -31,9 +31,9 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
         CommandError: it was not delivered or answered, no such receiver, or the cluster cannot be read.
 
     """
-    async with reading_settings(choice) as (settings, cluster, client):
+    async with reading_settings(choice) as (settings, cluster, management):
         files = ReceiverFiles(directory or Path(settings.notification_directory))
-        receivers = Receivers(SharedReads(client), settings.namespace, files, WebhookSender())
+        receivers = Receivers(SharedReads(management.client), settings.namespace, files, WebhookSender())
         try:
             receiver = _named(name, await receivers.all())
             status = await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))

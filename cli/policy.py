@@ -36,7 +36,7 @@ def check(
 ) -> None:
     """Print the values that a policy sets; exit code 2 if it is invalid, with field and value."""
     try:
-        document = policy_in(read_file(file))
+        _, document = policy_in(read_file(file))
     except (InvalidPolicyError, UsageError) as error:
         raise fail(UsageError(f"{file}: {error}")) from error
     for name, field in Policy.model_fields.items():
@@ -65,7 +65,7 @@ def notify(
     # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.notifying import send_trial  # noqa: PLC0415  see above
 
-    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds=None)
+    choice = ClusterChoice(context, kubeconfig_context, cluster)
     typer.echo(carry_out(send_trial(choice, receiver, directory)))
 
 

@@ -188,7 +188,9 @@ class Detector:
     def _task_worker(self, temporal: Client) -> Worker:
         dispatching = self._layers.dispatching
         cluster = self._layers.state.connections.cluster
-        return dispatching.answering.worker(temporal, cluster, dispatching.upgrades.observe_upgrade)
+        return dispatching.answering.worker(
+            temporal, cluster, dispatching.upgrades.observe_upgrade, *dispatching.inspector.activities
+        )
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

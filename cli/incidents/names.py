@@ -14,8 +14,8 @@ from cli.incidents.visibility import Filter, closed_incidents, open_incidents
 from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.parameters import forms, kind_names, with_kind
 from health.kinds.registry import CHECK_KINDS
+from health.model.given_names import forms, kind_names, with_kind
 from health.model.kind_names import kind_name
 from health.model.references import IncidentReference, check_of, workflow_id_of
 from objects.bounded_id import is_cut

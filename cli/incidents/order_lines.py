@@ -1,6 +1,6 @@
 """The orders of people to an incident, in lines for `show`, `explain` and `check`. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from cli.shared.ages import ago, in_time
@@ -11,13 +11,18 @@ from health.runbook.state import Memory
 
 def order_lines(memory: Memory, now: datetime) -> Iterator[tuple[str, str]]:
     """Each standing order, and each order that waits or whose latest one was refused, with its label."""
-    for order in memory.standing:
-        spec = ORDERS.get(order.order)
-        yield spec.label if spec else order.order, order_words(order, now)
+    yield from standing_lines(memory.standing, now)
     latest = {order.order: order for order in memory.orders}
     for order in memory.orders:
         if order.is_pending or (order is latest[order.order] and order.refused):
             yield "Order", _decision(order)
+
+
+def standing_lines(standing: Iterable[OrderRecord], now: datetime) -> Iterator[tuple[str, str]]:
+    """Each of these orders with its label."""
+    for order in standing:
+        spec = ORDERS.get(order.order)
+        yield spec.label if spec else order.order, order_words(order, now)
 
 
 LATER = "a later failure is remediated as usual"

@@ -1,1 +1,1 @@
-"""Commands that ask the cluster itself why Paramedic does or does not act: explain, check and simulate."""
+"""Commands that ask the leading detector why Paramedic does or does not act: explain, check and simulate."""

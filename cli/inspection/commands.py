@@ -1,4 +1,4 @@
-"""`paramedic check`, `explain`, `simulate` and `remediate`: they read a cluster as its detector does.
+"""`paramedic check`, `explain`, `simulate` and `remediate`: the leading detector answers them.
 
 Each command imports its work when it runs, because few commands need Kubernetes, and the time to load it.
 """
@@ -17,7 +17,6 @@ from cli.incidents.orders import parse_reason
 from cli.shared.connection import identity_of
 from cli.shared.errors import carry_out
 from cli.shared.options import (
-    CheckKinds,
     ClusterChoice,
     InspectedCluster,
     OfContext,
@@ -60,24 +59,23 @@ def check(  # noqa: PLR0913  each is an option
     ] = timedelta(days=7),
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    check_kinds: CheckKinds = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
     """Show one health check: counts, held targets by reason, requests, and how its incidents ended."""
-    from cli.inspection.check import check_page, read_check  # noqa: PLC0415  see the module
+    from cli.inspection.check import check_lines, read_check  # noqa: PLC0415  see the module
+    from cli.inspection.words import page  # noqa: PLC0415
 
-    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
-    view = carry_out(read_check(choice, name, since))
-    if output is PageOutput.JSON:
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is PageOutput.JSON
+    view = carry_out(read_check(choice, name, since, None if is_json else name))
+    if is_json:
         print_json(view)
         return
-    print_trimmed(check_page(view), console())
-    _print_unknown([view.unknown_policy, *view.unknown_orders])
-    if view.temporal_problem:
-        _print_unknown([f"ended incidents are unknown: {view.temporal_problem}"])
+    print_trimmed(page(check_lines(view)), console())
+    if view.problem_of_outcomes:
+        _print_unknown([f"ended incidents are unknown: {view.problem_of_outcomes}"])
 
 
-def explain(  # noqa: PLR0913  each is an option
+def explain(
     context: typer.Context,
     name: Annotated[
         str,
@@ -90,28 +88,35 @@ def explain(  # noqa: PLR0913  each is an option
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    check_kinds: CheckKinds = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
     """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing.
 
     The orders of people to its open incident count.
     """
-    from cli.inspection.explanation import explanation_pages, explanations  # noqa: PLC0415
+    from cli.inspection.explanation import explanation_pages  # noqa: PLC0415  see the module
+    from cli.inspection.words import page  # noqa: PLC0415
+    from cli.shared.leader import ask  # noqa: PLC0415
+    from workflows.inspection_contracts import EXPLAIN, ExplainAnswer, NameInput  # noqa: PLC0415
 
-    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
-    found = carry_out(explanations(choice, name))
-    if output is PageOutput.JSON:
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is PageOutput.JSON
+    shown = None if is_json else name
+    found = carry_out(ask(choice, EXPLAIN, NameInput(name=name), ExplainAnswer, shown))
+    if is_json:
         print_json(found)
         return
-    for number, page in enumerate(explanation_pages(found, name)):
+    pages = list(explanation_pages(found))
+    for number, lines in enumerate(pages):
         if number:
             typer.echo()
-        print_trimmed(page, console())
-    _print_unknown([found.unknown_policy, *found.unknown_orders])
+        print_trimmed(page(lines), console())
+    if not pages:
+        typer.echo(f"no check selects {name!r}, so nothing is done if it fails")
+    if found.left_out:
+        _print_unknown([f"{found.left_out} more checks select it, or may select it"])
 
 
-def simulate(  # noqa: PLR0913  each is an option
+def simulate(
     context: typer.Context,
     file: Annotated[
         str,
@@ -120,29 +125,30 @@ def simulate(  # noqa: PLR0913  each is an option
         ),
     ],
     *,
-    since: Annotated[
-        timedelta, look_back("30d", "How far back to replay recorded incidents: 30d, 12h.")
-    ] = timedelta(days=30),
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    check_kinds: CheckKinds = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
-    """Simulate a check or a policy: which targets would be remediated or held, now and in the past."""
-    from cli.inspection.simulating import simulation  # noqa: PLC0415  see the module
-    from cli.inspection.simulation_view import simulation_page  # noqa: PLC0415
+    """Simulate a check or a policy: which targets would be remediated or held now."""
+    from cli.inspection.simulation import simulation, simulation_page  # noqa: PLC0415  see the module
 
-    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
-    view = carry_out(simulation(choice, file, since))
+    choice = ClusterChoice(context, kubeconfig_context, cluster)
+    view = carry_out(simulation(choice, file))
     if output is PageOutput.JSON:
         print_json(view)
         return
     print_trimmed(simulation_page(view), console())
-    _print_unknown([view.warning, view.unknown_policy, *view.unknown_orders])
-    if not view.has_defaults:
-        _print_unknown(["you may not create checks, so the defaults of the API are missing"])
-    if view.temporal_problem:
-        _print_unknown([f"no incident was replayed: {view.temporal_problem}"])
+    unwatched = ", ".join(view.unread_templates)
+    _print_unknown(
+        sentence
+        for sentence, is_so in (
+            (view.warning or "", view.warning),
+            ("you may not create checks, so the defaults of the API are missing", not view.has_defaults),
+            (f"the leader does not watch {unwatched} yet, so problems of it are unknown", unwatched),
+            (f"{view.left_out} more targets or checks are left out", view.left_out),
+        )
+        if is_so
+    )
 
 
 def _order_time(text: str) -> timedelta:
@@ -180,24 +186,24 @@ def remediate(  # noqa: PLR0913  each is an option
     ] = False,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    check_kinds: CheckKinds = None,
 ) -> None:
     """Order the remediation of a Node or Machine that looks healthy to its check.
 
     Its limits, Leases and other holds apply; back-off and maintenance windows do not.
     """
-    from cli.inspection.ordering import GivenRemediation, order_remediation  # noqa: PLC0415  see the module
+    from cli.inspection.ordering import order_remediation  # noqa: PLC0415  see the module
+    from workflows.inspection_contracts import PreviewOrderInput  # noqa: PLC0415
 
-    remediation = GivenRemediation(
+    wanted = PreviewOrderInput(
         target=name,
         check=check,
         reason=reason,
         identity=identity_of(context.obj),
-        duration=duration or DEFAULT_TIME,
+        duration_seconds=(duration or DEFAULT_TIME).total_seconds(),
         is_forced=force,
     )
-    choice = ClusterChoice(context, kubeconfig_context, cluster, check_kinds)
-    typer.echo(carry_out(order_remediation(choice, remediation)))
+    choice = ClusterChoice(context, kubeconfig_context, cluster)
+    typer.echo(carry_out(order_remediation(choice, wanted)))
 
 
 def _print_unknown(sentences: Iterable[str]) -> None:

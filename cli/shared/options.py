@@ -12,7 +12,7 @@ from cli.shared.ages import parse_days
 from cli.shared.parameters import filled, one_of, words
 from health.model.order import LONGEST_ORDER
 from objects.durations import parse_duration
-from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
+from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
 
 LONGEST_LOOK_BACK = timedelta(days=366)
 UNNAMED = "cluster"
@@ -92,15 +92,6 @@ InspectedCluster = Annotated[
         help=f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation.",
     ),
 ]
-CheckKinds = Annotated[
-    str | None,
-    typer.Option(
-        "--check-kinds",
-        parser=filled,
-        metavar="NAMES",
-        help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}.",
-    ),
-]
 LeaseNamespace = Annotated[
     str | None,
     typer.Option(
@@ -125,10 +116,8 @@ class ClusterChoice:
     context: typer.Context
     kubeconfig_context: str | None
     cluster: str | None
-    check_kinds: str | None
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the command, with its options."""
-        options = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
-        return with_options(self.context, options)
+        return with_options(self.context, {CLUSTER_VARIABLE: self.cluster})

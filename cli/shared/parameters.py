@@ -2,9 +2,8 @@
 
 They replace typer's own, whose errors speak of the types of the validation library.
 
-A name may be given alone, with its kind (in any case and without its group, as in kubectl), with its
-namespace, or with both. Temporal compares only whole values and prefixes, so the query selects objects in a
-namespace by kind, and this module then compares their names.
+Temporal compares only whole values and prefixes, so the query selects objects in a namespace by kind, and
+this module then compares their names.
 """
 
 import re
@@ -15,6 +14,7 @@ from typing import TypeVar
 
 import typer
 
+from health.model.given_names import is_called, with_kind
 from health.model.references import CheckReference, TargetReference
 from objects.bounded_id import bounded_id
 
@@ -57,27 +57,6 @@ def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
         raise typer.BadParameter(f"'{text}' is not a whole number from {least} {end}")
 
     return parse
-
-
-def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
-    """All names that a person may use for the object."""
-    kind, namespace, name = reference.kind_name, reference.namespace, reference.name
-    return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
-
-
-def with_kind(name: str, kind: str) -> str:
-    """`name` with its kind spelled as in `kind`, if `name` begins with that kind, with or without a group."""
-    first, slash, rest = name.partition("/")
-    return f"{kind}/{rest}" if slash and first.casefold() in kind_names(kind) else name
-
-
-def kind_names(kind: str) -> frozenset[str]:
-    """The spellings of a kind, in lower case; without a group a spelling may match several kinds."""
-    return frozenset({kind.casefold(), kind.partition(".")[0].casefold()})
-
-
-def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
-    return bool({name, with_kind(name, reference.kind_name)} & forms(reference))
 
 
 def is_cluster_called(name: str, cluster: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cli.shared.errors import UsageError
-from health.policy.policy import POLICY, InvalidPolicyError, Policy, policy_of
+from health.policy.policy import KEY, POLICY, InvalidPolicyError, Policy, policy_of
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
@@ -47,8 +47,8 @@ class _Manifest(FrozenObject):
     data: Mapping[str, str] = Field(default_factory=dict)
 
 
-def policy_in(text: bytes) -> Policy:
-    """The policy in a file: the policy itself, or the ConfigMap with it.
+def policy_in(text: bytes) -> tuple[str, Policy]:
+    """The policy in a file, as text and parsed: the policy itself, or the ConfigMap with it.
 
     Raises:
         InvalidPolicyError: it is not valid; names the field and its value.
@@ -58,15 +58,17 @@ def policy_in(text: bytes) -> Policy:
     with suppress(NoDocumentError):  # the policy's parser reports it
         content = read_document(text)
     if content.get("kind") == "ConfigMap":
-        return _of_config_map(content)
-    return Policy.parse(text)
+        data = _of_config_map(content).data
+        return data.get(KEY, ""), policy_of(data)
+    document = Policy.parse(text)
+    return text.decode(), document
 
 
-def _of_config_map(content: Mapping[str, Any]) -> Policy:
+def _of_config_map(content: Mapping[str, Any]) -> _Manifest:
     try:
         manifest = _Manifest.model_validate(content)
     except ValidationError as error:
         raise InvalidPolicyError(str(FieldProblem.of(error))) from error
     if manifest.metadata.name != POLICY:
         raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
-    return policy_of(manifest.data)
+    return manifest

@@ -24,11 +24,12 @@ from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime
-from cli.shared.parameters import filled, is_called, is_cluster_called, with_kind
+from cli.shared.parameters import filled, is_cluster_called
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
+from health.model.given_names import is_called, with_kind
 from health.model.kind_names import kind_name
 from health.model.references import CheckReference
 from objects.durations import in_words

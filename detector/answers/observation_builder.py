@@ -15,6 +15,7 @@ from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
+from detector.state.state_view import StateView
 from health.check.annotated_hold import answers_on
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on, with_allowed_force
@@ -44,7 +45,7 @@ _STATES = {
 class ObservationBuilder:
     """Builds one observation of one incident, from values of one moment."""
 
-    cluster_state: ClusterState
+    cluster_state: StateView
     incident: IncidentReference
     freshness: CheckFreshness
     now: datetime
@@ -322,23 +323,18 @@ class Observer:
 
     def observe(self, incident: IncidentReference) -> Observation:
         """The observation of one incident now; first brings the storm of its check up to date."""
+        self.storms.advance(incident.check)
         with self._queued(incident) as limits:
-            return self._builder(incident, limits).observation()
+            return self.over(self.cluster_state, incident, limits).observation()
 
-    def holds(self, incident: IncidentReference) -> tuple[Hold, ...]:
-        """Every hold of the target of one incident now, in the order of precedence."""
-        with self._queued(incident) as limits:
-            return self._builder(incident, limits).holds()
-
-    def _builder(self, incident: IncidentReference, limits: Limiting) -> ObservationBuilder:
+    def over(self, state: StateView, incident: IncidentReference, limits: Limiting) -> ObservationBuilder:
+        """The builder for one incident by `state`, which may be a copy; changes nothing."""
         check, target = incident.check, incident.target
-        freshness = self.freshness(check)
-        self.storms.advance(check)
-        observed_target = self.cluster_state.targets.get(check, target.name)
+        observed_target = state.targets.get(check, target.name)
         return ObservationBuilder(
-            cluster_state=self.cluster_state,
+            cluster_state=state,
             incident=incident,
-            freshness=freshness,
+            freshness=self.freshness(check),
             now=self.now(),
             storm=self.storms.hold(check),
             back_off=self.back_off(TargetName.of(target), observed_target),

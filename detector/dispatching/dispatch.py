@@ -199,6 +199,11 @@ class Dispatch:
         hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
         self._cluster_state.found(incident, hold)
 
+    def is_heard(self, incident: IncidentReference) -> bool:
+        """True if the incident is open, and this leader has answered or started it."""
+        entry = self._open.get(incident)
+        return entry is not None and entry.last_observation is not None
+
     @property
     def open_incidents(self) -> tuple[OpenIncident, ...]:
         """The known open incidents, with observations as Temporal's clock lets them be answered.

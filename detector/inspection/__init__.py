@@ -1,1 +1,1 @@
-"""Answers questions of people by the functions that answer incidents, in a process that never leads."""
+"""Answers the questions of people, by the state and the functions that answer incidents (ADR 62)."""

@@ -54,7 +54,7 @@ class LimitScopes:
         check_state = self._cluster_state.checks.get(check)
         if self._check_states.get(check) is check_state:  # called at each change of each target
             return False
-        before, after = self._of_checks.pop(check, None), _own(check, check_state)
+        before, after = self._of_checks.pop(check, None), own_scope(check, check_state)
         self._applied.pop(check, None)
         if check_state is None:
             del self._check_states[check]
@@ -106,7 +106,8 @@ class LimitScopes:
         return _OfCheck(scopes, tuple(sorted(labels)), admission)
 
 
-def _own(check: CheckReference, check_state: CheckState | None) -> LimitScope | None:
+def own_scope(check: CheckReference, check_state: CheckState | None) -> LimitScope | None:
+    """The limits that the annotations of a check choose; None: it chooses none."""
     if check_state is None or isinstance(check_state.check, InvalidCheckError):
         return None
     limits = check_state.check.choices.limits

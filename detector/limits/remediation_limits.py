@@ -28,7 +28,15 @@ from health.model.observation import NO_ADMISSION, Hold, Observation, TargetStat
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.policy.limit_usage import LimitRefusal, SlotChange
-from health.policy.limits import HOUR, LimitedRemediation, LimitScope, Waiting, limit_hold
+from health.policy.limits import (
+    HOUR,
+    LimitedRemediation,
+    LimitScope,
+    ScopesOf,
+    Waiting,
+    labels_for,
+    limit_hold,
+)
 from health.policy.policy import CurrentPolicy
 from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
@@ -83,10 +91,6 @@ class RemediationLimits:
         self._queue.empty()
         self._records.forget_reservations()
         self._are_ended_known = False
-
-    def admit_nothing(self) -> None:
-        """Count what is visible alone: this process admits nothing, so it has no reservations to wait for."""
-        self._known_from = NO_WAIT
 
     async def lead(self) -> None:
         """Notify the incidents whose turn it is, in pieces, until cancelled."""
@@ -159,6 +163,34 @@ class RemediationLimits:
                 if scope.check in (None, under_way.remediation.check)
             ]
             yield scope, len(counted)
+
+    def preview(self, scopes_of: ScopesOf | None = None) -> "Limiting":
+        """Say which limit would hold a remediation now, without a place in the queue or a slot for it.
+
+        With `scopes_of` by these limits; waiting targets do not come first then.
+        """
+        self._take_in_policy()
+        is_supposed = scopes_of is not None
+        scopes = scopes_of or self._scopes.of
+        usage = self._records.usage if scopes_of is None else self._records.usage_by(scopes_of)
+
+        def limit(question: LimitQuestion) -> Hold | None:
+            now, incident = self._now(), question.incident
+            applied = tuple(scopes(incident.check))
+            if not applied or (question.due > now and not question.may_skip_its_wait):
+                return None
+            remediation = LimitedRemediation(incident.check, labels_for(applied, question.target))
+            waiting = Waiting(question.since, _name_of(incident), remediation)
+            if (unknown := self._unknown(now)) is not None:
+                return unknown
+            own = Remediated.of(incident) if self._records.has_reserved(incident) else None
+            refusal = usage.refusal(waiting, now, besides=own)
+            selection = self._queue.selection
+            if refusal is None and own is None and not is_supposed and waiting.name not in selection:
+                refusal = usage.refusal(waiting, now, selection)
+            return None if refusal is None else refusal.hold
+
+        return limit
 
     def dequeue(self, incident: IncidentReference) -> None:
         """Remove an incident from the queue: another hold applies, or it no longer wants to act."""

@@ -16,7 +16,7 @@ from detector.state.in_flight import Remediated
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.policy.limit_usage import LimitUsage, SlotChange, Use
-from health.policy.limits import LimitedRemediation, UnderWay
+from health.policy.limits import LimitedRemediation, ScopesOf, UnderWay, labels_for
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
 SECOND = timedelta(seconds=1)
@@ -228,6 +228,18 @@ class RemediationRecords:
     def remediation(self, check: CheckReference, target: Target) -> LimitedRemediation:
         """How a remediation of the target would count, by its labels now."""
         return LimitedRemediation(check, self._scopes.labels(check, target))
+
+    def usage_by(self, scopes_of: ScopesOf) -> LimitUsage:
+        """The usage of other limits by these remediations."""
+        usage = LimitUsage(scopes_of=scopes_of)
+        for remediated in self._targets():
+            use, target = self._use(remediated), self._cluster_state.targets.get(*remediated)
+            if use.in_flight is not None and target is not None:
+                labels = labels_for(scopes_of(remediated.check), target)
+                labelled = replace(use.in_flight, remediation=LimitedRemediation(remediated.check, labels))
+                use = replace(use, in_flight=labelled)
+            usage.put(remediated, use)
+        return usage
 
     def _targets(self) -> set[Remediated]:
         return self._under_way.keys() | self._reservations.targets() | self._starts.targets()

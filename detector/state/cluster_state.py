@@ -330,11 +330,6 @@ class ClusterState(StateView):
         removes = self._removes_confirmations
         return check_state.concerned_in(self.cluster_context, removes_confirmations=removes)
 
-    def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
-        """The requests of `incident`, and requests for its target without a uid."""
-        entries = self.requests.of(incident.check, incident.target.name)
-        return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
-
     def _incident(self, check: CheckReference, target: str, uid: str) -> IncidentReference:
         return IncidentReference(
             cluster=self.cluster, check=check, target=place_of(check).reference(target, uid)

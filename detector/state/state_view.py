@@ -1,6 +1,6 @@
 """StateView: the state of one cluster, for reading.
 
-`ClusterState` is the view that changes. `frozen` returns an immutable view for one check: long work on it can
+`ClusterState` is the view that changes. `frozen` returns a copy for some checks: long work on it can
 yield to the event loop and still sees one moment. Only containers are copied, as all values in them are
 immutable: 10 ms for 5,000 targets.
 """
@@ -23,7 +23,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.kind_names import kind_name
 from health.model.node import NODES
 from health.model.observation import Hold
-from health.model.references import CheckReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.target import TargetPlace
 from health.policy.quorum import is_member
 from kube.lease import LeaseRecord
@@ -156,14 +156,26 @@ class StateView:
             return None
         return self.cluster_context.quorum_of(entry.node_cluster if target is None else target.node_cluster)
 
-    def frozen(self, check: CheckReference) -> "StateView":
-        """Return a copy of one check, its targets, and the values that all checks share."""
+    def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
+        """The requests of `incident`, and requests for its target without a uid."""
+        entries = self.requests.of(incident.check, incident.target.name)
+        return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
+
+    def frozen(
+        self,
+        *checks: CheckReference,
+        context: ClusterContext | None = None,
+    ) -> "StateView":
+        """Return a copy of these checks, their targets, and the values that all checks share.
+
+        `context` replaces the cluster context.
+        """
         view = StateView(self.template_kinds, self.check_hold_rows)
-        view.targets = self.targets.frozen(place_of(check))
-        view.checks = {check: self.checks[check].frozen()} if check in self.checks else {}
+        view.targets = self.targets.frozen({*map(place_of, checks)})
+        view.checks = {check: self.checks[check].frozen() for check in checks if check in self.checks}
         view.requests = self.requests.frozen()
         view.leases = dict(self.leases)
         view.act_findings = self.act_findings.frozen()
         view.progress = self.progress.frozen()
-        view.cluster_context = self.cluster_context
+        view.cluster_context = context or self.cluster_context
         return view

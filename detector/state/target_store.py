@@ -5,7 +5,7 @@ Leases are in the management cluster, so Nodes of workload clusters have none.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from detector.state.check_state import CheckState
 from health.kinds.registry import CHECK_KINDS
@@ -59,10 +59,10 @@ class TargetStore:
         else:
             self._undecodable.pop(name, None)
 
-    def frozen(self, place: TargetPlace) -> "TargetStore":
-        """Return a copy with the targets of one place only."""
+    def frozen(self, places: Iterable[TargetPlace]) -> "TargetStore":
+        """Return a copy with the targets of these places only."""
         store = TargetStore()
-        store._places[place] = dict(self.at(place))
+        store._places.update({place: dict(self.at(place)) for place in places})
         store._undecodable = dict(self._undecodable)
         store._changing.update({cluster: dict(found) for cluster, found in self._changing.items()})
         return store

@@ -8,6 +8,7 @@ from detector.attempts.attempts import AttemptReading
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.inspection.inspector import Inspector
 from detector.limits.ended_remediations import EndedRemediations
 from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
@@ -28,6 +29,7 @@ class DispatchLayer:
     attempt_reading: AttemptReading
     ended_remediations: EndedRemediations
     upgrades: UpgradePauses
+    inspector: Inspector
 
 
 def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> DispatchLayer:
@@ -57,6 +59,13 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
         attempt_reading=attempt_reading,
         ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
         upgrades=_upgrades(state, watched),
+        inspector=Inspector(
+            cluster_state=cluster_state,
+            observer=answers.observer,
+            is_heard=dispatch.is_heard,
+            is_leader=state.leadership.is_leader,
+            identity=state.settings.identity,
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Self
 
 from health.model.annotations import APPROVE
+from health.model.order import OrderRecord
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import Fact
 from objects.frozen import Frozen, OpenEnum
@@ -146,6 +147,10 @@ class Progress(Frozen):
     approval: Approval | None = None
     order_ended: datetime | None = None
     """When the order to remediate the target was given that the incident ended; None: it ended none."""
+    standing: tuple[OrderRecord, ...] = ()
+    """The orders of people that stand."""
+    skips_back_off: bool = False
+    """True if the next step skips the back-off, by order of a person."""
 
     @property
     def unreported(self) -> Approval | None:

@@ -154,6 +154,9 @@ class Node(SightedObject):
     def node(self) -> Self:
         return self
 
+    def with_node(self, node: "Node") -> "Node":
+        return node
+
     @property
     def signs(self) -> Sequence[Sign]:
         annotations = self.metadata.annotations

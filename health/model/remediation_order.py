@@ -70,6 +70,10 @@ class RemediationOrder(Frozen):
         """True if the Node has booted since the order; an unknown boot fulfils nothing."""
         return bool(self.boot_id) and bool(boot_id) and not is_same_boot(boot_id, self.boot_id)
 
+    def stands_beside(self, other: "RemediationOrder") -> bool:
+        """True if this order is in force while `other` is given."""
+        return other.given < self.until and not self.is_fulfilled_by(other.boot_id)
+
 
 _SHOWN = 100
 _CUT = "…"

@@ -105,6 +105,10 @@ class Target(Protocol):
         """Its Node: a Node itself, else the linked one; None if it does not exist or was not read."""
         return None
 
+    def with_node(self, node: Node) -> "Target":  # noqa: ARG002  a kind without Nodes has none to replace
+        """The same target with this Node in place of its own."""
+        return self
+
     @property
     def node_cluster(self) -> str:
         """The cluster of that Node."""

@@ -21,6 +21,7 @@ from pydantic.alias_generators import to_camel
 
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
+from health.model.target import Target
 from objects.bounds import Bounded
 from objects.timestamps import stamp
 
@@ -90,6 +91,12 @@ class LimitScope:
 
 ScopesOf = Callable[[CheckReference], Iterable[LimitScope]]
 """Returns the limits that apply to a remediation of a check."""
+
+
+def labels_for(scopes: Iterable[LimitScope], target: Target) -> dict[str, str | None]:
+    """The values of the target's labels by which these limits count."""
+    names = {name for scope in scopes for name in scope.limits.max_in_flight_by_label}
+    return {name: target.node_label(name) for name in names}
 
 
 @dataclass(frozen=True)

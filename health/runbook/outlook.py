@@ -10,6 +10,7 @@ from datetime import datetime
 
 from health.gate.answer import answered
 from health.model.admission import Admission
+from health.model.approval import Progress
 from health.model.moves import NextTransition, Phase, next_transition_of
 from health.model.observation import Hold, Observation
 from health.model.order import OrderRecord
@@ -71,6 +72,17 @@ class Outlook:
     def is_recorded_only(self) -> bool:
         """True in shadow if a step would be taken, or counts as taken."""
         return self.memory.is_shadow and self.phase in (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
+
+
+def as_reported(progress: Progress) -> Memory:
+    """The memory of an incident as far as its latest question tells it."""
+    return Memory(
+        spent=progress.spent,
+        skipped=progress.skipped,
+        approval=progress.approval,
+        standing=progress.standing,
+        skips_back_off=progress.skips_back_off,
+    )
 
 
 def outlook(observation: Observation, memory: Memory, now: datetime) -> Outlook:

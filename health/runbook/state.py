@@ -200,7 +200,14 @@ class Memory(OrdersMemory):
     def progress(self) -> Progress:
         """The part of the memory that a question reports."""
         ended = self.order.given if self.order is not None and self.order_ended else None
-        return Progress(spent=self.tried, skipped=self.skipped, approval=self.approval, order_ended=ended)
+        return Progress(
+            spent=self.tried,
+            skipped=self.skipped,
+            approval=self.approval,
+            order_ended=ended,
+            standing=self.standing,
+            skips_back_off=self.skips_back_off,
+        )
 
     def is_approved(self, step: Step) -> bool:
         """True if this step was approved for this failure."""

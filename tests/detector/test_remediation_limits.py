@@ -14,7 +14,7 @@ from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.admission_queue import TURN
-from detector.limits.remediation_limits import RemediationLimits
+from detector.limits.remediation_limits import LimitQuestion, RemediationLimits
 from detector.limits.remediation_records import LIVES
 from detector.metrics.live_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
@@ -22,7 +22,7 @@ from health.gate.back_off import NO_BACK_OFF, EndedAttempt, RemediationBackOff
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
-from health.policy.limits import HOUR, Limits
+from health.policy.limits import HOUR, Limits, LimitScope
 from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import NO_OUTAGES, GroupOutage, Outages, SuspectedOutage
 from health.policy.policy import DEFAULTS, Policy
@@ -134,6 +134,36 @@ def test_admission_counts_before_any_request_is_seen_and_until_the_request_is_go
     detector.cluster.node("n0")
     assert detector.look() >= {"n1"}
     assert detector.ask("n1").is_admitted
+
+
+@pytest.mark.parametrize("chosen", [limits(maxInFlight=2), limits(maxInFlightByLabel={ZONE: 1})])
+def test_preview_names_the_limit_of_the_answer_and_takes_no_place_and_no_slot(chosen: Limits) -> None:
+    detector = leader(chosen, nodes=5)
+    assert detector.ask("n0").is_admitted
+    asked = {f"n{number}": detector.ask(f"n{number}") for number in range(1, 5)}
+    turns = detector.look()
+    preview, state = detector.limits.preview(), detector.cluster.cluster_state
+    for name, answer in asked.items():
+        target, since = state.targets.get(CHECK, name), answer.fact.since if answer.fact else NOW
+        assert target is not None
+        question = LimitQuestion(incident=incident_of(name), target=target, since=since, due=NOW)
+        limit = preview(question)
+        assert (limit is None) == answer.is_admitted
+    assert detector.look() == turns
+
+
+def test_preview_by_other_limits_counts_the_same_remediations_by_their_labels() -> None:
+    detector = leader(limits(maxInFlight=1), nodes=4)
+    detector.cluster.request("n0")
+    by_zone = LimitScope(limits(maxInFlightByLabel={ZONE: 1}), "the policy")
+    previews = detector.limits.preview(lambda _: (by_zone,)), detector.limits.preview(lambda _: ())
+    targets, found = detector.cluster.cluster_state.targets, []
+    for name in ("n1", "n2"):
+        target = targets.get(CHECK, name)
+        assert target is not None
+        question = LimitQuestion(incident=incident_of(name), target=target, since=NOW, due=NOW)
+        found.append([preview(question) is None for preview in previews])
+    assert found == [[True, True], [False, True]]
 
 
 def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> None:

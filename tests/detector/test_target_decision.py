@@ -1,33 +1,24 @@
 """The decision about one target that `check`, `explain` and `simulate` print."""
 
-from dataclasses import replace
-
 import pytest
 
-from detector.inspection.decisions import Decided
-from detector.inspection.inspection import unknown_policy
-from detector.inspection.memories import IncidentMemories
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
-from health.policy.policy import DEFAULTS
-from health.policy.policy_in_force import MISSING_POLICY, NO_OBJECT
-from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, HoldOrder
-from health.runbook.state import Memory
 from tests.support.values.builders import (
     ESCALATION,
     FIRST,
     HOLD,
-    INCIDENT,
     MINUTE,
-    NOW,
     request_of,
     seen,
     with_steps_tried,
 )
 from tests.support.values.decisions import decision
+from workflows.inspection_contracts import Decided
 
 STALE = Hold(reason=HoldReason.STALE_CACHE, message="the state is 45 s old")
+TAKEN = Hold(reason=HoldReason.TAKEN, message="another holder has its Lease")
 UNKNOWN = seen(state=TargetState.UNKNOWN, hold=STALE)
 RUNNING = request_of(FIRST, MINUTE)
 
@@ -59,10 +50,18 @@ def test_decision_is_that_of_the_runbook(
     assert decision(observation, *orders).decided is decided
 
 
-def test_target_may_act_only_if_it_is_known_that_no_person_holds_it() -> None:
-    assert decision(seen(), unknown="no worker answers").decided is Decided.UNKNOWN
-    assert decision(seen(hold=HOLD), unknown="no worker answers").decided is Decided.HELD
-    assert decision(seen(RUNNING), unknown="no worker answers").decided is Decided.REMEDIATING
+def test_target_may_act_only_if_its_incident_has_asked_this_leader() -> None:
+    assert decision(seen(), is_unheard=True).decided is Decided.UNKNOWN
+    assert "has not asked this leader yet" in decision(seen(), is_unheard=True).answer.message
+    assert decision(seen(hold=HOLD), is_unheard=True).decided is Decided.HELD
+    assert decision(seen(RUNNING), is_unheard=True).decided is Decided.REMEDIATING
+
+
+def test_finding_of_the_latest_act_holds_a_target_that_nothing_else_holds() -> None:
+    found = decision(seen(), found=TAKEN)
+    assert (found.decided, found.hold) == (Decided.HELD, TAKEN)
+    assert decision(seen(hold=HOLD), found=TAKEN).hold == HOLD
+    assert decision(seen(RUNNING), found=TAKEN).decided is Decided.REMEDIATING
 
 
 def test_hold_of_the_detector_does_not_stand_for_the_order_of_a_person() -> None:
@@ -72,42 +71,10 @@ def test_hold_of_the_detector_does_not_stand_for_the_order_of_a_person() -> None
     assert decision(seen(RUNNING, hold=HOLD)).hold == HOLD
 
 
-def test_orders_are_unknown_of_an_incident_that_does_not_answer_and_of_all_without_temporal() -> None:
-    held = ordered(Memory(), HoldOrder(), NOW)
-    assert IncidentMemories(found={INCIDENT: held}).of(INCIDENT) == held
-    assert IncidentMemories().of(INCIDENT) == Memory()
-    assert IncidentMemories().why_unknown(INCIDENT) == ""
-    assert IncidentMemories(unknown={INCIDENT: "silent"}).why_unknown(INCIDENT) == "silent"
-    assert IncidentMemories(problem="Temporal is down").why_unknown(INCIDENT) == "Temporal is down"
-
-
-BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="in 2m")
-
-
-@pytest.mark.parametrize(
-    ("observation", "decided", "hold"),
-    [
-        (seen(), Decided.UNKNOWN, None),
-        (seen(hold=BACK_OFF), Decided.UNKNOWN, None),
-        (seen(hold=HOLD), Decided.HELD, HOLD),
-        (seen(RUNNING), Decided.REMEDIATING, None),
-        (seen(state=TargetState.WAITING), Decided.WAITS, None),
-    ],
-    ids=["nothing else holds it", "back-off", "threshold", "remediating", "waits"],
-)
-def test_target_that_only_the_policy_may_hold_is_unknown_while_the_policy_is(
-    observation: Observation, decided: Decided, hold: Hold | None
-) -> None:
-    found = decision(observation, is_policy_unknown=True)
-    assert (found.decided, found.hold) == (decided, hold)
-
-
-def test_only_an_invalid_policy_is_unknown() -> None:
-    invalid = NO_OBJECT.refused("limits.maxInFlight: must be an integer (found 'x')")
-    assert "the policy is invalid (limits.maxInFlight: must be an integer (found 'x'))" in unknown_policy(
-        invalid
-    )
-    assert (invalid.hold, invalid.is_shadow) == (None, False)
-    assert not unknown_policy(NO_OBJECT)
-    missing = replace(NO_OBJECT, is_required=True).after(None, DEFAULTS)
-    assert (unknown_policy(missing), missing.hold) == ("", MISSING_POLICY)
+def test_end_of_a_wait_is_left_out_where_the_decision_has_it_or_the_incident_is_unheard() -> None:
+    goes_on = decision(seen(RUNNING)).goes_on
+    assert goes_on is not None
+    assert goes_on.at is not None
+    assert "times out" in goes_on.what
+    assert decision(seen(RUNNING), is_unheard=True).goes_on is None
+    assert decision(seen(state=TargetState.WAITING)).goes_on is None

@@ -4,6 +4,7 @@ The cluster state and its handlers are those of a detector; calls of Temporal ar
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.inspection.inspector import Inspector
 from detector.limits.remediation_limits import RemediationLimits
 from detector.reporting.snapshot_builder import SnapshotBuilder, rendered
 from detector.state.check_state import CheckRecord
@@ -28,8 +30,10 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import NODE_NAME, TARGET_UID, RemediationRequest
 from health.model.target import node_name
 from health.policy.policy import DEFAULTS, Policy
+from objects.timestamps import stamp
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
+from workflows.inspection_contracts import NameInput, SimulateInput
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -66,7 +70,7 @@ class _Crowd:
         self.storms = Storms(state, lambda _: True, _now)
         self.attempts = Attempts(_policy, state, _now)
         limits = RemediationLimits(state, _policy, lambda *_: True, _now)
-        observer = Observer(
+        observer = self.observer = Observer(
             cluster_state=state,
             freshness=lambda _: _FRESH,
             storms=self.storms,
@@ -231,10 +235,30 @@ def _report() -> Work:
     return work
 
 
+def _questions() -> Work:
+    """The answers to `check` and `simulate` of the command."""
+    crowd = _Crowd()
+    inspector = Inspector(
+        cluster_state=crowd.state,
+        observer=crowd.observer,
+        is_heard=lambda _: True,
+        is_leader=lambda: True,
+        identity="bench",
+    )
+    simulated = SimulateInput(text=json.dumps(check_object(_CREATED, min_healthy=1), default=stamp))
+
+    async def work() -> None:
+        await inspector.check(NameInput(name=CHECK.name))
+        await inspector.simulate(simulated)
+
+    return work
+
+
 CASES: dict[str, Callable[[], Work]] = {
     "policy edit with 5,000 open incidents": _policy_edit,
     "edit of a check with 5,000 open incidents": _check_edit,
     "clock skew begins with 5,000 open incidents": _clock_skew,
     "reconciliation of 5,000 incidents": _reconciliation,
     "snapshot, Events and status of one check of 5,000": _report,
+    "answers to check and simulate for 5,000 targets": _questions,
 }

@@ -6,7 +6,7 @@ kind honours further ones.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -100,6 +100,9 @@ class LinkedMachineTarget(Target):
     is_node_unread: bool = False
     """Whether the Node may exist unseen: the Nodes of its cluster were not read, or this one does not
     decode."""
+
+    def with_node(self, node: Node) -> Self:
+        return dataclasses.replace(self, node=node)
 
     @property
     def metadata(self) -> AnyMachineMetadata:

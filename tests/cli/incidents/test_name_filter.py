@@ -3,7 +3,8 @@
 import pytest
 
 from cli.incidents.names import incident_name, is_named
-from cli.shared.parameters import NameFilter, is_called
+from cli.shared.parameters import NameFilter
+from health.model.given_names import is_called
 from health.model.references import TargetReference
 from tests.support.values.builders import INCIDENT
 

@@ -5,18 +5,16 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from cli.inspection.check import HealthCheckView, check_page
-from cli.inspection.connecting import unknown_orders
-from cli.inspection.decision_view import DecisionView, as_known
-from detector.inspection.decisions import TargetDecision
-from detector.inspection.memories import IncidentMemories
-from health.model.approval import Approval, ApprovalDefault
+from cli.inspection.check import CheckView, check_lines
+from cli.inspection.words import page, title
+from detector.inspection.preview import Decision, as_asked
+from health.model.approval import Approval, ApprovalDefault, Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
 from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
-from health.runbook.outlook import outlook
+from health.runbook.outlook import as_reported, outlook
 from health.runbook.state import Memory
 from tests.support.values.builders import (
     ESCALATION,
@@ -30,6 +28,7 @@ from tests.support.values.builders import (
     with_steps_tried,
 )
 from tests.support.values.decisions import decision
+from workflows.inspection_contracts import TargetAnswer
 
 HELD = HoldOrder(reason="replacing its disk", identity="ada@desk")
 ABORTED = AbortOrder(reason="power work", identity="bob@desk")
@@ -41,30 +40,28 @@ def incident(name: str) -> IncidentReference:
     return INCIDENT.model_copy(update={"target": target})
 
 
-def decided(name: str, *orders: OrderMessage, seen: Observation, unknown: str = "") -> DecisionView:
-    about = decision(seen, *orders, target=incident(name).target, unknown=unknown)
-    return DecisionView.of(about, NOW)
+def decided(name: str, *orders: OrderMessage, seen: Observation, is_unheard: bool = False) -> TargetAnswer:
+    return decision(seen, *orders, incident=incident(name), is_unheard=is_unheard).answer
 
 
-def lines(*decisions: DecisionView, width: int = 200, problem: str = "") -> list[str]:
-    view = HealthCheckView(
+def lines(
+    *decisions: TargetAnswer, width: int = 200, problem: str | None = None, left_out: int = 0
+) -> list[str]:
+    view = CheckView(
         check="NodeHealthCheck/workers",
         cluster="main-0a1b",
+        leader="detector-1",
         at=NOW,
         problem=problem,
         is_shadow=False,
         selected=9,
         unhealthy=len(decisions),
-        threshold=None,
-        holds=(),
-        storm="",
         decisions=decisions,
-        outcomes=None,
-        unknown_orders=(),
+        left_out=left_out,
     )
     console = Console(width=width)
     with console.capture() as printed:
-        console.print(check_page(view))
+        console.print(page(check_lines(view)))
     return [line.rstrip() if width < 200 else line.strip() for line in printed.get().splitlines()]
 
 
@@ -106,37 +103,28 @@ def test_running_remediation_under_a_hold_is_counted_apart_with_the_order() -> N
     assert any(line.startswith("replacing its disk; by ada@desk; since ") for line in found)
 
 
-def test_target_of_a_silent_incident_is_unknown_and_not_one_that_may_act() -> None:
-    view = decided("node-1", seen=seen(), unknown="no worker answers")
-    assert "Unhealthy   1 unknown: Node/node-1" in lines(view)
-    assert view.message == "whether a person holds it is unknown: no worker answers"
+def test_target_of_an_unheard_incident_is_unknown_and_not_one_that_may_act() -> None:
+    assert "Unhealthy   1 unknown: Node/node-1" in lines(decided("node-1", seen=seen(), is_unheard=True))
+
+
+def test_number_of_targets_that_the_answer_leaves_out_follows_the_others() -> None:
+    assert "3 more" in lines(decided("node-1", seen=seen()), left_out=3)
 
 
 def test_title_of_a_decision_has_a_hold_only_where_it_decides() -> None:
     hold, back_off = HOLD, Hold(reason=HoldReason.BACK_OFF, message="in 2m")
     running = seen(request_of(FIRST, MINUTE), hold=hold)
     waiting = seen(state=TargetState.WAITING, hold=hold)
-    assert decided("node-1", seen=seen(hold=hold)).title == "held: Threshold"
-    assert decided("node-1", seen=waiting).title == "waits, then held: Threshold"
-    assert decided("node-1", seen=running).title == "remediating"
-    assert decided("node-1", ResumeOrder(), seen=seen(hold=back_off)).title == "may act"
+    assert title(decided("node-1", seen=seen(hold=hold))) == "held: Threshold"
+    assert title(decided("node-1", seen=waiting)) == "waits, then held: Threshold"
+    assert title(decided("node-1", seen=running)) == "remediating"
+    assert title(decided("node-1", ResumeOrder(), seen=seen(hold=back_off))) == "may act"
 
 
 def test_order_ends_at_its_time() -> None:
     hours = HoldOrder(for_seconds=timedelta(hours=2).total_seconds())
     (line,) = [line for line in lines(decided("node-1", hours, seen=seen())) if "since" in line]
     assert line.endswith("ends in 1h59m (2026-03-01 13:59:00Z)")
-
-
-def test_incidents_that_do_not_answer_are_named_together_by_reason() -> None:
-    silent = {incident(f"node-{number}"): "no worker answers" for number in range(12)}
-    (sentence,) = unknown_orders(IncidentMemories(unknown=silent))
-    assert sentence.startswith("orders and approvals for Node/node-0, Node/node-1, ")
-    assert sentence.endswith("and 2 more under NodeHealthCheck/workers are unknown: no worker answers")
-    assert unknown_orders(IncidentMemories()) == ()
-    assert unknown_orders(IncidentMemories(problem="Temporal is down")) == (
-        "orders and approvals of people are unknown: Temporal is down",
-    )
 
 
 def test_words_of_an_order_stay_beside_its_targets_in_a_narrow_terminal() -> None:
@@ -156,11 +144,13 @@ def test_page_of_an_invalid_check_begins_with_its_error_and_counts_nothing() -> 
 
 def test_requests_are_named_with_their_state_and_a_skipped_one_did_not_time_out() -> None:
     request = request_of(FIRST, MINUTE).model_copy(update={"timed_out_at": NOW})
-    memory = Memory(skipped=(request.uid,))
-    target = TargetDecision(
-        target=INCIDENT.target, observation=seen(request), outlook=outlook(seen(request), memory, NOW)
+    progress = Progress(skipped=(request.uid,))
+    skipped = Decision(
+        incident=INCIDENT,
+        observation=seen(request),
+        outlook=outlook(seen(request), as_reported(progress), NOW),
     )
-    assert lines(DecisionView.of(target, NOW))[-1].endswith(f"1: {request.reference} was skipped")
+    assert lines(skipped.answer)[-1].endswith(f"1: {request.reference} was skipped")
     assert lines()[-1].endswith("none")
 
 
@@ -193,10 +183,10 @@ def test_question_is_shown_as_the_incident_knows_it(
     for order in orders:
         memory = ordered(memory, order, NOW)
     asked = Hold(reason=HoldReason.APPROVAL_REQUIRED, message="waits for approval until 11:00")
-    assert as_known(asked, memory).message == f"{words}, asked at 2026-03-01T11:59:00Z"
-    assert as_known(HOLD, memory) == HOLD
+    assert as_asked(asked, memory).message == f"{words}, asked at 2026-03-01T11:59:00Z"
+    assert as_asked(HOLD, memory) == HOLD
 
 
 def test_exhausted_target_that_a_person_holds_has_no_next_step() -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
-    assert decided("node-1", HELD, seen=tried).title == "exhausted, and held by a person"
+    assert title(decided("node-1", HELD, seen=tried)) == "exhausted, and held by a person"

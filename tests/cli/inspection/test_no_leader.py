@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.inspection.connecting import leader_trouble
+from cli.shared.leader import leader_trouble
 from kube.lease import LeaseRecord
 from objects.timestamps import micro_time, stamp
 from tests.support.values.builders import NOW

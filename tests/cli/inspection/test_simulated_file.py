@@ -1,74 +1,36 @@
 """Files that `paramedic simulate` reads or refuses, with field and value."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from cli.inspection.simulating import (
-    SIMULATED_UID,
-    SimulatedCheck,
-    no_field,
-    read_simulated,
-    refusal,
-    with_defaults,
-)
+from cli.inspection.simulation import SimulatedPolicy, read_simulated, refusal, with_defaults
 from cli.shared.errors import UsageError
-from detector.state.check_state import CheckRecord
-from health.policy.policy import Policy
+from health.kinds.check_manifest import CheckManifest
 from kube.client import Client
 from kube.errors import Invalid
 from kube.transport import Transport
 from runtime.access_review import SELF_REVIEWS
 from tests.support.api.api_server import ApiServer, refused, said
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHECK = """
 apiVersion: remediation.medik8s.io/v1alpha1
 kind: NodeHealthCheck
 metadata: {name: workers, annotations: {paramedic.dev/shadow: "true"}}
 spec: {minHealthy: 3}
 """
-STORED = {
-    "metadata": {
-        "name": "workers",
-        "uid": "u-1",
-        "generation": 4,
-        "creationTimestamp": "2026-02-01T00:00:00Z",
-    },
-    "status": {"phase": "Enabled"},
-}
 
 
-def read(tmp_path: Path, text: str) -> SimulatedCheck | Policy:
+def read(tmp_path: Path, text: str) -> CheckManifest | SimulatedPolicy:
     file = tmp_path / "file.yaml"
     file.write_text(text)
     return read_simulated(str(file))
 
 
-def check_in(tmp_path: Path, text: str = CHECK) -> SimulatedCheck:
+def check_in(tmp_path: Path, text: str = CHECK) -> CheckManifest:
     found = read(tmp_path, text)
-    assert isinstance(found, SimulatedCheck)
+    assert isinstance(found, CheckManifest)
     return found
-
-
-def record_in(tmp_path: Path, text: str) -> CheckRecord:
-    simulated = check_in(tmp_path, text)
-    return simulated.record(simulated.body, None, NOW)
-
-
-def test_a_check_takes_identity_and_status_of_the_stored_one_and_counts_as_edited(tmp_path: Path) -> None:
-    simulated = check_in(tmp_path)
-    record = simulated.record(simulated.body, CheckRecord.model_validate(STORED), NOW)
-    assert (record.metadata.uid, record.metadata.generation) == ("u-1", 5)
-    assert (record.status, record.spec) == ({"phase": "Enabled"}, {"minHealthy": 3})
-    assert record.metadata.annotations == {"paramedic.dev/shadow": "true"}
-
-
-def test_a_new_check_was_created_now(tmp_path: Path) -> None:
-    simulated = check_in(tmp_path)
-    record = simulated.record(simulated.body, None, NOW)
-    assert (record.metadata.uid, record.metadata.creation_timestamp) == (SIMULATED_UID, NOW)
 
 
 def test_a_check_of_machines_without_a_namespace_is_in_the_default_one(tmp_path: Path) -> None:
@@ -84,7 +46,9 @@ def test_a_check_of_machines_without_a_namespace_is_in_the_default_one(tmp_path:
     ],
 )
 def test_a_policy_may_stand_alone_or_in_its_config_map(tmp_path: Path, text: str) -> None:
-    assert isinstance(read(tmp_path, text), Policy)
+    found = read(tmp_path, text)
+    assert isinstance(found, SimulatedPolicy)
+    assert "kind" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -110,21 +74,13 @@ def test_another_file_is_refused_with_its_name_field_and_value(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        record_in(tmp_path, text)
+        read(tmp_path, text)
     assert str(refused.value).startswith(f"{tmp_path / 'file.yaml'}: {sentence}")
 
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(UsageError, match=r"/nowhere/a.yaml: cannot be read"):
         read_simulated("/nowhere/a.yaml")
-
-
-def test_policy_without_a_field_is_warned_about(tmp_path: Path) -> None:
-    empty, policy = read(tmp_path, ""), read(tmp_path, "{backOffLimit: 5m}")
-    assert isinstance(empty, Policy)
-    assert isinstance(policy, Policy)
-    assert no_field("a.yaml", empty).startswith("the defaults are simulated: a.yaml names no field")
-    assert not no_field("a.yaml", policy)
 
 
 COMPLETE = CHECK.replace(
@@ -175,7 +131,8 @@ async def test_refusal_of_a_plugin_is_no_missing_right_to_create_checks(
     server.answer("POST", path, refused(status, "Forbidden"))
     server.answer("POST", SELF_REVIEWS.path(), said({"status": {"allowed": may_create}}, 201))
     if not may_create:
-        assert await with_defaults(client, simulated) == (simulated.body, False)
+        assert await with_defaults(client, simulated, "a.yaml") == (simulated.body, False)
         return
-    with pytest.raises(UsageError, match=f"the API server refuses NodeHealthCheck/workers: .* {status} "):
-        await with_defaults(client, simulated)
+    sentence = f"a.yaml: the API server refuses NodeHealthCheck/workers: .* {status} "
+    with pytest.raises(UsageError, match=sentence):
+        await with_defaults(client, simulated, "a.yaml")

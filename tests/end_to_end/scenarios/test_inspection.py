@@ -1,24 +1,20 @@
-"""`explain`, `check` and `simulate` read a live cluster and answer as its detector does."""
+"""`explain`, `check` and `simulate` are answered by the detector that leads, from its live state."""
 
 import json
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from cli.incidents.state_queries import BUSY, NO_WORKER
-from cli.inspection.connecting import USER_AGENT
+from cli.shared.leader import USER_AGENT
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.resource import Object
 from tests.support.cluster.command import Command
 from tests.support.story.paramedic import Paramedic
-from tests.support.story.policies import write_policy
 from tests.support.story.world import World
-from workflows.messages import INCIDENT_MEMO, WORKFLOW
 
 pytestmark = pytest.mark.cluster
 
@@ -44,11 +40,8 @@ async def document(command: Command, *arguments: str) -> Any:
     return json.loads(ran.out)
 
 
-@pytest.fixture
-async def invalid_policy(world: World, policy: str) -> AsyncIterator[None]:
-    await write_policy(world.client, "{backOffLimit: 0s, limits: {maxInFlight: x}}")
-    yield
-    await write_policy(world.client, policy)
+def reasons(holds: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(hold["reason"], hold["message"]) for hold in holds]
 
 
 def with_threshold(stored: Object, least: int, file: Path) -> str:
@@ -83,14 +76,14 @@ async def test_commands_answer_as_the_detector_does_and_write_nothing(
     of_third = (await document(command, "explain", third))["checks"][0]
     words = "2 of 3 unhealthy, at most 1 allowed"
     assert of_third["if_it_failed"]["threshold"]["words"] == words
-    assert of_third["if_it_failed"]["holds"] == [{"reason": "Threshold", "message": words}]
+    assert reasons(of_third["if_it_failed"]["holds"]) == [("Threshold", words)]
     assert of_third["state"] == "Healthy"
 
     await world.fail(second)
     await world.until_phase(second, "Held")
     await world.until_seen(second, lambda seen: seen.hold is not None and seen.hold.message == words)
     of_second = (await document(command, "explain", f"node/{second}"))["checks"][0]
-    assert of_second["holds"] == [{"reason": "Threshold", "message": words}]
+    assert reasons(of_second["holds"]) == [("Threshold", words)]
     assert of_second["incident"] == (await world.incident(second)).workflow_id
 
     of_check = await document(command, "check", world.name)
@@ -107,10 +100,6 @@ async def test_commands_answer_as_the_detector_does_and_write_nothing(
     treated = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
     assert treated == {first: "remediating", second: "may act"}
     assert [row["decided"] for row in check["now"]] == ["remediating", "held"]
-    assert {incident["target"].removeprefix("Node/") for incident in simulated["replay"]["incidents"]} == {
-        first,
-        second,
-    }
     assert world.requests.created(second) == 0
     assert writes(control_plane.audit_log) == []
 
@@ -155,7 +144,7 @@ async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation
 
     of_held = (await document(command, "explain", held))["checks"][0]
     (order,) = of_held["standing"]
-    assert (of_held["decided"], order["order"], order["reason"]) == (
+    assert (of_held["decision"]["decided"], order["order"], order["reason"]) == (
         "held by a person",
         "hold",
         "replacing its disk",
@@ -182,55 +171,42 @@ async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation
 
     resumed = await command("resume", held)
     assert "; ended the hold by ada@" in resumed.out
-    assert (await document(command, "explain", held))["checks"][0]["decided"] == "held"
+    assert (await document(command, "explain", held))["checks"][0]["decision"]["decided"] == "held"
 
     await world.recover(aborted)
     assert await world.outcome(aborted) == "Recovered"
     await world.fail(aborted)
     await world.until_phase(aborted, "Held")
     again = (await document(command, "explain", aborted))["checks"][0]
-    assert (again["decided"], again["standing"]) == ("held", [])
+    assert (again["decision"]["decided"], again["standing"]) == ("held", [])
 
 
-async def test_incident_that_does_not_answer_is_unknown_and_stops_nothing(
-    world: World, command: Command, tmp_path: Path
-) -> None:
-    silent, other = await world.add_nodes(2)
-    await world.add_check(minHealthy=2)
-    await world.fail(other)
-    await world.until_phase(other, "Held")
-    incident = await world.incident(silent)
-    await world.temporal.start_workflow(
-        WORKFLOW, id=incident.workflow_id, task_queue="without-workers", memo={INCIDENT_MEMO: incident}
-    )
-    await world.until(lambda: world.has_incident(silent), f"Temporal never listed the incident of {silent}")
-    await world.fail(silent)
-    await world.until_status(healthyNodes=0)
-
-    sentence = f"orders and approvals for Node/{silent} under NodeHealthCheck/{world.name} are unknown: "
-    of_check = await command("check", world.name)
-    assert (of_check.code, of_check.err) == (0, f"paramedic: {sentence}{BUSY}\n")
-    assert f"2 held: Threshold: Node/{silent}, Node/{other}" in of_check.out
-    assert (await document(command, "explain", silent))["unknown_orders"] == [f"{sentence}{NO_WORKER}"]
-
-    file = with_threshold(await world.check(), 0, tmp_path / "check.yaml")
-    (check,) = (await document(command, "simulate", file))["checks"]
-    decided = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
-    assert decided == {silent: "unknown", other: "may act"}
-    await (await world.workflow(silent)).terminate("the test is over")
-
-
-@pytest.mark.usefixtures("invalid_policy")
-async def test_invalid_policy_is_neither_a_hold_nor_shadow_because_the_detector_keeps_the_last_one(
-    world: World, command: Command
+async def test_without_temporal_or_a_leader_the_command_names_the_lease_and_what_kubectl_shows(
+    world: World, command: Command, paramedic: Paramedic, tmp_path: Path
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
     await world.until_status(observedNodes=1, healthyNodes=1)
-    found = json.loads((await command("explain", node, "-o", "json")).out)
-    assert "limits.maxInFlight" in found["unknown_policy"]
-    (explained,) = found["checks"]
-    assert (explained["is_shadow"], explained["holds"]) == (None, [])
-    assert explained["if_it_failed"]["holds"] == []
-    of_check = json.loads((await command("check", world.name, "-o", "json")).out)
-    assert (of_check["is_shadow"], of_check["holds"]) == (None, [])
+    lease = "the Lease paramedic-system/paramedic-detector"
+    away = await command("explain", node, TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert away.code == 4
+    assert away.err.startswith("paramedic: Temporal at 127.0.0.1:1 cannot be reached")
+    assert f" leads by {lease}" in away.err
+    assert f"Node/{node}\n  Ready=True " in away.out
+
+    await paramedic.detector.stop()
+    for asked in (
+        ("explain", node),
+        ("check", world.name),
+        ("remediate", node, "--check", "c", "--reason", "r"),
+    ):
+        ran = await command(*asked)
+        assert (ran.code, ran.err) == (
+            4,
+            f"paramedic: no detector leads, so nothing is done: {lease} has no holder\n",
+        )
+    assert "observedNodes: 1" in (await command("check", world.name)).out
+    as_json = await command("check", world.name, "-o", "json")
+    assert (as_json.code, as_json.out) == (4, "")
+    file = with_threshold(await world.check(), 1, tmp_path / "check.yaml")
+    assert (await command("simulate", file)).code == 4

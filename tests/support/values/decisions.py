@@ -1,11 +1,11 @@
 """A decision about a target, as `check`, `explain` and `simulate` get it."""
 
-from detector.inspection.decisions import TargetDecision
-from health.model.observation import Observation
+from detector.inspection.preview import Decision
+from health.model.observation import Hold, Observation
 from health.model.order import OrderMessage
-from health.model.references import TargetReference
+from health.model.references import IncidentReference
 from health.runbook.obeying import ordered
-from health.runbook.outlook import outlook
+from health.runbook.outlook import as_reported, outlook
 from health.runbook.state import Memory
 from tests.support.values.builders import INCIDENT, MINUTE, NOW
 
@@ -13,19 +13,19 @@ from tests.support.values.builders import INCIDENT, MINUTE, NOW
 def decision(
     observation: Observation,
     *orders: OrderMessage,
-    target: TargetReference = INCIDENT.target,
-    unknown: str = "",
-    is_policy_unknown: bool = False,
-) -> TargetDecision:
-    """The decision now; the orders were given a minute ago, and no slot was asked for."""
+    incident: IncidentReference = INCIDENT,
+    found: Hold | None = None,
+    is_unheard: bool = False,
+) -> Decision:
+    """The decision now; the orders were given a minute ago and reported, and no slot was asked for."""
     memory = Memory()
     for order in orders:
         memory = ordered(memory, order, NOW - MINUTE)
     unasked = observation.model_copy(update={"admission": None})
-    return TargetDecision(
-        target=target,
+    return Decision(
+        incident=incident,
         observation=unasked,
-        outlook=outlook(unasked, memory, NOW),
-        unknown=unknown,
-        is_policy_unknown=is_policy_unknown,
+        outlook=outlook(unasked, as_reported(memory.progress), NOW),
+        found=found,
+        is_unheard=is_unheard,
     )

@@ -1,11 +1,8 @@
-"""The targets that a name given to `paramedic explain` means, with the checks that select them."""
+"""The targets that a name given to `paramedic explain` means, and the checks that select them or may."""
 
 import pytest
-import typer
 
-from cli.inspection.commands import explained_name
-from cli.inspection.targets import selected
-from cli.shared.errors import NotFoundError
+from detector.inspection.named_targets import NamedTargets, UnknownNameError
 from detector.state.cluster_state import ClusterState
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_machines import SmallMachines
@@ -47,7 +44,10 @@ def test_name_means_a_target_and_the_check_before_it_limits_the_answer(
     state: ClusterState, name: str, found: list[str]
 ) -> None:
     assert (
-        sorted(f"{check.reference} of {target.metadata.name}" for check, target in selected(state, name))
+        sorted(
+            f"{check.reference} of {target.metadata.name}"
+            for check, target in NamedTargets(state, name).selected()
+        )
         == found
     )
 
@@ -64,11 +64,37 @@ def test_name_means_a_target_and_the_check_before_it_limits_the_answer(
 def test_part_before_the_name_that_nothing_has_is_an_unknown_name(
     state: ClusterState, name: str, why: str
 ) -> None:
-    with pytest.raises(NotFoundError, match=f"no Node or Machine is called '{name}'") as refused:
-        selected(state, name)
+    with pytest.raises(UnknownNameError, match=f"no Node or Machine is called '{name}'") as refused:
+        NamedTargets(state, name).selected()
     assert why in str(refused.value)
 
 
-def test_node_with_a_namespace_is_refused() -> None:
-    with pytest.raises(typer.BadParameter, match="Nodes have no namespace, give Node/node-1"):
-        explained_name("Node/ns/node-1")
+NODE, MACHINE = "node-1", "machine-1"
+
+
+def invalid(state: ClusterState, name: str) -> list[str]:
+    return [str(check) for check, _ in NamedTargets(state, name).invalid()]
+
+
+def test_check_that_cannot_be_read_is_named_for_targets_of_its_kind_and_namespace() -> None:
+    nodes, machines = SmallCluster(), SmallMachines()
+    nodes.cluster_state = machines.cluster_state
+    nodes.check(duration="soon")
+    machines.check(maxUnhealthy="many")
+    nodes.node(NODE)
+    machines.machine(MACHINE)
+    machines.machine("of-another-namespace", namespace="elsewhere")
+    state = nodes.cluster_state
+    assert invalid(state, NODE) == invalid(state, f"Node/{NODE}") == [str(SmallCluster.named())]
+    assert invalid(state, MACHINE) == [str(SmallMachines.named())]
+    assert invalid(state, "of-another-namespace") == invalid(state, f"Machine/{NODE}") == []
+
+
+def test_name_of_a_node_is_that_of_its_machine_too_and_a_valid_check_is_not_named() -> None:
+    machines = SmallMachines()
+    machines.node(NODE)
+    machines.machine(MACHINE, node=NODE)
+    machines.check()
+    assert invalid(machines.cluster_state, NODE) == []
+    machines.check(maxUnhealthy="many")
+    assert invalid(machines.cluster_state, NODE) == [str(SmallMachines.named())]

@@ -1,0 +1,57 @@
+"""The decision about one target in words, for the pages of `explain`, `check` and `simulate`. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cli.incidents.order_lines import order_words
+from health.model.observation import Hold, HoldReason
+from workflows.inspection_contracts import Decided, TargetAnswer
+
+Line = tuple[str, str | Text]
+QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
+"""Holds with times, which differ from target to target."""
+
+
+def title(decision: TargetAnswer) -> str:
+    """The decision with its reason, by which `check` counts."""
+    hold = decision.hold
+    match decision.decided:
+        case Decided.WAITS if hold:
+            return f"{Decided.WAITS}, then held: {hold.reason}"
+        case Decided.HELD | Decided.UNKNOWN if hold:
+            return f"{decision.decided}: {hold.reason}"
+        case Decided.REMEDIATING | Decided.EXHAUSTED if decision.ordered is not None:
+            return f"{decision.decided}, and {Decided.HELD_BY_PERSON}"
+    return decision.decided
+
+
+def message(decision: TargetAnswer, now: datetime) -> str:
+    """The order of a person, or else the hold or condition that decides."""
+    return order_words(decision.ordered, now) if decision.ordered else decision.message
+
+
+def words_of(hold: Hold) -> str:
+    return f"{hold.reason}: {hold.message}"
+
+
+def listed(names: Iterable[str], most: int = 10) -> str:
+    """The first names, and the number of the others; the JSON of a command has all."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{', '.join(known[:most])}{more}"
+
+
+def page(lines: Iterable[Line]) -> Table:
+    """A table with a label and a value in each row; spaces before a value indent all of its lines."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in lines:
+        text = value if isinstance(value, Text) else Text(value.lstrip())
+        indent = 0 if isinstance(value, Text) else len(value) - len(text)
+        table.add_row(label, Padding(text, (0, 0, 0, indent)))
+    return table

@@ -1,0 +1,358 @@
+"""Inspector: answers the questions of people while this detector leads, a few at a time (ADR 62).
+
+Each answer is made from a copy of the state at one moment, in pieces, so that the event loop goes on; nothing
+live changes. A question beyond `MOST_AT_ONCE` fails at once, and Temporal repeats it until its time is over:
+so it takes no place of the questions of incidents.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from detector.answers.answering import NotLeading
+from detector.answers.observation_builder import Observer
+from detector.inspection.named_targets import NamedTargets, UnknownNameError, named_check
+from detector.inspection.preview import Preview
+from detector.inspection.simulated import (
+    RefusedTextError,
+    check_of,
+    policy_of,
+    record_of,
+    scopes_in,
+    under_check,
+    under_policy,
+)
+from detector.state.cluster_state import ClusterState
+from detector.state.state_view import StateView
+from health.check.health_check import HealthCheck
+from health.check.threshold import Allowance
+from health.gate.order_refusal import OrderMoment, refusal
+from health.model.invalid_check import InvalidCheckError
+from health.model.references import CheckReference, IncidentReference
+from health.model.remediation_order import RemediationOrder, order_in
+from health.model.target import Target, facts_of_node
+from kube.time_slice import TimeSlice
+from objects.field_problem import unforeseen
+from objects.frozen import Frozen
+from objects.short_text import cut_to_length
+from workflows.inspection_contracts import (
+    CHECK,
+    EXPLAIN,
+    MOST_BYTES,
+    NOT_FOUND,
+    PREVIEW_ORDER,
+    REFUSED,
+    SIMULATE,
+    CheckAnswer,
+    Decided,
+    ExplainAnswer,
+    ExplanationAnswer,
+    InvalidCheckAnswer,
+    NameInput,
+    OrderPreview,
+    PreviewOrderInput,
+    SimulatedCheckAnswer,
+    SimulateInput,
+    SimulationAnswer,
+    TargetAnswer,
+    ThresholdAnswer,
+)
+
+MOST_AT_ONCE = 2
+_AGAIN = timedelta(seconds=1)
+_LONGEST_PROBLEM = 200
+
+
+class Busy(ApplicationError):
+    """Enough other questions are being answered; Temporal asks again."""
+
+    def __init__(self) -> None:
+        message = f"the leader answers {MOST_AT_ONCE} other questions"
+        super().__init__(
+            message, type="Busy", next_retry_delay=_AGAIN, category=ApplicationErrorCategory.BENIGN
+        )
+
+
+class _Room:
+    """The bytes that are left for the items of one answer."""
+
+    def __init__(self) -> None:
+        self._left = MOST_BYTES
+
+    def takes(self, item: Frozen) -> bool:
+        """Take the bytes of this item; False, and from then on always, if they are not left."""
+        size = len(item.model_dump_json().encode())
+        self._left = self._left - size if size <= self._left else -1
+        return self._left >= 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._left < 0
+
+
+@dataclass(kw_only=True)
+class Inspector:
+    """Answers questions about the state of one cluster."""
+
+    cluster_state: ClusterState
+    observer: Observer
+    is_heard: Callable[[IncidentReference], bool]
+    is_leader: Callable[[], bool]
+    identity: str
+    """The name of this detector, by which it holds the leader Lease."""
+    _answering: int = 0
+
+    @property
+    def activities(self) -> tuple[Callable[..., object], ...]:
+        return self.explain, self.check, self.simulate, self.preview_order
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """A place among the questions; a wrong name or text fails the question for good."""
+        if not self.is_leader():
+            raise NotLeading
+        if self._answering >= MOST_AT_ONCE:
+            raise Busy
+        self._answering += 1
+        try:
+            yield
+        except UnknownNameError as error:
+            raise _unanswerable(NOT_FOUND, error) from error
+        except RefusedTextError as error:
+            raise _unanswerable(REFUSED, error) from error
+        finally:
+            self._answering -= 1
+
+    def _preview(self, state: StateView) -> Preview:
+        """The decisions in this state; a target whose incident has not asked this leader is unheard."""
+
+        def is_unheard(incident: IncidentReference) -> bool:
+            entry = state.checks.get(incident.check)
+            needs_one = entry is not None and incident.target.name in entry.unhealthy
+            return needs_one and not self.is_heard(incident)
+
+        return Preview(
+            cluster=self.cluster_state.cluster,
+            state=state,
+            now=self.observer.now(),
+            observer=self.observer,
+            limits=self.observer.limits.preview(),
+            is_unheard=is_unheard,
+        )
+
+    @activity.defn(name=EXPLAIN.name)
+    async def explain(self, question: NameInput) -> ExplainAnswer:
+        """Explain one target under each check that selects it."""
+        with self._place():
+            targets, piece, room = NamedTargets(self.cluster_state, question.name), TimeSlice(), _Room()
+            selected, invalid = targets.selected(), targets.invalid()
+            preview = self._preview(self.cluster_state)
+            found: list[ExplanationAnswer] = []
+            for check, target in selected:
+                explained = preview.explanation(check, target)
+                await piece.yield_if_over()
+                if not room.takes(explained):
+                    break
+                found.append(explained)
+            unread = [
+                InvalidCheckAnswer(check=str(reference), problem=str(error)) for reference, error in invalid
+            ]
+            unread = [each for each in unread if room.takes(each)]
+            return ExplainAnswer(
+                cluster=self.cluster_state.cluster,
+                leader=self.identity,
+                at=preview.now,
+                checks=tuple(found),
+                invalid_checks=tuple(unread),
+                left_out=len(selected) + len(invalid) - len(found) - len(unread),
+            )
+
+    @activity.defn(name=CHECK.name)
+    async def check(self, question: NameInput) -> CheckAnswer:
+        """Answer with the numbers and holds of one check, and the decisions about its targets."""
+        with self._place():
+            reference = named_check(self.cluster_state, question.name)
+            preview, storm = (
+                self._preview(self.cluster_state.frozen(reference)),
+                self.observer.storms.of(reference),
+            )
+            check_state = preview.state.checks[reference]
+            problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
+            decisions: list[TargetAnswer] = []
+            room, piece, left_out = _Room(), TimeSlice(), 0
+            for name in sorted(preview.named(reference)):
+                await piece.yield_if_over()
+                if not room.is_full and room.takes(answer := self._decided(preview, reference, name)):
+                    decisions.append(answer)
+                else:
+                    left_out += 1
+            return CheckAnswer(
+                check=str(reference),
+                cluster=self.cluster_state.cluster,
+                leader=self.identity,
+                at=preview.now,
+                problem=problem,
+                is_shadow=check_state.is_shadow_in(preview.state.cluster_context),
+                selected=len(check_state.selected),
+                unhealthy=len(check_state.unhealthy),
+                threshold=ThresholdAnswer.of(preview.state.allowance(reference)),
+                holds=preview.holds_of(reference),
+                has_storm=storm is not None and storm.is_active,
+                decisions=tuple(decisions),
+                left_out=left_out,
+            )
+
+    @activity.defn(name=SIMULATE.name)
+    async def simulate(self, question: SimulateInput) -> SimulationAnswer:
+        """Answer with the decisions now, and those under another check or policy."""
+        with self._place():
+            if question.is_policy:
+                return await self._under_policy(question.text)
+            return await self._under_check(question.text)
+
+    async def _under_policy(self, text: str) -> SimulationAnswer:
+        policy, checks = policy_of(text), sorted(self.cluster_state.checks, key=str)
+        now = self._preview(self.cluster_state.frozen(*checks))
+        state = await under_policy(now.state, policy, now.now)
+        limits = self.observer.limits.preview(scopes_in(state))
+        supposed = replace(now, state=state, limits=limits, back_off_limit=policy.back_off_limit)
+        return await self._compared(now, supposed, checks, of="the policy")
+
+    async def _under_check(self, text: str) -> SimulationAnswer:
+        manifest = check_of(text)
+        reference = manifest.reference
+        now = self._preview(self.cluster_state.frozen(reference))
+        stored = now.state.checks.get(reference)
+        record = record_of(manifest, stored.record if stored else None, now.now)
+        state = await under_check(now.state, manifest, record)
+        limits = self.observer.limits.preview(scopes_in(state))
+        supposed = replace(now, state=state, limits=limits)
+        answer = await self._compared(now, supposed, [reference], of=str(reference))
+        return answer.model_copy(update={"unread_templates": tuple(_unread_templates(state, reference))})
+
+    async def _compared(
+        self, now: Preview, supposed: Preview, checks: Iterable[CheckReference], *, of: str
+    ) -> SimulationAnswer:
+        """The decisions about the targets of these checks in both states."""
+        room, piece, left_out = _Room(), TimeSlice(), 0
+        found: list[SimulatedCheckAnswer] = []
+        for reference in checks:
+            check_state = supposed.state.checks[reference]
+            is_invalid = isinstance(check_state.check, InvalidCheckError)
+            answer = SimulatedCheckAnswer(
+                check=str(reference),
+                selected=len(check_state.selected),
+                threshold=ThresholdAnswer.of(supposed.state.allowance(reference)),
+                problem=str(check_state.check) if is_invalid else None,
+                holds=supposed.holds_of(reference),
+            )
+            if not room.takes(answer):
+                left_out += 1
+                continue
+            of_now, of_simulated = now.named(reference), supposed.named(reference)
+            before: list[TargetAnswer] = []
+            after: list[TargetAnswer] = []
+            for name in sorted(of_now | of_simulated):
+                await piece.yield_if_over()
+                if room.is_full:
+                    left_out += 1
+                    continue
+                is_now = [self._decided(now, reference, name)] if name in of_now else []
+                would_be = [self._decided(supposed, reference, name)] if name in of_simulated else []
+                if all(map(room.takes, is_now + would_be)):
+                    before += is_now
+                    after += would_be
+                else:
+                    left_out += 1
+            found.append(answer.model_copy(update={"now": tuple(before), "simulated": tuple(after)}))
+        return SimulationAnswer(
+            cluster=self.cluster_state.cluster,
+            leader=self.identity,
+            at=now.now,
+            of=of,
+            checks=tuple(found),
+            left_out=left_out,
+        )
+
+    def _decided(self, preview: Preview, check: CheckReference, name: str) -> TargetAnswer:
+        """The decision about one target; that of an unexpected error is unknown, and stops no other one."""
+        incident = preview.incident(check, preview.state.targets.of(check)[name])
+        with self.cluster_state.guard.item("questions", incident.full_id) as caught:
+            return preview.decision(incident).answer
+        why = cut_to_length(unforeseen(caught.error), _LONGEST_PROBLEM)
+        message = f"the detector cannot judge it: {why}"
+        return TargetAnswer(target=str(incident.target), decided=Decided.UNKNOWN, message=message)
+
+    @activity.defn(name=PREVIEW_ORDER.name)
+    async def preview_order(self, question: PreviewOrderInput) -> OrderPreview:
+        """Answer whether an order to remediate would be refused, and what it would wait for."""
+        with self._place():
+            check, target = self._ordered(question)
+            preview, reference = self._preview(self.cluster_state), check.reference
+            incident, begins = preview.incident(reference, target), preview.now.replace(microsecond=0)
+            order = RemediationOrder(
+                check=str(reference),
+                reason=question.reason,
+                identity=question.identity,
+                given=begins,
+                until=begins + timedelta(seconds=question.duration_seconds),
+                boot_id=facts_of_node(target).boot_id,
+                is_forced=question.is_forced,
+            )
+            earlier = order_in(target.annotations.remediate)
+            moment = OrderMoment(
+                order=order,
+                observation=preview.decision(incident).observation,
+                holds=tuple(preview.builder(incident).holds()),
+                allowance=self._allowance_with(check, target),
+                policy=self.cluster_state.cluster_context.policy.policy,
+                earlier=earlier if earlier is not None and earlier.stands_beside(order) else None,
+            )
+            return OrderPreview(
+                cluster=self.cluster_state.cluster,
+                check=reference,
+                target=incident.target,
+                order=order,
+                refused=refusal(moment) or None,
+                waits_for=moment.waits_for,
+            )
+
+    def _ordered(self, question: PreviewOrderInput) -> tuple[HealthCheck, Target]:
+        reference = named_check(self.cluster_state, question.check)
+        check = self.cluster_state.checks[reference].check
+        if isinstance(check, InvalidCheckError):
+            raise UnknownNameError(f"{reference} cannot be read: {check}")
+        by_any = NamedTargets(self.cluster_state, question.target).selected()
+        found = [target for selecting, target in by_any if selecting.reference == reference]
+        if len(found) == 1:
+            return check, found[0]
+        if found:
+            names = ", ".join(f"{target.metadata.namespace}/{target.metadata.name}" for target in found)
+            raise UnknownNameError(f"{question.target!r} is ambiguous, say which: {names}")
+        others = ", ".join(str(selecting.reference) for selecting, _ in by_any) or "no check does"
+        raise UnknownNameError(f"{reference} does not select {question.target!r}; checks that do: {others}")
+
+    def _allowance_with(self, check: HealthCheck, target: Target) -> Allowance | None:
+        """The decision of the threshold if `target` counted as unhealthy."""
+        now = self.cluster_state.allowance(check.reference)
+        if now is None:
+            return None
+        is_counted = target.metadata.name in self.cluster_state.checks[check.reference].not_healthy
+        return check.allowance(total=now.total, healthy=now.healthy - (0 if is_counted else 1))
+
+
+def _unanswerable(kind: str, error: Exception) -> ApplicationError:
+    return ApplicationError(
+        str(error), type=kind, non_retryable=True, category=ApplicationErrorCategory.BENIGN
+    )
+
+
+def _unread_templates(state: StateView, reference: CheckReference) -> Iterator[str]:
+    check = state.checks[reference].check
+    for step in () if isinstance(check, InvalidCheckError) else check.steps:
+        if state.template_kinds(step.template.api_version, step.template.kind) is None:
+            yield str(step.template)
