@@ -176,10 +176,8 @@ class Inspector:
         """Answer with the numbers and holds of one check, and the decisions about its targets."""
         with self._place():
             reference = named_check(self.cluster_state, question.name)
-            preview, storm = (
-                self._preview(self.cluster_state.frozen(reference)),
-                self.observer.storms.of(reference),
-            )
+            preview = self._preview(self.cluster_state.frozen(reference))
+            storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
             problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
             decisions: list[TargetAnswer] = []
@@ -241,6 +239,10 @@ class Inspector:
         room, piece, left_out = _Room(), TimeSlice(), 0
         found: list[SimulatedCheckAnswer] = []
         for reference in checks:
+            await piece.yield_if_over()
+            if room.is_full:
+                left_out += 1
+                continue
             check_state = supposed.state.checks[reference]
             is_invalid = isinstance(check_state.check, InvalidCheckError)
             answer = SimulatedCheckAnswer(

@@ -1,6 +1,6 @@
 """Finds targets and checks by the names that people give."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
@@ -30,12 +30,14 @@ def named_check(state: StateView, name: str) -> CheckReference:
         UnknownNameError: no check or several have the name.
 
     """
-    references = sorted(state.checks, key=str)
-    found = [reference for reference in references if is_called(name, reference)]
+    last = name.rpartition("/")[2]
+    of_that_name = [reference for reference in state.checks if reference.name == last]
+    found = sorted((reference for reference in of_that_name if is_called(name, reference)), key=str)
     if len(found) == 1:
         return found[0]
     if found:
         raise UnknownNameError(f"{name!r} is ambiguous, say which: {listed(found)}")
+    references = sorted(state.checks, key=str)
     there_is = f"; there is {listed(references)}" if references else "; the cluster has none"
     raise UnknownNameError(f"no check is called {name!r}{there_is}")
 
@@ -45,6 +47,7 @@ class NamedTargets:
 
     def __init__(self, state: StateView, name: str) -> None:
         self._state, self._name = state, name
+        self._checks = sorted(state.checks, key=str)
         self._in_place: dict[TargetPlace, list[Target]] = {}
         """The targets whose own name, or that of whose Node, is the last part."""
 
@@ -79,10 +82,6 @@ class NamedTargets:
             if isinstance(check, InvalidCheckError) and any(self._meant(reference))
         ]
 
-    @property
-    def _checks(self) -> Iterable[CheckReference]:
-        return sorted(self._state.checks, key=str)
-
     def _meant(self, check: CheckReference) -> Iterator[Target]:
         of_check, _, rest = self._name.rpartition("/")
         for target in self._of_last_part(place_of(check)):
@@ -112,7 +111,7 @@ class NamedTargets:
             return ""
         if named := [check for check in self._state.checks if is_called(before, check)]:
             return f"; {listed(named)} does not select {rest!r}, or cannot be read"
-        return f"; {rest!r} exists, and the checks are {listed([*self._checks])}"
+        return f"; {rest!r} exists, and the checks are {listed(self._checks)}"
 
 
 def _is_target(name: str, place: TargetPlace, target: Target) -> bool:

@@ -339,6 +339,22 @@ async def test_other_tasks_run_between_two_targets_and_the_answer_is_of_one_mome
         detector.cluster.node("h0")
 
 
+async def test_other_tasks_run_between_two_checks_of_a_simulated_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
+    detector = leading(0, 1)
+    for number in range(50):
+        detector.cluster.check(f"check-{number}", minHealthy=0)
+    question = SimulateInput(text="shadow: true", is_policy=True)
+    turns, asking = 0, asyncio.ensure_future(detector.inspector.simulate(question))
+    while not asking.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 50
+    assert len(asking.result().checks) == 51
+
+
 async def test_answer_that_would_be_too_long_counts_what_it_leaves_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
