@@ -18,7 +18,7 @@ from cli.shared.options import ClusterChoice
 from cli.shared.terminal import error_sentence
 from health.model.moves import Outcome
 from objects.frozen import Frozen
-from workflows.inspection_contracts import CHECK, CheckAnswer, NameInput, TargetAnswer
+from workflows.inspection_contracts import ANSWERED_WITHIN, CHECK, CheckAnswer, NameInput, TargetAnswer
 
 
 class EndedIncidents(Frozen):
@@ -69,7 +69,8 @@ async def read_check(choice: ClusterChoice, name: str, since: timedelta, shown: 
     async with any_namespace(choice.context) as client:
         try:
             wanted = Filter(check=answer.check, cluster=answer.cluster)
-            ended = await StateQueries(client).all(await ended_since(client, wanted, begins))
+            found = await ended_since(client, wanted, begins)
+            ended = await StateQueries(client).all(found, within=ANSWERED_WITHIN)
         except RPCError as error:
             return view.model_copy(update={"problem_of_outcomes": error_sentence(error)})
     return view.model_copy(update={"outcomes": EndedIncidents.of(ended, begins)})

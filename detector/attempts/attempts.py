@@ -91,10 +91,6 @@ class Attempts:
         """Note that this process sees every end from now on."""
         self._watched_from = self._now()
 
-    def cannot_be_read(self, why: str) -> None:
-        """Note why the ends of earlier remediations stay unknown."""
-        self._unread = f"earlier remediations are unknown: {why}"
-
     def complete(self) -> None:
         """Note that all earlier ends are known."""
         self._unread = ""

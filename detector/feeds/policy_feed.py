@@ -24,7 +24,7 @@ class PolicyWatch:
     A policy that cannot be read, or is stale, holds checks as any other source does.
     """
 
-    def __init__(  # noqa: PLR0913  each says where the policy comes from
+    def __init__(
         self,
         transport: Transport,
         namespace: str,
@@ -32,11 +32,10 @@ class PolicyWatch:
         changed: Callable[[], None],
         *,
         is_required: bool = False,
-        unread: PolicyInForce = UNREAD,
     ) -> None:
-        """`is_required`: a missing policy holds every check; `unread`: the state before the first read."""
+        """`is_required`: a missing policy holds every check."""
         self._defaults = defaults
-        self._in_force = replace(unread, policy=defaults(), is_required=is_required)
+        self._in_force = replace(UNREAD, policy=defaults(), is_required=is_required)
         self.source = Reflector(
             transport,
             CONFIG_MAPS,

@@ -9,7 +9,6 @@ from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.state.cluster_state import ClusterState
 from health.policy.policy import CurrentPolicy
-from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.leader import Leadership, LeaderTerm
 from runtime.connections import Connections
 from runtime.guard import Guard
@@ -35,20 +34,17 @@ class StateLayer:
         return self.connections.management.server_clock.now
 
 
-def state_layer(
-    settings: Settings,
-    connections: Connections,
-    defaults: CurrentPolicy,
-    policy: PolicyFeed | None = None,
-    *,
-    unread: PolicyInForce = UNREAD,
-) -> StateLayer:
-    """Make the state; `defaults` is the policy without a ConfigMap, and `policy` replaces both.
-
-    `unread` is the state of the policy before its first read.
-    """
+def state_layer(settings: Settings, connections: Connections, defaults: CurrentPolicy) -> StateLayer:
+    """Make the state; `defaults` is the policy without a ConfigMap."""
     leadership, handlers = Leadership(), FeedHandlers()
-    policy = policy or _policy(settings, connections, defaults, handlers, unread=unread)
+    watch = PolicyWatch(
+        connections.management.transport,
+        settings.namespace,
+        defaults,
+        handlers.context_changed,
+        is_required=settings.requires_policy,
+    )
+    policy = PolicyFeed(defaults=defaults, watch=watch)
     kinds = RemediationKinds(connections.management, policy.reflectors)
     return StateLayer(
         settings=settings,
@@ -65,22 +61,3 @@ def state_layer(
             removes_confirmations=settings.confirmations == "remove",
         ),
     )
-
-
-def _policy(
-    settings: Settings,
-    connections: Connections,
-    defaults: CurrentPolicy,
-    handlers: FeedHandlers,
-    *,
-    unread: PolicyInForce,
-) -> PolicyFeed:
-    watch = PolicyWatch(
-        connections.management.transport,
-        settings.namespace,
-        defaults,
-        handlers.context_changed,
-        is_required=settings.requires_policy,
-        unread=unread,
-    )
-    return PolicyFeed(defaults=defaults, watch=watch)

@@ -195,11 +195,6 @@ def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> No
     assert hold is not None
     assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, NOT_READ)
 
-    memory.attempts.cannot_be_read("Temporal does not answer")
-    unknown = memory.observe("node-1", 6 * MINUTE).hold
-    assert unknown is not None
-    assert unknown.message == "earlier remediations are unknown: Temporal does not answer"
-
 
 @pytest.mark.rule("rule 3", "rule 14")
 def test_process_that_has_watched_for_twice_the_limit_needs_no_earlier_ends(memory: Memory) -> None:
