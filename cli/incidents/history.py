@@ -13,11 +13,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.incident_record import REMEDIATION, IncidentRecord, Kept, PhaseTime, kept, past_incidents
+from cli.incidents.incident_record import REMEDIATION, IncidentRecord, Kept, kept, past_incidents
 from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.names import object_name
 from cli.incidents.table import GAP
-from cli.incidents.view import EpisodeView, IncidentRunView, OrderView, run_fields
+from cli.incidents.view import IncidentRunView, OrderView, run_fields
 from cli.incidents.visibility import Filter
 from cli.shared.ages import short
 from cli.shared.connection import temporal
@@ -29,6 +29,7 @@ from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
+from health.model.timeline import PhaseTime, TimelineEntry
 from objects.frozen import Frozen
 
 
@@ -100,7 +101,7 @@ async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> N
         async for batch in past_incidents(client, wanted, what_is_kept.since, with_open=False):
             for record in batch:
                 typer.echo(IncidentRecordView.of(record).model_dump_json())
-                count, incomplete = count + 1, incomplete + bool(record.problem)
+                count, incomplete = count + 1, incomplete + bool(record.summary.problem)
     ended = f"{count} ended incident{'' if count == 1 else 's'}{wanted.words}"
     lacks = f"; {incomplete} incomplete, see `problem`" if incomplete else ""
     typer.echo(plain(f"{ended}{lacks}; {what_is_kept.words}"), err=True)
@@ -122,7 +123,8 @@ class IncidentRecordView(IncidentRunView):
     orders: tuple[OrderView, ...]
     shadow: ShadowRecord | None
     evidence: EvidenceRecord | None
-    history: tuple[EpisodeView, ...]
+    history: tuple[TimelineEntry, ...]
+    history_left_out: int
 
     @classmethod
     def of(cls, past: IncidentRecord) -> Self:
@@ -132,7 +134,7 @@ class IncidentRecordView(IncidentRunView):
             **run_fields(summary),
             outcome=summary.outcome,
             reason=summary.words,
-            problem=past.problem,
+            problem=summary.problem,
             started_at=past.began,
             closed_at=summary.closed,
             lasted_seconds=past.lasted.total_seconds(),
@@ -143,7 +145,8 @@ class IncidentRecordView(IncidentRunView):
             orders=tuple(OrderView.of(order, past.now) for order in summary.orders),
             shadow=summary.shadow,
             evidence=summary.evidence,
-            history=tuple(map(EpisodeView.of, past.story)),
+            history=summary.timeline.entries,
+            history_left_out=summary.timeline.left_out,
         )
 
 
@@ -220,6 +223,6 @@ def sums(incidents: Sequence[IncidentRecord]) -> str:
         return "no incidents"
     counted = Counter(incident.ended_as for incident in incidents)
     parts = ", ".join(f"{number} {name}" for name, number in counted.most_common())
-    unknown = sum(bool(incident.problem) for incident in incidents)
+    unknown = sum(bool(incident.summary.problem) for incident in incidents)
     incomplete = f"; {unknown} incomplete, see `problem` in -o json" if unknown else ""
     return f"{len(incidents)} incident{'' if len(incidents) == 1 else 's'}: {parts}{incomplete}"

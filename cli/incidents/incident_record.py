@@ -1,6 +1,6 @@
 """IncidentRecord: one incident, open or ended, with its whole history, read from Temporal a few at a time."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -9,46 +9,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.state_queries import AT_ONCE, StateQueries
-from cli.incidents.story import Episode, Story, read_story, with_refusals
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shared.ages import short
 from cli.shared.connection import retention_of
-from cli.shared.terminal import error_sentence
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
-from objects.frozen import Frozen
-
-_PHASES = frozenset(Phase)
-
-
-class PhaseTime(Frozen):
-    """A phase, with the sum of the times that an incident was in it."""
-
-    phase: Phase
-    seconds: float
-
-
-def phase_times(episodes: Iterable[Episode], end: datetime) -> tuple[PhaseTime, ...]:
-    """The time in each phase until `end`, in the order in which the phases first began.
-
-    A phase begins with the timer or activity that names it, and lasts until the next one. Orders change no
-    phase by themselves.
-    """
-    sums: dict[Phase, timedelta] = {}
-    beginnings = _beginnings(episodes)
-    ends = [begin for begin, _ in beginnings[1:]]
-    for (begin, phase), until in zip(beginnings, [*ends, end], strict=False):
-        sums[phase] = sums.get(phase, timedelta()) + max(timedelta(), until - begin)
-    return tuple(PhaseTime(phase=phase, seconds=time.total_seconds()) for phase, time in sums.items())
-
-
-def _beginnings(episodes: Iterable[Episode]) -> Sequence[tuple[datetime, Phase]]:
-    """When each phase began; the first one begins with the incident."""
-    entries = list(episodes)
-    found = [(entry.when, Phase(entry.what)) for entry in entries if entry.what in _PHASES]
-    return [(entries[0].when, found[0][1]), *found[1:]] if found else []
-
+from health.model.timeline import PhaseTime
 
 REMEDIATION = (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
 """The phases in which a step is taken, or was."""
@@ -56,15 +23,10 @@ REMEDIATION = (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentRecord:
-    """One incident at `now`, with its history as far as Temporal still has it."""
+    """One incident at `now`, with its requests and times."""
 
     summary: IncidentSummary
-    story: tuple[Episode, ...]
     now: datetime
-    lacks_beginning: bool = False
-    """True if Temporal has removed its earliest runs."""
-    unreadable: str = ""
-    """Why its history could not be read; "" if it was."""
 
     @property
     def began(self) -> datetime:
@@ -73,7 +35,7 @@ class IncidentRecord:
             return self.summary.result.started
         memory = self.summary.state.memory if self.summary.state else None
         began = memory.began if memory else None
-        return began or (self.story[0].when if self.story else self.summary.started)
+        return began or self.summary.started
 
     @property
     def lasted(self) -> timedelta:
@@ -88,11 +50,11 @@ class IncidentRecord:
 
     @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
-        return phase_times(self.story, self.summary.closed or self.now)
+        return self.summary.timeline.phases(self.summary.closed or self.now)
 
     def time_in(self, *phases: Phase) -> timedelta | None:
-        """The time in these phases together; None if its history does not say."""
-        if not self.story:
+        """The time in these phases together; None if it does not say."""
+        if not self.phases:
             return None
         return timedelta(seconds=sum(phase.seconds for phase in self.phases if phase.phase in phases))
 
@@ -102,15 +64,6 @@ class IncidentRecord:
         if self.summary.is_open:
             return str(self.summary.phase or "open")
         return str(self.summary.outcome or self.summary.status)
-
-    @property
-    def problem(self) -> str:
-        """The unknown parts, with the reason of each; "" if everything is known."""
-        lost = "Temporal has removed the history of its first runs" if self.lacks_beginning else ""
-        return "; ".join(part for part in (self.summary.problem, self.unreadable, lost) if part)
-
-
-_NO_STORY = Story(episodes=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,20 +128,4 @@ async def past_incidents(
 
 async def _read(client: Client, summaries: Sequence[IncidentSummary]) -> list[IncidentRecord]:
     queried = await StateQueries(client).all(summaries)
-    return [await _one(client, summary) for summary in queried]
-
-
-async def _one(client: Client, summary: IncidentSummary) -> IncidentRecord:
-    """One incident; a history that cannot be read stops no other one."""
-    unreadable, story = "", _NO_STORY
-    try:
-        story = await read_story(client, summary.incident.workflow_id, summary.run_id)
-    except RPCError as error:
-        unreadable = f"its history cannot be read: {error_sentence(error)}"
-    return IncidentRecord(
-        summary=summary,
-        story=tuple(with_refusals(story.episodes, summary.orders)),
-        now=datetime.now(UTC),
-        lacks_beginning=story.lacks_beginning,
-        unreadable=unreadable,
-    )
+    return [IncidentRecord(summary=summary, now=datetime.now(UTC)) for summary in queried]

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from cli.incidents.next_steps import PossibleOrders, kubectl_lines, orders_without_state
 from cli.incidents.order_lines import order_lines
-from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
 from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.terminal import phase_text
@@ -106,15 +105,12 @@ class IncidentPage:
     """The data of the page at `now`."""
 
     summary: IncidentSummary
-    story: tuple[Episode, ...]
     ui_link: str
     now: datetime
     name: str
     """The name by which the person asked for it."""
     is_full: bool = False
     """True if the page shows all of the history, and not only its latest entries."""
-    lacks_beginning: bool = False
-    """True if Temporal has removed the first runs of the incident."""
     command: str = "paramedic"
     """The command with the options that select this Temporal, as they were given."""
 
@@ -267,22 +263,18 @@ def _answer(summary: IncidentSummary, observation: Observation | None, now: date
 
 
 def _story(page: IncidentPage) -> Iterator[Line]:
-    shown = page.story if page.is_full else page.story[-SHOWN:]
-    earlier = len(page.story) - len(shown)
-    if earlier or page.lacks_beginning:
-        yield "History", _earlier(earlier, lacks_beginning=page.lacks_beginning)
-    for number, episode in enumerate(shown):
-        label = "" if number or earlier or page.lacks_beginning else "History"
-        words = beside_time(beside(str(page.summary.incident.target), episode.words), episode.when)
-        times = f" (x{episode.times})" if episode.times > 1 else ""
-        moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
-        yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
-
-
-def _earlier(number: int, *, lacks_beginning: bool) -> str:
-    left_out = f"{number} earlier, see --full" if number else ""
-    lost = "Temporal has removed the beginning" if lacks_beginning else ""
-    return f"({'; '.join(part for part in (left_out, lost) if part)})"
+    timeline = page.summary.timeline
+    shown = timeline.entries if page.is_full else timeline.entries[-SHOWN:]
+    earlier = len(timeline.entries) - len(shown)
+    if earlier or timeline.left_out:
+        more = f"; {timeline.left_out} of them are not kept" if timeline.left_out else ""
+        yield "History", f"({earlier + timeline.left_out} earlier{', see --full' if earlier else ''}{more})"
+    for number, entry in enumerate(shown):
+        label = "" if number or earlier or timeline.left_out else "History"
+        times = f" (x{entry.times})" if entry.times > 1 else ""
+        who = f" by {entry.who}" if entry.who else ""
+        words = beside_time(entry.what, entry.at)
+        yield label, f"{entry.at:%Y-%m-%d %H:%M:%SZ}  {entry.phase}{times}{who}: {words}"
 
 
 def _ordered(order: OrderRecord, now: datetime) -> str:

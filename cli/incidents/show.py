@@ -11,7 +11,6 @@ from cli.incidents.names import NAME_HELP, find_any, incident_name, open_inciden
 from cli.incidents.next_steps import http_address, ui_link
 from cli.incidents.page import IncidentPage, incident_page
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.story import read_story, with_refusals
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.view import PageView
 from cli.shared.connection import command_line, temporal
@@ -72,11 +71,8 @@ async def read_page(client: Client, summary: IncidentSummary, *, name: str, comm
 
     """
     queried = await StateQueries(client).one(summary)
-    story = await read_story(client, queried.incident.workflow_id, queried.run_id)
     return IncidentPage(
         summary=queried,
-        story=tuple(with_refusals(story.episodes, queried.orders)),
-        lacks_beginning=story.lacks_beginning,
         ui_link="",
         now=datetime.now(UTC),
         name=name,

@@ -11,6 +11,7 @@ from health.model.observation import HoldReason
 from health.model.order import OrderRecord
 from health.model.references import IncidentReference
 from health.model.shadow_record import ShadowRecord
+from health.model.timeline import Timeline
 from health.runbook.incident import becomes_overdue_at
 from health.runbook.orders import claim_of
 from workflows.messages import State
@@ -57,6 +58,13 @@ class IncidentSummary:
     def reason(self) -> str:
         """The reason of the outcome, in words; "" where `outcome` is None."""
         return self.result.reason if self.result else ""
+
+    @property
+    def timeline(self) -> Timeline:
+        """Its events in order; empty if its state is unknown."""
+        if self.result is not None:
+            return self.result.timeline
+        return self.state.memory.timeline if self.state else Timeline()
 
     @property
     def is_held(self) -> bool:

@@ -5,13 +5,13 @@ from typing import Self
 
 from cli.incidents.next_steps import kubectl_lines
 from cli.incidents.page import IncidentPage, RequestCourse, Retry, retries
-from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.shadow_record import ShadowRecord
+from health.model.timeline import TimelineEntry
 from health.model.verdict import CountedFact
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
@@ -186,19 +186,6 @@ def _requests(state: State) -> tuple[RequestView, ...]:
     return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
 
 
-class EpisodeView(Frozen):
-    """One entry of the history, which occurred `times` times in a row."""
-
-    at: datetime
-    what: str
-    details: str
-    times: int
-
-    @classmethod
-    def of(cls, episode: Episode) -> Self:
-        return cls(at=episode.when, what=episode.what, details=episode.words, times=episode.times)
-
-
 class PageView(IncidentView):
     """The JSON of `paramedic show`: an incident, its observation and history."""
 
@@ -207,7 +194,8 @@ class PageView(IncidentView):
     observation: Observation | None = None
     failure: CountedFact | None = None
     """The failure as the detector counts it; None: the target is not known to be unhealthy."""
-    history: tuple[EpisodeView, ...] = ()
+    history: tuple[TimelineEntry, ...] = ()
+    history_left_out: int = 0
     ui_url: str = ""
     kubectl: tuple[str, ...] = ()
     orders: tuple[OrderView, ...] = ()
@@ -223,7 +211,8 @@ class PageView(IncidentView):
             lease_renewed_at=state.memory.lease.renew_at if state else None,
             observation=_named(state.observation) if state else None,
             failure=state.memory.counted if state else None,
-            history=tuple(map(EpisodeView.of, page.story)),
+            history=page.summary.timeline.entries,
+            history_left_out=page.summary.timeline.left_out,
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),
             orders=tuple(OrderView.of(order, page.now) for order in page.summary.orders),

@@ -25,9 +25,7 @@ def test_phase_and_reason_that_are_not_known_are_shown_as_text() -> None:
     console = Console(width=1000, highlight=False)
     with console.capture() as captured:
         console.print(incident_table([seen_here], NOW, width=1000, is_wide=False))
-        console.print(
-            incident_page(IncidentPage(summary=seen_here, story=(), ui_link="", now=NOW, name="node-1"))
-        )
+        console.print(incident_page(IncidentPage(summary=seen_here, ui_link="", now=NOW, name="node-1")))
     assert captured.get().count("Parked") == 2
     assert "held: Quarantine: rack 7 is quarantined" in captured.get()
     assert '"phase":"Parked"' in IncidentView.of(seen_here, NOW).model_dump_json()

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from cli.incidents.next_steps import PossibleOrders
 from cli.incidents.page import IncidentPage, incident_page
-from cli.incidents.story import Episode
 from cli.incidents.view import IncidentView, PageView
 from health.model.details import Details
 from health.model.evidence import EvidenceRecord, EvidenceStore
@@ -17,6 +16,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
+from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.failures import FailingActs
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
@@ -43,11 +43,17 @@ HELD = {"standing": standing("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
-def page(of: State, *story: Episode) -> IncidentPage:
-    return IncidentPage(summary=summary(of), story=story, ui_link="", now=NOW, name="node-1")
+def page(of: State, *story: TimelineEntry) -> IncidentPage:
+    memory = of.memory.model_copy(update={"timeline": Timeline(entries=story)})
+    told = summary(of.model_copy(update={"memory": memory}))
+    return IncidentPage(summary=told, ui_link="", now=NOW, name="node-1")
 
 
-def lines(of: State, *story: Episode) -> list[str]:
+def entry(words: str, phase: Phase = Phase.HELD, **fields: Any) -> TimelineEntry:
+    return TimelineEntry(at=NOW, phase=phase, what=words, **fields)
+
+
+def lines(of: State, *story: TimelineEntry) -> list[str]:
     return printed(page(of, *story))
 
 
@@ -58,7 +64,7 @@ def printed(of: IncidentPage) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def line(label: str, of: State, *story: Episode) -> str:
+def line(label: str, of: State, *story: TimelineEntry) -> str:
     (found,) = (line for line in lines(of, *story) if line.startswith(label))
     return found.removeprefix(label).strip()
 
@@ -328,30 +334,30 @@ def test_json_names_the_target_in_what_the_detector_answered() -> None:
     assert (answered.reason, answered.subject) == (f"{INCIDENT.target}: {CONDITION}", "")
 
 
-def test_history_does_not_repeat_the_name_of_the_target() -> None:
-    words = f"held by a person: x; {UNHEALTHY}"
-    shown = lines(remediating(), Episode(when=NOW - MINUTE, what="Held", words=words))
-    assert any(
-        one.endswith("Held: held by a person: x; Ready is Unknown since 12:00:00Z, longer than 5m")
-        for one in shown
-    )
+def test_history_says_who_ordered_what_and_how_often_it_happened() -> None:
+    shown = lines(remediating(), entry("hold: disk swap", who="ada@desk"), entry("Storm", times=3))
+    assert any(one.endswith("  Held by ada@desk: hold: disk swap") for one in shown)
+    assert any(one.endswith("  Held (x3): Storm") for one in shown)
 
 
 @pytest.mark.parametrize(
-    ("is_full", "lacks_beginning", "count", "first"),
+    ("is_full", "left_out", "count", "first"),
     [
-        (False, False, 13, "(3 earlier, see --full)"),
-        (True, False, 15, "2026-03-01 12:00:00Z  Held: 0"),
-        (True, True, 16, "(Temporal has removed the beginning)"),
-        (False, True, 13, "(3 earlier, see --full; Temporal has removed the beginning)"),
+        (False, 0, 13, "(3 earlier, see --full)"),
+        (True, 0, 15, "2026-03-01 12:00:00Z  Held: 0"),
+        (True, 4, 16, "(4 earlier; 4 of them are not kept)"),
+        (False, 4, 13, "(7 earlier, see --full; 4 of them are not kept)"),
     ],
 )
 def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(
-    *, is_full: bool, lacks_beginning: bool, count: int, first: str
+    *, is_full: bool, left_out: int, count: int, first: str
 ) -> None:
-    story = tuple(Episode(when=NOW, what="Held", words=str(number)) for number in range(15))
-    long = replace(page(remediating(), *story), is_full=is_full, lacks_beginning=lacks_beginning)
-    shown = printed(long)
+    told = page(remediating(), *(entry(str(number)) for number in range(15)))
+    memory = told.summary.state.memory if told.summary.state else Memory()
+    timeline = memory.timeline.model_copy(update={"left_out": left_out})
+    memory = memory.model_copy(update={"timeline": timeline})
+    state_ = remediating().model_copy(update={"memory": memory})
+    shown = printed(replace(told, summary=summary(state_), is_full=is_full))
     (begin,) = (number for number, line in enumerate(shown) if line.startswith("History"))
     (end,) = (number for number, line in enumerate(shown) if line.startswith("Workflow"))
     assert shown[begin].split(maxsplit=1)[1] == first
@@ -370,7 +376,7 @@ def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
         "held: StepRejected: boot was rejected, by ada"
     )
     words = "Ready is Unknown since 2026-03-01T12:00:00Z, waiting for 5s"
-    assert line("History", held, Episode(when=NOW, what="Waiting", words=words)) == (
+    assert line("History", held, entry(words, Phase.WAITING)) == (
         "2026-03-01 12:00:00Z  Waiting: Ready is Unknown, waiting for 5s"
     )
 

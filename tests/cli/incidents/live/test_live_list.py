@@ -49,7 +49,7 @@ class Temporal:
         return self.shows
 
     async def page(self, one: IncidentSummary) -> IncidentPage:
-        return IncidentPage(summary=one, story=(), ui_link="", now=NOW, name=one.incident.target.name)
+        return IncidentPage(summary=one, ui_link="", now=NOW, name=one.incident.target.name)
 
     async def order(self, one: IncidentSummary, spec: OrderSpec[Any], details: OrderDetails) -> str:
         if self.failure is not None:
