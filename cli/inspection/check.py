@@ -17,7 +17,6 @@ from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
-from cli.incidents.view import OrderView
 from cli.incidents.visibility import Filter, ended_since
 from cli.inspection.connecting import (
     no_leader,
@@ -37,6 +36,7 @@ from detector.state.check_state import CheckState
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import Outcome
 from health.model.observation import HoldReason
+from health.model.order import OrderRecord
 from health.model.references import CheckReference
 from objects.frozen import Frozen
 
@@ -234,7 +234,7 @@ def _decided(decisions: Sequence[DecisionView]) -> Iterator[Line]:
             yield "", f"  {group[0].message}"
 
 
-def _claim(target: str, claim: OrderView) -> str:
+def _claim(target: str, claim: OrderRecord) -> str:
     return f"{target} by {claim.identity or 'a person'}"
 
 

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Self
 
 from cli.incidents.order_lines import order_words
-from cli.incidents.view import OrderView
 from detector.inspection.decisions import Decided, TargetDecision
 from health.model.observation import Hold, HoldReason
+from health.model.order import OrderRecord
 from health.runbook.orders import claim_of
 from health.runbook.state import Memory
 from objects.frozen import Frozen
@@ -21,9 +21,9 @@ class DecisionView(Frozen):
     """The reason of the hold; "" without one."""
     message: str
     requests: tuple[str, ...]
-    ordered: OrderView | None
+    ordered: OrderRecord | None
     """The order of a person that decides, or blocks the next step; `message` has its words."""
-    claimed: OrderView | None
+    claimed: OrderRecord | None
 
     @classmethod
     def of(cls, decision: TargetDecision, now: datetime) -> Self:
@@ -35,8 +35,8 @@ class DecisionView(Frozen):
             reason=hold.reason if hold else "",
             message=_message(decision, now),
             requests=tuple(map(outlook.memory.words_of, decision.observation.requests)),
-            ordered=OrderView.of(decision.order, now) if decision.order else None,
-            claimed=OrderView.of(claim, now) if claim else None,
+            ordered=decision.order,
+            claimed=claim,
         )
 
     @property

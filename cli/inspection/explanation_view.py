@@ -6,7 +6,6 @@ from typing import Self
 from pydantic import Field
 
 from cli.incidents.order_lines import order_lines
-from cli.incidents.view import OrderView
 from cli.inspection.decision_view import DecisionView, approval_words, as_known
 from cli.shared.ages import in_time
 from detector.inspection.decisions import Decided, TargetDecision, is_by_the_policy
@@ -15,6 +14,7 @@ from health.check.threshold import Allowance
 from health.gate.back_off import RemediationBackOff
 from health.model.moves import BY_A_CHANGE
 from health.model.observation import Hold
+from health.model.order import OrderRecord
 from health.runbook.state import Memory
 from objects.durations import in_words
 from objects.frozen import Frozen
@@ -133,7 +133,7 @@ class ExplanationView(Frozen):
     deadline: datetime | None
     holds: tuple[HoldView, ...]
     """Those of check and target, in the order of precedence."""
-    standing: tuple[OrderView, ...]
+    standing: tuple[OrderRecord, ...]
     order_lines: tuple[tuple[str, str], ...] = Field(exclude=True)
     """The orders of people that stand or wait, each as a label and words."""
     approval: str
@@ -170,8 +170,8 @@ class ExplanationView(Frozen):
             decided=decision.decided,
             message=decision.message,
             words=outlook.words,
-            standing=tuple(OrderView.of(order, now) for order in memory.standing),
-            order_lines=tuple(order_lines(memory, now)),
+            standing=memory.standing,
+            order_lines=tuple(order_lines(memory.standing, memory.orders, now)),
             approval=approval_words(memory),
             goes_on=goes_on(found.decision, now),
             state=observation.state,

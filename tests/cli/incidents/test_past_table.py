@@ -6,15 +6,16 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from cli.incidents.history import IncidentRecordView, past_table, sums
-from cli.incidents.incident_record import IncidentRecord, Kept
+from cli.incidents.document import IncidentDocument
+from cli.incidents.history import Kept, past_row, sums
 from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import fitted_table
 from health.model.moves import Outcome, Phase
 from health.model.order import OrderRecord
 from health.model.request_record import RequestRecord
 from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.state import Memory
-from tests.cli.incidents.summaries import UNHEALTHY, ended, state, summary
+from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary
 from tests.support.values.builders import INCIDENT, MINUTE, NOW
 
 BEGAN = NOW - 120 * MINUTE
@@ -35,14 +36,14 @@ ORDER = OrderRecord(order="hold", reason="disk swap", identity="ada@desk", given
 REMEDIATED = ended(Outcome.REMEDIATED, requests=(REQUEST,), orders=(ORDER,), attempts=1, timeline=STORY)
 
 
-def past(of: IncidentSummary = REMEDIATED) -> IncidentRecord:
-    return IncidentRecord(summary=of, now=NOW)
+def past(of: IncidentSummary = REMEDIATED) -> IncidentDocument:
+    return document(of)
 
 
-def printed(*incidents: IncidentRecord, width: int = 80) -> list[str]:
+def printed(*incidents: IncidentDocument, width: int = 80) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
-        console.print(past_table(incidents, width))
+        console.print(fitted_table([past_row(one) for one in incidents], width))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -78,7 +79,8 @@ def test_table_of_long_names_fits_eighty_columns_and_cuts_only_the_check() -> No
     ],
 )
 def test_row_of_any_incident_says_how_it_ended_or_stands(of: IncidentSummary, expected: str) -> None:
-    assert past(of).ended_as == expected
+    assert printed(past(of))[1].split()[3] == expected
+    assert sums([past(of)]) == f"1 incident: 1 {expected}"
 
 
 def test_sums_count_outcomes_and_incomplete_incidents() -> None:
@@ -89,24 +91,25 @@ def test_sums_count_outcomes_and_incomplete_incidents() -> None:
 
 
 def test_json_line_has_who_ordered_what_and_why() -> None:
-    view = IncidentRecordView.of(past())
-    (order,) = view.orders
-    assert (order.order, order.identity, order.reason, order.given_at) == (
+    view = past()
+    (order,) = view.orders or ()
+    assert (order.order, order.identity, order.reason, order.given) == (
         "hold",
         "ada@desk",
         "disk swap",
         NOW,
     )
-    assert view.requests == (REQUEST,)
-    assert (view.outcome, view.attempts, view.problem) == (Outcome.REMEDIATED, 1, "")
-    assert [one.phase for one in view.phases] == [*ENTRIES]
-    assert (view.history[0].phase, view.history[0].what) == ("Waiting", "so")
+    assert view.request_records == (REQUEST,)
+    assert (view.outcome, view.attempts, view.problem) == (Outcome.REMEDIATED, 1, None)
+    assert [one.phase for one in view.phases or ()] == [*ENTRIES]
+    first, *_ = view.history or ()
+    assert (first.phase, first.what) == ("Waiting", "so")
 
 
 def test_json_of_an_open_incident_has_its_beginning_over_all_runs() -> None:
     memory = Memory(began=BEGAN - MINUTE, attempt=2, records=(REQUEST,))
-    view = IncidentRecordView.of(past(summary(state(Phase.HELD, UNHEALTHY, memory=memory))))
-    assert (view.started_at, view.attempts, view.requests) == (BEGAN - MINUTE, 2, (REQUEST,))
+    view = past(summary(state(Phase.HELD, UNHEALTHY, memory=memory)))
+    assert (view.started_at, view.attempts, view.request_records) == (BEGAN - MINUTE, 2, (REQUEST,))
 
 
 @pytest.mark.parametrize(
