@@ -15,9 +15,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import GAP
 from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shared.ages import short
@@ -68,22 +68,21 @@ class Comparison(Frozen):
     """How many seconds later Paramedic would have acted; negative if earlier, null unless both acted."""
 
     @classmethod
-    def of(cls, summary: IncidentSummary, record: ShadowRecord) -> Self:
+    def of(cls, document: IncidentDocument, record: ShadowRecord) -> Self:
         would_have = tuple(Deed(what=str(step), at=step.at) for step in record.steps)
         others = tuple(
             Deed(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
         )
         both = would_have and others
         later_by = (would_have[0].at - min(other.at for other in others)).total_seconds() if both else None
-        incident = summary.incident
         return cls(
-            workflow_id=incident.workflow_id,
-            run_id=summary.run_id,
-            cluster=incident.cluster,
-            check=str(incident.check),
-            target=str(incident.target),
-            started_at=summary.started,
-            closed_at=summary.closed,
+            workflow_id=document.workflow_id,
+            run_id=document.run_id,
+            cluster=document.cluster,
+            check=str(document.check),
+            target=str(document.target),
+            started_at=document.started_at,
+            closed_at=document.closed_at,
             acted=_ACTED[bool(would_have), bool(others)],
             would_have=would_have,
             others=others,
@@ -200,13 +199,11 @@ class ShadowReport(Frozen):
     """Incidents that may or may not have been in shadow."""
 
     @classmethod
-    def of(cls, summaries: Iterable[IncidentSummary], since: datetime) -> Self:
+    def of(cls, documents: Iterable[IncidentDocument], since: datetime) -> Self:
         """Compare the incidents that were in shadow, in the order of their starts."""
-        by_start = sorted(summaries, key=lambda summary: (summary.started, summary.incident.workflow_id))
-        found = tuple(
-            Comparison.of(summary, summary.shadow) for summary in by_start if summary.shadow is not None
-        )
-        unknown = sum(bool(summary.problem) for summary in by_start)
+        by_start = sorted(documents, key=lambda document: (document.started_at, document.workflow_id))
+        found = tuple(Comparison.of(one, one.shadow) for one in by_start if one.shadow is not None)
+        unknown = sum(document.problem is not None for document in by_start)
         report = cls(since=since, sums=Sums.of(found), peaks=peaks(found), incidents=(), unknown=unknown)
         return report.model_copy(update={"incidents": found})  # more than the 10,000 items that are read
 
@@ -292,4 +289,5 @@ async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tupl
     async with temporal(context) as client:
         found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
         unknown = "" if found else await unknown_cluster(client, wanted.cluster)
-        return ShadowReport.of(await StateQueries(client).all(found), since), unknown
+        queried, now = await StateQueries(client).all(found), datetime.now(UTC)
+        return ShadowReport.of([incident_document(summary, now) for summary in queried], since), unknown

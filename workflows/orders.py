@@ -23,6 +23,7 @@ def accept(
     spec: OrderSpec[Any],
     target: object,
     give: Callable[[OrderMessage], None],
+    drop: Callable[[str, InvalidMessage], None],
     situation: Callable[[], Situation],
 ) -> None:
     """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
@@ -47,6 +48,7 @@ def accept(
             order = read_order(spec.message, values)
         except InvalidMessage as problem:
             workflow.logger.warning("the signal %s is dropped: %s", spec.name, problem)
+            drop(spec.name, problem)
             return
         give(order)
 

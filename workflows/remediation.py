@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         AskApproval,
         End,
         Move,
+        Phase,
         RecordStep,
         ReleaseLease,
         RemoveRequests,
@@ -33,6 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
+    from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
     from health.runbook.decision import NextEvent
     from health.runbook.incident import Incident
@@ -43,6 +45,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.orders import ORDERS, AbortOrder
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
+    from health.runbook.timeline import entry_of, new_orders
     from objects.brief import Brief
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
@@ -98,7 +101,7 @@ class Remediation:
         """The latest observation that knew the state of the target."""
         self._status = IncidentStatus()
         for spec in ORDERS.values():
-            accept(spec, start.incident.target, self._orders.give, self._situation)
+            accept(spec, start.incident.target, self._orders.give, self._note_drop, self._situation)
 
     @workflow.run
     async def run(self, start: RemediationInput) -> IncidentResult:
@@ -110,6 +113,7 @@ class Remediation:
                 observation = await self._observe()
                 move = next_move(observation, self._memory, workflow.now())
                 self._say(move)
+                self._note(entry_of(move, observation, self._incident.target, workflow.now()))
                 match move:
                     case Wait():
                         await self._rest(move, observation)
@@ -144,7 +148,9 @@ class Remediation:
         return state.model_copy(update={"last_known": self._last_known if state.is_unknown else None})
 
     def _write_down(self, order: OrderMessage) -> None:
-        self._memory = ordered(self._memory, order, workflow.now())
+        before = self._memory
+        self._memory = ordered(before, order, workflow.now())
+        self._note(*new_orders(self._memory, before, workflow.now()))
 
     def _situation(self) -> Situation:
         return Situation(
@@ -231,7 +237,9 @@ class Remediation:
 
     def _learn(self, answer: Observation) -> Observation:
         observation = self._memory.complete(answer)
-        self._memory = learned(self._memory, observation, workflow.now())
+        before = self._memory
+        self._memory = learned(before, observation, workflow.now())
+        self._note(*new_orders(self._memory, before, workflow.now()))
         self._learned = observation
         self._last_known = self._last_known if observation.state is TargetState.UNKNOWN else observation
         return observation
@@ -374,8 +382,20 @@ class Remediation:
         workflow.set_current_details(str(status))
         workflow.logger.info("incident moves on", extra={"phase": status.phase, "reason": status.details})
 
+    def _note(self, *entries: TimelineEntry | None) -> None:
+        for entry in filter(None, entries):
+            timeline = self._memory.timeline.noting(entry, self._began)
+            self._memory = self._memory.model_copy(update={"timeline": timeline})
+
+    def _note_drop(self, order: str, problem: InvalidMessage) -> None:
+        phase = self._memory.timeline.phase or Phase.WAITING
+        self._note(TimelineEntry(at=workflow.now(), phase=phase, what=f"{order} is dropped: {problem}"))
+
     def _concluded(self, end: End) -> IncidentResult:
         """Set the attributes for back-off, in the task that ends the incident (rule 14)."""
+        words = end.details.beside_subject.lasting
+        what = "; ".join(filter(None, (end.outcome, words)))
+        self._note(TimelineEntry(at=workflow.now(), phase=Phase.ENDED, what=what))
         result = result_of(end, self._memory, self._began, workflow.now())
         if result.attempts:
             attempt_ended = ATTEMPT_ENDED.value_set(result.deleted or result.ended)

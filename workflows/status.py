@@ -126,6 +126,7 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         orders=memory.orders,
         shadow=memory.shadow if memory.has_been_in_shadow else None,
         evidence=memory.evidence,
+        timeline=memory.timeline,
     )
 
 

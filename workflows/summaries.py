@@ -70,7 +70,7 @@ def clean_up(request: CleanUpInput) -> Brief:
 
 @dataclass(frozen=True)
 class WaitSummary:
-    """The summary of a wait's timer, written and parsed: the phase, why, and until when.
+    """The summary of a wait's timer: the phase, why, and until when.
 
     It has what differs from other waits. The reasons in full are in the answers of the detector, and the
     current details have them all.
@@ -88,13 +88,6 @@ class WaitSummary:
         until = _until(wait, now)
         room = LONGEST_LINE - len(f"{wait.phase}{_AFTER_PHASE}{_UNTIL if until else ''}{until}")
         return cls(wait.phase, wait.brief.within(room), until)
-
-    @classmethod
-    def parsed(cls, summary: str) -> Self:
-        """The reverse of `str`; a cut name or text stays cut."""
-        begin, separator, until = summary.rpartition(_UNTIL)
-        phase, _, words = (begin if separator else summary).partition(_AFTER_PHASE)
-        return cls(phase, words, until if separator else "")
 
     def __str__(self) -> str:
         words = f"{_AFTER_PHASE}{self.words}" if self.words else ""

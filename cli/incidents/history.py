@@ -4,31 +4,30 @@ docs/cli-json.md documents the fields of the JSON. The table has one line for ea
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
-from cli.incidents.incident_record import REMEDIATION, IncidentRecord, Kept, PhaseTime, kept, past_incidents
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.names import object_name
-from cli.incidents.table import GAP
-from cli.incidents.view import EpisodeView, IncidentRunView, OrderView, run_fields
-from cli.incidents.visibility import Filter
+from cli.incidents.state_queries import AT_ONCE, StateQueries
+from cli.incidents.table import fitted_table
+from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shared.ages import short
-from cli.shared.connection import temporal
+from cli.shared.connection import command_line, retention_of, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import LONGEST_LOOK_BACK, look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed
-from health.model.evidence import EvidenceRecord
-from health.model.moves import Outcome, Phase
-from health.model.request_record import RequestRecord
-from health.model.shadow_record import ShadowRecord
+from health.model.moves import Phase
 from objects.frozen import Frozen
 
 
@@ -71,80 +70,17 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
         return
     found, what_is_kept, unknown = carry_out(_read(context, wanted, since))
     if output is HistoryOutput.JSON:
-        print_json(HistoryView.of(found, what_is_kept))
+        print_json(
+            HistoryView(
+                since=what_is_kept.since, removed_before=what_is_kept.removed_before, incidents=tuple(found)
+            )
+        )
     elif found:
         out = console()
-        print_trimmed(past_table(found, out.width), out)
+        print_trimmed(fitted_table([past_row(document) for document in found], out.width), out)
     nothing = "" if found else wanted.words
     sentences = (f"{sums(found)}{nothing}", what_is_kept.words, unknown)
     typer.echo(plain("; ".join(filter(None, sentences))), err=True)
-
-
-async def _read(
-    context: typer.Context, wanted: Filter, since: timedelta
-) -> tuple[list[IncidentRecord], Kept, str]:
-    """The incidents, what Temporal keeps, and a sentence if the cluster is unknown."""
-    async with temporal(context) as client:
-        what_is_kept = await kept(client, since)
-        read = past_incidents(client, wanted, what_is_kept.since, with_open=True)
-        records = [record async for batch in read for record in batch]
-        unknown = "" if records else await unknown_cluster(client, wanted.cluster)
-        return records, what_is_kept, unknown
-
-
-async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> None:
-    """Print each ended incident as soon as it is read, so that an audit of months needs little memory."""
-    count, incomplete = 0, 0
-    async with temporal(context) as client:
-        what_is_kept = await kept(client, since)
-        async for batch in past_incidents(client, wanted, what_is_kept.since, with_open=False):
-            for record in batch:
-                typer.echo(IncidentRecordView.of(record).model_dump_json())
-                count, incomplete = count + 1, incomplete + bool(record.problem)
-    ended = f"{count} ended incident{'' if count == 1 else 's'}{wanted.words}"
-    lacks = f"; {incomplete} incomplete, see `problem`" if incomplete else ""
-    typer.echo(plain(f"{ended}{lacks}; {what_is_kept.words}"), err=True)
-
-
-class IncidentRecordView(IncidentRunView):
-    """One incident with its phases, requests, orders and history."""
-
-    outcome: Outcome | None
-    reason: str
-    problem: str
-    started_at: datetime
-    closed_at: datetime | None
-    lasted_seconds: float
-    attempts: int
-    phases: tuple[PhaseTime, ...]
-    requests: tuple[RequestRecord, ...]
-    deleted_at: datetime | None
-    orders: tuple[OrderView, ...]
-    shadow: ShadowRecord | None
-    evidence: EvidenceRecord | None
-    history: tuple[EpisodeView, ...]
-
-    @classmethod
-    def of(cls, past: IncidentRecord) -> Self:
-        summary, result = past.summary, past.summary.result
-        memory = summary.state.memory if summary.state else None
-        return cls(
-            **run_fields(summary),
-            outcome=summary.outcome,
-            reason=summary.words,
-            problem=past.problem,
-            started_at=past.began,
-            closed_at=summary.closed,
-            lasted_seconds=past.lasted.total_seconds(),
-            attempts=result.attempts if result else memory.attempt if memory else 0,
-            phases=past.phases,
-            requests=past.requests,
-            deleted_at=result.deleted if result else None,
-            orders=tuple(OrderView.of(order, past.now) for order in summary.orders),
-            shadow=summary.shadow,
-            evidence=summary.evidence,
-            history=tuple(map(EpisodeView.of, past.story)),
-        )
 
 
 class HistoryView(Frozen):
@@ -153,73 +89,142 @@ class HistoryView(Frozen):
     since: datetime
     removed_before: datetime | None
     """Temporal has removed the incidents that ended earlier; null: unknown."""
-    incidents: tuple[IncidentRecordView, ...]
-
-    @classmethod
-    def of(cls, incidents: list[IncidentRecord], kept: Kept) -> Self:
-        return cls(
-            since=kept.since,
-            removed_before=kept.removed_before,
-            incidents=tuple(map(IncidentRecordView.of, incidents)),
-        )
+    incidents: tuple[IncidentDocument, ...]
 
 
-_LEAST_CHECK = 10
-_COLUMNS = ("STARTED", "CHECK", "ENDED AS", "TOOK", "WAITED", "HELD", "STEPS", "ORDERS")
+async def _read(
+    context: typer.Context, wanted: Filter, since: timedelta
+) -> tuple[list[IncidentDocument], "Kept", str]:
+    """The incidents, what Temporal keeps, and a sentence if the cluster is unknown."""
+    async with temporal(context) as client:
+        what_is_kept = await kept(client, since)
+        read = past_incidents(client, wanted, what_is_kept.since, command_line(context), with_open=True)
+        documents = [document async for document in read]
+        unknown = "" if documents else await unknown_cluster(client, wanted.cluster)
+        return documents, what_is_kept, unknown
 
 
-def past_table(incidents: Sequence[IncidentRecord], width: int) -> Table:
-    """The incidents in the given order; only the name of the check is cut."""
-    rows = [_row(incident) for incident in incidents]
-    widths = [max(len(name), *(len(row[place]) for row in rows)) for place, name in enumerate(_COLUMNS)]
-    spare = width - sum(widths) - GAP * (len(widths) - 1)
-    if spare < 0:
-        widths[1] = max(_LEAST_CHECK, widths[1] + spare)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for name, wide in zip(_COLUMNS, widths, strict=True):
-        table.add_column(name, no_wrap=True, overflow="ellipsis", width=wide)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
+async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> None:
+    """Print each ended incident as soon as it is read, so that an audit of months needs little memory."""
+    count, incomplete = 0, 0
+    async with temporal(context) as client:
+        what_is_kept = await kept(client, since)
+        read = past_incidents(client, wanted, what_is_kept.since, command_line(context), with_open=False)
+        async for document in read:
+            typer.echo(document.model_dump_json())
+            count, incomplete = count + 1, incomplete + (document.problem is not None)
+    ended = f"{count} ended incident{'' if count == 1 else 's'}{wanted.words}"
+    lacks = f"; {incomplete} incomplete, see `problem`" if incomplete else ""
+    typer.echo(plain(f"{ended}{lacks}; {what_is_kept.words}"), err=True)
 
 
-def _row(past: IncidentRecord) -> tuple[str, ...]:
-    return (
-        f"{past.began:%Y-%m-%d %H:%MZ}",
-        past.summary.incident.check.name,
-        past.ended_as,
-        short(past.lasted),
-        _time(past.time_in(Phase.WAITING)),
-        _time(past.time_in(Phase.HELD, Phase.LEFT_ALONE)),
-        _steps(past),
-        _number(len(past.summary.orders)),
-    )
+async def past_incidents(
+    client: Client, wanted: Filter, since: datetime, command: str, *, with_open: bool
+) -> AsyncIterator[IncidentDocument]:
+    """The incidents that ended since then, oldest first, read a few at a time; the open ones come last.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    ended = sorted(await ended_since(client, wanted, since), key=lambda summary: summary.started)
+    found = [*ended, *(await open_incidents(client, wanted) if with_open else [])]
+    for first in range(0, len(found), AT_ONCE):
+        for summary in await StateQueries(client).all(found[first : first + AT_ONCE]):
+            yield incident_document(summary, datetime.now(UTC), command=command)
 
 
-def _steps(past: IncidentRecord) -> str:
-    """The number of requests and the time of the phases that belong to them; "-" without any."""
-    time = past.time_in(*REMEDIATION)
-    if not past.requests and not time:
-        return "-"
-    return f"{len(past.requests)} in {_time(time)}"
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Which ended incidents Temporal still has, and which of them were asked for."""
+
+    namespace: str
+    since: datetime
+    """Incidents that ended earlier were not asked for."""
+    retention: timedelta | None
+    """None: unknown."""
+    now: datetime
+
+    @property
+    def removed_before(self) -> datetime | None:
+        """Incidents that ended earlier are removed; None: unknown."""
+        return None if self.retention is None else self.now - self.retention
+
+    @property
+    def words(self) -> str:
+        """Which incidents the list lacks, and why."""
+        removed = self.removed_before
+        if self.retention is None or removed is None:
+            return f"the retention of the namespace {self.namespace} is unknown"
+        if removed < self.since:
+            return f"incidents that ended before {self.since:%Y-%m-%d %H:%MZ} are not listed, see --since"
+        keeps = f"the namespace {self.namespace} keeps ended incidents for {short(self.retention)}"
+        return f"{keeps}, so those that ended before {removed:%Y-%m-%d %H:%MZ} are removed"
 
 
-def _time(time: timedelta | None) -> str:
+async def kept(client: Client, since: timedelta) -> Kept:
+    """The limits of a list of the incidents that ended within `since`.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    now = datetime.now(UTC)
+    try:
+        retention = await retention_of(client)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.PERMISSION_DENIED:
+            raise
+        retention = None
+    return Kept(namespace=client.namespace, since=now - since, retention=retention, now=now)
+
+
+_REMEDIATION = (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
+"""The phases in which a step is taken, or was."""
+
+
+def past_row(document: IncidentDocument) -> dict[str, Text]:
+    """The cells of one incident, by the names of their columns."""
+    requests, remediated = document.request_records or (), _time_in(document, *_REMEDIATION)
+    cells = {
+        "STARTED": f"{document.started_at:%Y-%m-%d %H:%MZ}",
+        "CHECK": document.check.name,
+        "ENDED AS": _ended_as(document),
+        "TOOK": short(timedelta(seconds=document.lasted_seconds)),
+        "WAITED": _words(_time_in(document, Phase.WAITING)),
+        "HELD": _words(_time_in(document, Phase.HELD, Phase.LEFT_ALONE)),
+        "STEPS": f"{len(requests)} in {_words(remediated)}" if requests or remediated else "-",
+        "ORDERS": str(len(document.orders or ()) or "-"),
+    }
+    return {name: Text(cell) for name, cell in cells.items()}
+
+
+def _time_in(document: IncidentDocument, *phases: Phase) -> timedelta | None:
+    """The time in these phases together; None: unknown."""
+    if not document.phases:
+        return None
+    return timedelta(seconds=sum(one.seconds for one in document.phases if one.phase in phases))
+
+
+def _words(time: timedelta | None) -> str:
     if time is None:
         return "?"
     return short(time) if time >= timedelta(seconds=1) else "-"
 
 
-def _number(number: int) -> str:
-    return str(number) if number else "-"
+def _ended_as(document: IncidentDocument) -> str:
+    """Its outcome; the phase while it is open, else the status of its workflow."""
+    if document.is_open:
+        return str(document.phase or "open")
+    return str(document.outcome or document.status)
 
 
-def sums(incidents: Sequence[IncidentRecord]) -> str:
+def sums(documents: Sequence[IncidentDocument]) -> str:
     """The number of incidents by outcome: "3 incidents: 2 Remediated, 1 Recovered"."""
-    if not incidents:
+    if not documents:
         return "no incidents"
-    counted = Counter(incident.ended_as for incident in incidents)
+    counted = Counter(map(_ended_as, documents))
     parts = ", ".join(f"{number} {name}" for name, number in counted.most_common())
-    unknown = sum(bool(incident.problem) for incident in incidents)
+    unknown = sum(document.problem is not None for document in documents)
     incomplete = f"; {unknown} incomplete, see `problem` in -o json" if unknown else ""
-    return f"{len(incidents)} incident{'' if len(incidents) == 1 else 's'}: {parts}{incomplete}"
+    return f"{len(documents)} incident{'' if len(documents) == 1 else 's'}: {parts}{incomplete}"

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from temporalio.client import Client
 
+from cli.incidents.document import IncidentDocument
 from cli.incidents.names import object_name
-from cli.incidents.table import headline, incident_table
-from cli.incidents.view import IncidentView
+from cli.incidents.table import fitted_table, headline, in_order, incident_rows
 from cli.incidents.visibility import Filter
 from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
@@ -63,7 +63,7 @@ Limit = Annotated[
 class IncidentListView(Frozen):
     """The JSON that `paramedic list -o json` prints."""
 
-    incidents: tuple[IncidentView, ...]
+    incidents: tuple[IncidentDocument, ...]
     has_more: bool
 
 
@@ -93,52 +93,44 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
         raise typer.Exit(carry_out(_watch(context, wanted)))
     listed = carry_out(_list(context, wanted))
     if output is ListOutput.JSON:
-        print_json(_view(listed))
-        if not listed.summaries:
-            typer.echo(_headline(listed), err=True)
-    else:
-        _print(listed, is_wide=output is ListOutput.WIDE)
+        print_json(IncidentListView(incidents=tuple(listed.documents), has_more=listed.has_more))
+    elif listed.documents:
+        is_wide = output is ListOutput.WIDE
+        out = console(is_cut=not is_wide)
+        rows = incident_rows(in_order(listed.documents), is_wide=is_wide)
+        print_trimmed(fitted_table(rows, out.width), out)
+    if output is not ListOutput.JSON or not listed.documents:
+        typer.echo(_headline(listed), err=True)
 
 
 async def _list(context: typer.Context, wanted: Wanted) -> IncidentList:
     async with temporal(context) as client:
-        return await look(client, wanted)
+        return await look(client, wanted, command_line(context))
 
 
 async def _watch(context: typer.Context, wanted: Wanted) -> int:
     """Watch with keys, or without a keyboard only redraw. Returns the exit code."""
+    command = command_line(context)
     async with temporal(context) as client:
         if not sys.stdin.isatty():
-            await watch(lambda: _page(client, wanted))
+            await watch(lambda: _page(client, wanted, command))
         # The terminal library costs every other command 0.3 s of CPU at its start.
         from cli.incidents.live.app import run_live  # noqa: PLC0415
 
-        return await run_live(client, wanted, context.obj, command_line(context))
+        return await run_live(client, wanted, context.obj, command)
 
 
-async def _page(client: Client, wanted: Wanted) -> Page:
-    listed = await look(client, wanted)
-    table = incident_table(listed.summaries, listed.now, width=console().width, is_wide=False)
-    return _headline(listed), table
-
-
-def _print(listed: IncidentList, *, is_wide: bool) -> None:
-    if listed.summaries:
-        out = console(is_cut=not is_wide)
-        print_trimmed(incident_table(listed.summaries, listed.now, width=out.width, is_wide=is_wide), out)
-    typer.echo(_headline(listed), err=True)
+async def _page(client: Client, wanted: Wanted, command: str) -> Page:
+    listed = await look(client, wanted, command)
+    rows = incident_rows(in_order(listed.documents), is_wide=False)
+    return _headline(listed), fitted_table(rows, console().width)
 
 
 def _headline(listed: IncidentList) -> str:
-    if not listed.summaries:
+    if not listed.documents:
         return f"no incidents{plain(listed.nothing)}"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
-    return f"{headline(listed.summaries)}{more}"
-
-
-def _view(listed: IncidentList) -> IncidentListView:
-    views = tuple(IncidentView.of(summary, listed.now) for summary in listed.summaries)
-    return IncidentListView(incidents=views, has_more=listed.has_more)
+    return f"{headline(listed.documents)}{more}"
 
 
 def _refuse_to_watch(output: ListOutput) -> None:

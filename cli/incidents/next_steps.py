@@ -5,88 +5,68 @@ back-off and restarts an exhausted escalation; with `--step`, any escalation.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import typer
 
 from cli.incidents.summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
-from health.model.evidence import EvidenceRecord
 from health.model.order import StepOrder
-from health.model.references import RequestReference
-from health.runbook.order_spec import OrderSpec, Situation
 from health.runbook.orders import ABORT, HOLD, ORDERS
+from objects.frozen import Frozen
 from workflows.messages import State
 
 _MILDEST_FIRST = tuple(ORDERS.values())[::-1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PossibleOrders:
-    """The orders for an incident of `cluster` that a person calls `name`."""
+class PossibleOrder(Frozen):
+    """An order that has an effect on an incident now."""
 
-    state: State
+    order: str
+    command: str
+    """The command line; it names the step that the order ends, so that typing it twice ends no other step."""
+    steps: tuple[str, ...] = ()
+    """The values for `--step`; empty: the command is complete."""
+
+    @property
+    def line(self) -> str:
+        return f"{self.command} --step TEMPLATE ({' or '.join(self.steps)})" if self.steps else self.command
+
+
+@dataclass(frozen=True)
+class CommandLines:
+    """Command lines about the incident of `cluster` that a person calls `name`."""
+
+    command: str
+    """The command with the options that select this Temporal, as they were given."""
     name: str
     cluster: str
-    now: datetime
-    command: str = "paramedic"
-    """The command with the options that select this Temporal, as they were given."""
 
-    @property
-    def commands(self) -> list[str]:
-        steps = [
-            f"{self._command(spec)} --step {shlex.quote(step)}"
-            for spec, steps in self._steps
-            for step in steps
-        ]
-        return [*map(self._completed, self.offered), *steps]
-
-    @property
-    def lines(self) -> list[str]:
-        """The commands, with one for all steps that an order may name."""
-        steps = [
-            f"{self._command(spec)} --step TEMPLATE ({' or '.join(steps)})" for spec, steps in self._steps
-        ]
-        return [*map(self._completed, self.offered), *steps]
-
-    def _command(self, spec: OrderSpec[Any]) -> str:
-        return _command_of(spec.name, self.name, self.cluster, self.command)
-
-    def _completed(self, spec: OrderSpec[Any]) -> str:
-        """The command; it names the step that the order ends, so that typing it twice ends no other step."""
-        order = spec.complete(spec.message(), self._situation) if spec.complete else None
-        step = order.step if isinstance(order, StepOrder) else ""
-        return f"{self._command(spec)} --step {shlex.quote(step)}" if step else self._command(spec)
-
-    @property
-    def offered(self) -> list[OrderSpec[Any]]:
-        """The rows of the orders that have an effect now, the mildest first."""
-        return [spec for spec in _MILDEST_FIRST if spec.is_offered(self._situation)]
-
-    @property
-    def _steps(self) -> list[tuple[OrderSpec[Any], Sequence[str]]]:
-        """The orders that may name a step, with the templates of the possible steps."""
-        steps = ((spec, spec.steps(self._situation)) for spec in _MILDEST_FIRST)
-        return [(spec, templates) for spec, templates in steps if templates]
-
-    @property
-    def _situation(self) -> Situation:
-        state = self.state
-        return state.situation(self.now)
+    def of(self, order: str, step: str = "") -> str:
+        line = f"{self.command} {order} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
+        return f"{line} --step {shlex.quote(step)}" if step else line
 
 
-def orders_without_state(name: str, cluster: str, command: str) -> Iterator[str]:
-    """The commands of the orders that have an effect in each state."""
-    for order in (HOLD, ABORT):
-        yield _command_of(order.name, name, cluster, command)
+def possible_orders(state: State, now: datetime, lines: CommandLines) -> Iterator[PossibleOrder]:
+    """The orders that have an effect now, the mildest first, and then those that may name a step."""
+    situation = state.situation(now)
+    for spec in _MILDEST_FIRST:
+        if spec.is_offered(situation):
+            order = spec.complete(spec.message(), situation) if spec.complete else None
+            step = order.step if isinstance(order, StepOrder) else ""
+            yield PossibleOrder(order=spec.name, command=lines.of(spec.name, step))
+    for spec in _MILDEST_FIRST:
+        if steps := spec.steps(situation):
+            yield PossibleOrder(order=spec.name, command=lines.of(spec.name), steps=tuple(steps))
 
 
-def _command_of(order: str, name: str, cluster: str, command: str) -> str:
-    return f"{command} {order} {shlex.quote(name)} --cluster {shlex.quote(cluster)}"
+def orders_without_state(lines: CommandLines) -> Iterator[PossibleOrder]:
+    """The orders that have an effect in each state."""
+    for spec in (HOLD, ABORT):
+        yield PossibleOrder(order=spec.name, command=lines.of(spec.name))
 
 
 def http_address(text: str) -> str:
@@ -111,30 +91,23 @@ def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
     return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{summary.run_id}/history"
 
 
-def kubectl_lines(summary: IncidentSummary) -> list[str]:
+def kubectl_lines(summary: IncidentSummary) -> Iterator[str]:
     """Commands that show the objects of the incident."""
     check, target = summary.incident.check, summary.incident.target
     kind = CHECK_KINDS.get(check.group_kind)
     plural = kind.plural if kind else check.kind.lower()
     resource = plural if check.kind_name == check.kind else f"{plural}.{check.group}"
-    requests = summary.state.requests if summary.state else ()
-    return [
-        f"kubectl describe {target.kind_name.lower()}{_in(target.namespace)} {target.name}",
-        f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",
-        *_evidence_line(summary.evidence),
-        *(_request_line(request.reference) for request in requests),
-    ]
-
-
-def _evidence_line(record: EvidenceRecord | None) -> Iterator[str]:
-    if record is not None and record.is_saved:
-        yield f"kubectl get configmap{_in(record.namespace)} {record.name} -o yaml"
-
-
-def _request_line(request: RequestReference) -> str:
-    group, _, version = request.api_version.rpartition("/")
-    resource = ".".join(part for part in (request.kind.lower(), version, group) if part)
-    return f"kubectl get {resource}{_in(request.namespace)} {request.name} -o yaml"
+    yield f"kubectl describe {target.kind_name.lower()}{_in(target.namespace)} {target.name}"
+    yield f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml"
+    known = summary.state.memory if summary.state else summary.result
+    evidence = known.evidence if known else None
+    if evidence is not None and evidence.is_saved:
+        yield f"kubectl get configmap{_in(evidence.namespace)} {evidence.name} -o yaml"
+    for request in summary.state.requests if summary.state else ():
+        reference = request.reference
+        group, _, version = reference.api_version.rpartition("/")
+        resource = ".".join(part for part in (reference.kind.lower(), version, group) if part)
+        yield f"kubectl get {resource}{_in(reference.namespace)} {reference.name} -o yaml"
 
 
 def _in(namespace: str) -> str:

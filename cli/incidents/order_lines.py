@@ -1,21 +1,23 @@
 """The orders of people to an incident, in lines for `show`, `explain` and `check`. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from cli.shared.ages import ago, in_time
 from health.model.order import Blocks, OrderRecord
 from health.runbook.orders import ORDERS, ended_by
-from health.runbook.state import Memory
 
 
-def order_lines(memory: Memory, now: datetime) -> Iterator[tuple[str, str]]:
+def order_lines(
+    standing: Iterable[OrderRecord], orders: Sequence[OrderRecord], now: datetime
+) -> Iterator[tuple[str, str]]:
     """Each standing order, and each order that waits or whose latest one was refused, with its label."""
-    yield from standing_lines(memory.standing, now)
-    latest = {order.order: order for order in memory.orders}
-    for order in memory.orders:
+    yield from standing_lines(standing, now)
+    latest = {order.order: order for order in orders}
+    for order in orders:
         if order.is_pending or (order is latest[order.order] and order.refused):
-            yield "Order", _decision(order)
+            decision = f"refused, {order.refused}" if order.refused else "waits for the detector"
+            yield "Order", f"{order.words}; {decision}"
 
 
 def standing_lines(standing: Iterable[OrderRecord], now: datetime) -> Iterator[tuple[str, str]]:
@@ -36,8 +38,3 @@ def order_words(order: OrderRecord, now: datetime) -> str:
     ends = f"ends {in_time(order.until, now)}" if order.until else until
     later = LATER if order.blocks == Blocks.REMEDIATION else ""
     return "; ".join(filter(None, (order.reason, by, f"since {ago(order.given, now)}", ends, later)))
-
-
-def _decision(order: OrderRecord) -> str:
-    decision = f"refused, {order.refused}" if order.refused else "waits for the detector"
-    return f"{order.words}; {decision}"

@@ -1,186 +1,64 @@
-"""Renders one incident for people: timers, requests by step, retries, and its history."""
+"""Renders the document of one incident for people: timers, requests by step, retries, and its history."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
 
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.next_steps import PossibleOrders, kubectl_lines, orders_without_state
+from cli.incidents.document import IncidentDocument, IncidentRequest, Retry
 from cli.incidents.order_lines import order_lines
-from cli.incidents.story import Episode
-from cli.incidents.summary import IncidentSummary
 from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.terminal import phase_text
 from health.model.details import beside
 from health.model.moves import Phase
-from health.model.observation import Observation
-from health.model.order import OrderRecord
-from health.model.request_snapshot import RequestSnapshot
 from health.runbook.by_order import REMEDIATE
-from health.runbook.escalation import Plan
-from health.runbook.recovery import words
-from kube.held_lease import written_duration
-from workflows.messages import State
 
 SHOWN = 12
 """The number of latest episodes that are shown."""
 
 WITHOUT_ANSWER = "when a worker answers: see `paramedic doctor`; Temporal keeps orders until then"
 
-
-@dataclass(frozen=True, kw_only=True)
-class RequestCourse:
-    """The course of one request, by the check as the detector observed it last."""
-
-    request: RequestSnapshot
-    step: int | None
-    """Counted from 1; None if unknown, or if the check no longer lists the template."""
-    steps: int | None
-    """The number of steps; None if unknown, for example when the target is healthy again."""
-    times_out_at: datetime | None
-    """When its step times out, or did; None for a step without a timeout."""
-    is_skipped: bool = False
-    """True if an order ended its step."""
-
-    @classmethod
-    def of(cls, request: RequestSnapshot, state: State) -> Self:
-        """The course of one request of an incident."""
-        plan = Plan(state.observation.steps if state.observation else ())
-        step = plan.step_of(request.reference)
-        number = None if step is None else list(plan.steps).index(step) + 1
-        is_skipped = request.uid in state.memory.skipped
-        return cls(
-            request=request,
-            step=number,
-            steps=len(plan.steps) or None,
-            times_out_at=plan.end_of(request),
-            is_skipped=is_skipped,
-        )
-
-    @property
-    def place(self) -> str:
-        """The step of the request; "" if unknown."""
-        return f"step {self.step} of {self.steps}" if self.step else ""
+Line = tuple[str, str | Text | None]
+"""A label and a value; None: there is none, and the line is left out."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retry:
-    """An operation that has failed and will be retried."""
-
-    what: str
-    """"act", or a maintenance task such as "delete Reboot/ns/node-1"."""
-    why: str
-    """The latest error."""
-    failures: int
-    """The number of failures in a row."""
-    since: datetime
-    """The time of the first failure in the row."""
-    next_try: datetime
-
-
-def retries(state: State) -> Iterator[Retry]:
-    """The failed act first, then failed maintenance tasks, ordered by their next try."""
-    failing = state.memory.failing
-    if failing is not None and state.phase is Phase.HELD:
-        yield Retry(
-            what="act",
-            why=str(failing.hold),
-            failures=failing.count,
-            since=failing.since,
-            next_try=failing.next_act,
-        )
-    for note in sorted(state.memory.notes, key=lambda note: note.next_try):
-        yield Retry(
-            what=note.what, why=note.reason, failures=note.failures, since=note.since, next_try=note.next_try
-        )
-
-
-Line = tuple[str, str | Text]
-
-
-@dataclass(frozen=True, kw_only=True)
-class IncidentPage:
-    """The data of the page at `now`."""
-
-    summary: IncidentSummary
-    story: tuple[Episode, ...]
-    ui_link: str
-    now: datetime
-    name: str
-    """The name by which the person asked for it."""
-    is_full: bool = False
-    """True if the page shows all of the history, and not only its latest entries."""
-    lacks_beginning: bool = False
-    """True if Temporal has removed the first runs of the incident."""
-    command: str = "paramedic"
-    """The command with the options that select this Temporal, as they were given."""
-
-    @property
-    def orders(self) -> PossibleOrders | None:
-        """The orders that the incident can obey; None if its state is unknown."""
-        state, cluster = self.summary.state, self.summary.incident.cluster
-        return (
-            PossibleOrders(state=state, name=self.name, cluster=cluster, now=self.now, command=self.command)
-            if state
-            else None
-        )
-
-
-def incident_page(page: IncidentPage) -> Table:
-    """A table with a label and a value in each row."""
+def incident_page(document: IncidentDocument, *, is_full: bool = False) -> Table:
+    """A table with a label and a value in each row; the full one has all of the history."""
+    now = document.at
+    lines: list[Line] = [
+        ("Target", f"{document.target} (uid {document.target_uid})"),
+        ("Check", str(document.check)),
+        ("Cluster", document.cluster),
+        ("Phase", phase_text(document.phase, is_held=document.is_held)),
+        ("Details", document.words),
+        ("Ordered", _ordered(document)),
+        ("Started", ago(document.started_at, now)),
+        ("Ended", ago(document.closed_at, now) if document.closed_at else None),
+        ("Repeated", document.repetition),
+        ("Relapse", document.relapse),
+        ("Failure", document.failure.words if document.failure else None),
+        *order_lines(document.standing or (), document.orders or (), now),
+        ("Recovery", document.recovery),
+        ("Lease", _lease(document)),
+        ("Goes on", _goes_on(document)),
+        *(("Retrying", _retry(retry, now)) for retry in document.retries or ()),
+        *_requests(document),
+        *_labelled("You can", (order.line for order in document.possible_orders)),
+        ("Detector", _answer(document)),
+        ("Evidence", _evidence(document)),
+        *_labelled("History", _history(document, is_full=is_full)),
+        ("Workflow", document.workflow_id),
+        ("Temporal UI", document.ui_url),
+        *_labelled("Kubernetes", document.kubectl),
+    ]
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in _lines(page):
-        table.add_row(label, value if isinstance(value, Text) else Text(value))
+    for label, value in lines:
+        if value is not None:
+            table.add_row(label, value if isinstance(value, Text) else Text(value))
     return table
-
-
-def _earlier_remediations(summary: IncidentSummary) -> Iterator[Line]:
-    if summary.repetition:
-        yield "Repeated", summary.repetition
-    if summary.state is not None and summary.state.memory.relapse:
-        yield "Relapse", summary.state.memory.relapse
-
-
-def _lines(page: IncidentPage) -> Iterator[Line]:
-    summary, now = page.summary, page.now
-    incident, state = summary.incident, summary.state
-    yield "Target", f"{incident.target} (uid {incident.target.uid})"
-    yield "Check", str(incident.check)
-    yield "Cluster", incident.cluster
-    yield "Phase", phase_text(summary.phase, is_held=summary.is_held)
-    yield "Details", summary.details
-    if ordered := [order for order in summary.orders if order.order == REMEDIATE]:
-        yield "Ordered", _ordered(ordered[-1], now)
-    yield "Started", ago(summary.started, now)
-    if summary.closed is not None:
-        yield "Ended", ago(summary.closed, now)
-    yield from _earlier_remediations(summary)
-    if state is not None:
-        if state.memory.counted is not None:
-            yield "Failure", state.memory.counted.words
-        yield from _timers(summary, state, now)
-        yield "Goes on", _goes_on(summary, now)
-        yield from _retries(state, now)
-        yield from _requests(state, now)
-        if page.orders is not None:
-            yield from _labelled("You can", page.orders.lines)
-        yield "Detector", _answer(summary, state.observation, now)
-    elif summary.is_open:
-        yield "Goes on", WITHOUT_ANSWER
-        yield from _labelled("You can", orders_without_state(page.name, incident.cluster, page.command))
-    if summary.evidence is not None:
-        taken = f", taken {ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
-        yield "Evidence", f"{summary.evidence.words}{taken}"
-    yield from _story(page)
-    yield "Workflow", incident.workflow_id
-    if page.ui_link:
-        yield "Temporal UI", page.ui_link
-    yield from _labelled("Kubernetes", kubectl_lines(summary))
 
 
 def _labelled(label: str, lines: Iterable[str]) -> Iterator[Line]:
@@ -188,106 +66,107 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Line]:
         yield "" if number else label, line
 
 
-def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
-    memory = state.memory
-    yield from order_lines(memory, now)
-    if state.observation and (proof := words(state.observation, memory, now)):
-        yield "Recovery", proof
-    lease = memory.lease
-    if lease.may_be_held and lease.renew_at is not None:
-        renewed = lease.renew_at - lease.duration / 2  # the next renewal is at half of its time
-        end = renewed + written_duration(lease.duration)
-        yield "Lease", f"{_lease(summary.phase, lease.renew_at, end, now)}{_released(summary, now)}"
-
-
-def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
-    if phase in (Phase.EXHAUSTED, Phase.CLEANING_UP):
-        return f"runs out {in_time(end, now)}" if end > now else f"ran out {ago(end, now)}"
-    if renew_at > now:
-        return f"is renewed {in_time(renew_at, now)}"
-    return f"was to be renewed {ago(renew_at, now)}"  # its renewals fail
-
-
-def _released(summary: IncidentSummary, now: datetime) -> str:
-    end = summary.overdue_at
-    return f"; is released {in_time(end, now)}, when the remediation is overdue" if end else ""
-
-
-def _goes_on(summary: IncidentSummary, now: datetime) -> str:
-    transition = summary.next_transition
-    if transition is None:
-        return "when the detector has answered"
-    return transition.what if transition.at is None else f"{in_time(transition.at, now)}: {transition.what}"
-
-
-def _retries(state: State, now: datetime) -> Iterator[Line]:
-    for retry in retries(state):
-        row = f"failed {retry.failures} times since" if retry.failures > 1 else "failed"
-        when = f"{row} {ago(retry.since, now)}, tried again {in_time(retry.next_try, now)}"
-        yield "Retrying", f"{retry.what}: {retry.why}; {when}"
-
-
-def _requests(state: State, now: datetime) -> Iterator[Line]:
-    for request in state.requests:
-        yield "Request", f"{state.memory.words_of(request)} ({request.reference.api_version})"
-        yield "", _course(RequestCourse.of(request, state), now)
-    if not state.requests:
-        yield "Request", "none"
-
-
-def _course(course: RequestCourse, now: datetime) -> str:
-    request = course.request
-    template = f"template {request.reference.template}" if request.reference.template else ""
-    created = f"created {ago(request.created, now)}"
-    return ", ".join(part for part in (course.place, template, created, _until(course, now)) if part)
-
-
-def _until(course: RequestCourse, now: datetime) -> str:
-    """When the request times out or did; "" if it has succeeded, failed, or is being deleted."""
-    if course.request.timed_out_at is not None:
-        ended = "skipped" if course.is_skipped else "timed out"
-        return f"{ended} {ago(course.request.timed_out_at, now)}"
-    if course.is_skipped:
-        return "skipped"
-    if course.request.succeeded is not None or course.request.is_being_deleted:
-        return ""
-    if course.times_out_at is None:
-        return "no time limit" if course.step else ""
-    return f"times out {in_time(course.times_out_at, now)}"
-
-
-def _answer(summary: IncidentSummary, observation: Observation | None, now: datetime) -> str:
-    if observation is None:
-        return "is being asked, and has not answered yet"
-    held = None if observation.may_be_admitted else observation.hold
-    verdict = f"held: {held}" if held else "admitted" if observation.is_admitted else "no hold"
-    reason = beside(str(summary.incident.target), observation.named_reason)
-    answer, when = f"{observation.state}: {reason}; {verdict}", observation.answered_at
-    return answer if when is None else f"{ago(when, now)}: {beside_time(answer, when)}"
-
-
-def _story(page: IncidentPage) -> Iterator[Line]:
-    shown = page.story if page.is_full else page.story[-SHOWN:]
-    earlier = len(page.story) - len(shown)
-    if earlier or page.lacks_beginning:
-        yield "History", _earlier(earlier, lacks_beginning=page.lacks_beginning)
-    for number, episode in enumerate(shown):
-        label = "" if number or earlier or page.lacks_beginning else "History"
-        words = beside_time(beside(str(page.summary.incident.target), episode.words), episode.when)
-        times = f" (x{episode.times})" if episode.times > 1 else ""
-        moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
-        yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
-
-
-def _earlier(number: int, *, lacks_beginning: bool) -> str:
-    left_out = f"{number} earlier, see --full" if number else ""
-    lost = "Temporal has removed the beginning" if lacks_beginning else ""
-    return f"({'; '.join(part for part in (left_out, lost) if part)})"
-
-
-def _ordered(order: OrderRecord, now: datetime) -> str:
+def _ordered(document: IncidentDocument) -> str | None:
     """The order on the target that began the incident, also once it is over."""
+    ordered = [order for order in document.orders or () if order.order == REMEDIATE]
+    if not ordered:
+        return None
+    order = ordered[-1]
     by = f" by {order.identity}" if order.identity else ""
     forced = " with --force" if order.is_forced else ""
     until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
-    return f"{ago(order.given, now)}{by}{forced}{until}: {order.reason}"
+    return f"{ago(order.given, document.at)}{by}{forced}{until}: {order.reason}"
+
+
+def _lease(document: IncidentDocument) -> str | None:
+    renew_at, end, now = document.lease_renewed_at, document.lease_expires_at, document.at
+    if renew_at is None or end is None:
+        return None
+    if document.phase in (Phase.EXHAUSTED, Phase.CLEANING_UP):
+        lease = f"runs out {in_time(end, now)}" if end > now else f"ran out {ago(end, now)}"
+    elif renew_at > now:
+        lease = f"is renewed {in_time(renew_at, now)}"
+    else:
+        lease = f"was to be renewed {ago(renew_at, now)}"  # its renewals fail
+    released = document.lease_released_at
+    overdue = f"; is released {in_time(released, now)}, when the remediation is overdue" if released else ""
+    return f"{lease}{overdue}"
+
+
+def _goes_on(document: IncidentDocument) -> str | None:
+    if not document.is_open:
+        return None
+    if document.phase is None:
+        return WITHOUT_ANSWER
+    if document.goes_on_with is None:
+        return "when the detector has answered"
+    at = document.goes_on_at
+    return f"{in_time(at, document.at)}: {document.goes_on_with}" if at else document.goes_on_with
+
+
+def _retry(retry: Retry, now: datetime) -> str:
+    row = f"failed {retry.failures} times since" if retry.failures > 1 else "failed"
+    when = f"{row} {ago(retry.since, now)}, tried again {in_time(retry.next_try_at, now)}"
+    return f"{retry.what}: {retry.why}; {when}"
+
+
+def _requests(document: IncidentDocument) -> Iterator[Line]:
+    for request in document.requests or ():
+        yield "Request", f"{request.words} ({request.api_version})"
+        yield "", _course(request, document.at)
+    if document.is_open and document.requests == ():
+        yield "Request", "none"
+
+
+def _course(request: IncidentRequest, now: datetime) -> str:
+    place = f"step {request.step} of {request.steps}" if request.step else ""
+    template = f"template {request.template}" if request.template else ""
+    created = f"created {ago(request.created_at, now)}"
+    return ", ".join(part for part in (place, template, created, _until(request, now)) if part)
+
+
+def _until(request: IncidentRequest, now: datetime) -> str:
+    """When the request times out or did; "" if it has succeeded, failed, or is being deleted."""
+    if request.timed_out_at is not None:
+        ended = "skipped" if request.is_skipped else "timed out"
+        return f"{ended} {ago(request.timed_out_at, now)}"
+    if request.is_skipped:
+        return "skipped"
+    if request.succeeded is not None or request.is_being_deleted:
+        return ""
+    if request.times_out_at is None:
+        return "no time limit" if request.step else ""
+    return f"times out {in_time(request.times_out_at, now)}"
+
+
+def _answer(document: IncidentDocument) -> str | None:
+    observation = document.observation
+    if observation is None:
+        is_asked = document.is_open and document.phase is not None
+        return "is being asked, and has not answered yet" if is_asked else None
+    held = None if observation.may_be_admitted else observation.hold
+    verdict = f"held: {held}" if held else "admitted" if observation.is_admitted else "no hold"
+    answer = f"{observation.state}: {beside(str(document.target), observation.reason)}; {verdict}"
+    when = observation.answered_at
+    return answer if when is None else f"{ago(when, document.at)}: {beside_time(answer, when)}"
+
+
+def _evidence(document: IncidentDocument) -> str | None:
+    if document.evidence is None:
+        return None
+    taken = f", taken {ago(document.evidence.at, document.at)}" if document.evidence.is_saved else ""
+    return f"{document.evidence.words}{taken}"
+
+
+def _history(document: IncidentDocument, *, is_full: bool) -> Iterator[str]:
+    entries, left_out = document.history or (), document.history_left_out or 0
+    shown = entries if is_full else entries[-SHOWN:]
+    earlier = len(entries) - len(shown)
+    if earlier or left_out:
+        more = f"; {left_out} of them are not kept" if left_out else ""
+        yield f"({earlier + left_out} earlier{', see --full' if earlier else ''}{more})"
+    for entry in shown:
+        times = f" (x{entry.times})" if entry.times > 1 else ""
+        who = f" by {entry.who}" if entry.who else ""
+        words = beside_time(entry.what, entry.at)
+        yield f"{entry.at:%Y-%m-%d %H:%M:%SZ}  {entry.phase}{times}{who}: {words}"

@@ -1,19 +1,15 @@
 """`paramedic show`: prints all data of one incident."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from temporalio.client import Client
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.names import NAME_HELP, find_any, incident_name, open_incident_names
 from cli.incidents.next_steps import http_address, ui_link
-from cli.incidents.page import IncidentPage, incident_page
+from cli.incidents.page import incident_page
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.story import read_story, with_refusals
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.view import PageView
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.options import PageOutput, printed_as
@@ -49,36 +45,16 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
     ] = None,
 ) -> None:
     """Show one incident: phase, timers, reasons, requests and history; the last one if none is open."""
-    page = replace(carry_out(_read(context, name, cluster or "", ui or "")), is_full=is_full)
+    document = carry_out(_read(context, name, cluster or "", ui))
     if output is PageOutput.JSON:
-        print_json(PageView.of_page(page))
+        print_json(document)
     else:
-        print_trimmed(incident_page(page), console())
+        print_trimmed(incident_page(document, is_full=is_full), console())
 
 
-async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> IncidentPage:
+async def _read(context: typer.Context, name: str, cluster: str, ui: str | None) -> IncidentDocument:
     async with temporal(context) as client:
-        summary = await find_any(client, name, cluster)
-        page = await read_page(client, summary, name=name, command=command_line(context))
-        link = ui_link(ui, client.namespace, summary) if ui else ""
-        return replace(page, ui_link=link)
-
-
-async def read_page(client: Client, summary: IncidentSummary, *, name: str, command: str) -> IncidentPage:
-    """The page of one incident; `name` and `command` begin the commands that it proposes.
-
-    Raises:
-        RPCError: Temporal cannot be queried.
-
-    """
-    queried = await StateQueries(client).one(summary)
-    story = await read_story(client, queried.incident.workflow_id, queried.run_id)
-    return IncidentPage(
-        summary=queried,
-        story=tuple(with_refusals(story.episodes, queried.orders)),
-        lacks_beginning=story.lacks_beginning,
-        ui_link="",
-        now=datetime.now(UTC),
-        name=name,
-        command=command,
-    )
+        summary = await StateQueries(client).one(await find_any(client, name, cluster))
+        ui_url = ui_link(ui, client.namespace, summary) if ui else None
+        now, command = datetime.now(UTC), command_line(context)
+        return incident_document(summary, now, name=name, command=command, ui_url=ui_url)

@@ -131,6 +131,15 @@ class StateQueries:
         self._answered[cluster] += 1
         return dataclasses.replace(summary, state=state)
 
+    async def _last_state(self, summary: IncidentSummary) -> IncidentSummary:
+        """The summary of a terminated incident with its last state, if a worker replays it."""
+        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
+        try:
+            state = await query_state(handle, State, lambda: self._has_no_worker(summary.incident.cluster))
+        except (WorkflowQueryFailedError, ValidationError, RPCError) as error:
+            return dataclasses.replace(summary, problem=f"its last state is unknown: {error_sentence(error)}")
+        return dataclasses.replace(summary, state=state)
+
     async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
         if error.status not in NO_ANSWER:
             return error_sentence(error)
@@ -154,7 +163,7 @@ class StateQueries:
 
     async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:
         if summary.status not in _ENDED_BY_ITSELF:
-            return summary
+            return await self._last_state(summary)
         handle = self._client.get_workflow_handle(
             summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
         )

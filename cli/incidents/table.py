@@ -7,15 +7,14 @@ and NEXT. Spare width goes to the names first, then to the details, then to CLAI
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 
 from rich.table import Table
 from rich.text import Text
 
+from cli.incidents.document import IncidentDocument
 from cli.incidents.state_queries import NO_WORKER
-from cli.incidents.summary import IncidentSummary
 from cli.shared.ages import short, with_short_times
 from cli.shared.terminal import phase_text, plain
 from health.model.moves import Phase
@@ -48,110 +47,86 @@ def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield tuple(name for name in natural if name not in _LEFT_OUT[:count])
 
 
-@dataclass(frozen=True, kw_only=True)
-class FittedRows:
-    """The rows of a table that fits a width."""
-
-    widths: Mapping[str, int]
-    """The width of each column, in order."""
-    rows: Sequence[tuple[IncidentSummary, Sequence[Text]]]
-    """Each incident with its cells, in the order of the table."""
-
-
-def fitted_rows(
-    summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
-) -> FittedRows:
-    """The incidents at `now`; CLUSTER is shown if there are several, and CLAIM if an incident is claimed."""
-    has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
-    is_claimed = is_wide or any(summary.claim for summary in summaries)
-    names = _columns(has_cluster=has_cluster, is_claimed=is_claimed, is_wide=is_wide)
-    ordered = sorted(summaries, key=_order)
-    rows = [_row(summary, now, is_wide=is_wide) for summary in ordered]
-    natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
+def fitted(rows: Sequence[Mapping[str, Text]], width: int) -> tuple[dict[str, int], list[list[Text]]]:
+    """The columns that fit, each with its width, and the cells of each row in these columns."""
+    names = list(rows[0]) if rows else []
+    natural = {name: max(len(name), *(row[name].cell_len for row in rows)) for name in names}
     widths = column_widths(natural, width)
-    cells = [[row[name] for name in widths] for row in rows]
-    return FittedRows(widths=widths, rows=list(zip(ordered, cells, strict=True)))
+    return widths, [[row[name] for name in widths] for row in rows]
 
 
-def incident_table(
-    summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
-) -> Table:
-    """The incidents at `now` as a table of rich."""
-    fitted = fitted_rows(summaries, now, width=width, is_wide=is_wide)
+def fitted_table(rows: Sequence[Mapping[str, Text]], width: int) -> Table:
+    """The rows, each with the same columns, as a table of rich."""
+    widths, cells = fitted(rows, width)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for name, wide in fitted.widths.items():
+    for name, wide in widths.items():
         table.add_column(name, no_wrap=True, overflow="ellipsis" if name in _CUT else "crop", width=wide)
-    for _, cells in fitted.rows:
-        table.add_row(*cells)
+    for row in cells:
+        table.add_row(*row)
     return table
 
 
-def headline(summaries: Sequence[IncidentSummary]) -> str:
+def in_order(documents: Iterable[IncidentDocument]) -> list[IncidentDocument]:
+    """By cluster, check and natural order of names (node-2 before node-10), newest incident first."""
+
+    def key(document: IncidentDocument) -> tuple[object, ...]:
+        parts = [_natural(part) for part in re.split(r"(\d+)", document.target.name)]
+        return document.cluster, str(document.check), parts, -document.started_at.timestamp()
+
+    return sorted(documents, key=key)
+
+
+def incident_rows(documents: Sequence[IncidentDocument], *, is_wide: bool) -> list[dict[str, Text]]:
+    """A row for each; CLUSTER is a column if there are several, and CLAIM if an incident is claimed."""
+    left_out = set() if is_wide else {"REQUESTS", "WORKFLOW"}
+    if not is_wide and len({document.cluster for document in documents}) == 1:
+        left_out.add("CLUSTER")
+    if not is_wide and not any(document.claim for document in documents):
+        left_out.add("CLAIM")
+    rows = (_row(document, is_wide=is_wide) for document in documents)
+    return [{name: cell for name, cell in row.items() if name not in left_out} for row in rows]
+
+
+def headline(documents: Sequence[IncidentDocument]) -> str:
     """The number of incidents by phase, "3 incidents: 2 Held, 1 unknown", and clusters that are stopped."""
-    counted = Counter(summary.phase for summary in summaries)
+    counted = Counter(document.phase for document in documents)
     phases = dict.fromkeys((*Phase, *filter(None, counted), None))
     parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
     stopped = dict.fromkeys(
-        f"; {summary.incident.cluster} is {' '.join(summary.stopped.split())}"
-        for summary in summaries
-        if summary.stopped
+        f"; {document.cluster} is {' '.join(document.stopped.split())}"
+        for document in documents
+        if document.stopped
     )
-    counts = f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}"
-    return f"{counts}{''.join(stopped)}{_silent(summaries)}"
+    silent = sum(document.problem == NO_WORKER for document in documents)
+    advice = f"; {silent} did not answer: see `paramedic doctor`" if silent else ""
+    counts = f"{len(documents)} incident{'' if len(documents) == 1 else 's'}: {parts}"
+    return f"{counts}{''.join(stopped)}{advice}"
 
 
-def _silent(summaries: Sequence[IncidentSummary]) -> str:
-    """The advice if no worker answers; "" if one does."""
-    silent = sum(summary.problem == NO_WORKER for summary in summaries)
-    return f"; {silent} did not answer: see `paramedic doctor`" if silent else ""
-
-
-def _columns(*, has_cluster: bool, is_claimed: bool, is_wide: bool) -> list[str]:
-    wide = ["REQUESTS", "WORKFLOW"] if is_wide else []
-    return [
-        *(["CLUSTER"] if has_cluster else []),
-        "TARGET",
-        "CHECK",
-        "PHASE",
-        "AGE",
-        "NEXT",
-        *(["CLAIM"] if is_claimed else []),
-        *wide,
-        "DETAILS",
-    ]
-
-
-def _row(summary: IncidentSummary, now: datetime, *, is_wide: bool) -> dict[str, Text]:
-    details = " ".join(summary.brief.split())
-    incident, next_ = summary.incident, summary.goes_on_in(now)
-    requests = summary.state.requests if summary.state else ()
+def _row(document: IncidentDocument, *, is_wide: bool) -> dict[str, Text]:
+    now = document.at
+    details = " ".join((document.brief or document.words).split())
+    next_ = None if document.goes_on_at is None else max(timedelta(), document.goes_on_at - now)
     return {
-        "CLUSTER": Text(incident.cluster),
-        "TARGET": Text(incident.target.name),
-        "CHECK": Text(incident.check.name),
-        "PHASE": phase_text(summary.phase, is_held=summary.is_held),
-        "AGE": Text(short(now - summary.started)),
+        "CLUSTER": Text(document.cluster),
+        "TARGET": Text(document.target.name),
+        "CHECK": Text(document.check.name),
+        "PHASE": phase_text(document.phase, is_held=document.is_held),
+        "AGE": Text(short(now - document.started_at)),
         "NEXT": Text("-" if next_ is None else short(next_)),
-        "CLAIM": Text(_claim(summary)),
-        "REQUESTS": Text(", ".join(map(str, requests)) or "-"),
-        "WORKFLOW": Text(incident.workflow_id),
+        "CLAIM": Text(_claim(document)),
+        "REQUESTS": Text(", ".join(request.words for request in document.requests or ()) or "-"),
+        "WORKFLOW": Text(document.workflow_id),
         "DETAILS": Text(details if is_wide else with_short_times(details, now)),
     }
 
 
-def _claim(summary: IncidentSummary) -> str:
+def _claim(document: IncidentDocument) -> str:
     """The user of the claim, without the host, or "kubectl" for an annotation; "-" without a claim."""
-    if summary.claim is None:
+    if document.claim is None:
         return "-"
-    user, _, _ = plain(summary.claim.identity).partition("@")
+    user, _, _ = plain(document.claim.identity).partition("@")
     return next(iter(user.split()), "yes")
-
-
-def _order(summary: IncidentSummary) -> tuple[object, ...]:
-    """By cluster, check and natural order of names (node-2 before node-10), newest incident first."""
-    incident = summary.incident
-    parts = [_natural(part) for part in re.split(r"(\d+)", incident.target.name)]
-    return incident.cluster, str(incident.check), parts, -summary.started.timestamp()
 
 
 def _natural(part: str) -> tuple[int, str]:

@@ -1,11 +1,12 @@
 """Reads the incidents that a person wants to see, each with its state or its outcome."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from temporalio.client import Client
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, closed_incidents, open_incidents
@@ -25,27 +26,29 @@ class Wanted:
     is_shadow: bool = False
     """True to list only incidents that are, or were, in shadow."""
 
-    def shows(self, summary: IncidentSummary) -> bool:
+    def shows(self, document: IncidentDocument) -> bool:
         """True also if phase or shadow is unknown: leaving the incident out would be a false all-clear."""
-        if self.phases and summary.phase not in {*self.phases, None}:
+        if self.phases and document.phase not in {*self.phases, None}:
             return False
-        return not self.is_shadow or summary.shadow is not None or bool(summary.problem)
+        return not self.is_shadow or document.shadow is not None or document.problem is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IncidentList:
     """The listed incidents, as they were at one moment."""
 
-    summaries: Sequence[IncidentSummary]
+    documents: Sequence[IncidentDocument]
     has_more: bool
     """True if older incidents are left out."""
     now: datetime
     nothing: str = ""
     """For an empty list: the filter, and the known clusters; otherwise ""."""
+    summaries: Mapping[str, IncidentSummary] = field(default_factory=dict)
+    """By run id: the listed workflows, for further questions and orders to them."""
 
 
-async def look(client: Client, wanted: Wanted) -> IncidentList:
-    """Read the wanted incidents.
+async def look(client: Client, wanted: Wanted, command: str) -> IncidentList:
+    """Read the wanted incidents; `command` begins the command lines that their documents propose.
 
     Raises:
         RPCError: Temporal cannot be queried.
@@ -54,9 +57,18 @@ async def look(client: Client, wanted: Wanted) -> IncidentList:
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     queried = await StateQueries(client).all([*found, *closed[: wanted.closed]])
-    shown = list(filter(wanted.shows, queried))
+    now = datetime.now(UTC)
+    documents = [incident_document(summary, now, command=command) for summary in queried]
+    shown = list(filter(wanted.shows, documents))
     nothing = "" if shown else await _nothing(client, wanted.filter)
-    return IncidentList(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
+    by_run = {summary.run_id: summary for summary in queried}
+    return IncidentList(
+        documents=shown,
+        has_more=len(closed) > wanted.closed > 0,
+        now=now,
+        nothing=nothing,
+        summaries=by_run,
+    )
 
 
 async def _nothing(client: Client, wanted: Filter) -> str:

@@ -85,7 +85,9 @@ def next_step(
         return IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.phase == Phase.LEFT_ALONE or summary.state.memory.clean_up_at is not None:
         return IncidentStep(IncidentAction.END, "it has cleaned up")
-    return IncidentStep(IncidentAction.WAIT, f"{summary.state.phase}: {summary.details}")
+    return IncidentStep(
+        IncidentAction.WAIT, f"{summary.state.phase}: {summary.state.why.beside_subject.lasting}"
+    )
 
 
 _READS = {OBSERVE.name, OBSERVE_UPGRADE.name, NOTIFY.name}

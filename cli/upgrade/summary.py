@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from cli.incidents.page import Retry
-from cli.incidents.view import RetryView
+from cli.incidents.document import Retry
 from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import FailedWrite
@@ -145,7 +144,7 @@ class UpgradeView(Frozen):
     told_as_long_at: datetime | None
     checks: tuple[CheckView, ...]
     checks_left_out: int
-    retries: tuple[RetryView, ...]
+    retries: tuple[Retry, ...]
     orders: tuple[PauseOrderView, ...]
 
     @classmethod
@@ -167,7 +166,7 @@ class UpgradeView(Frozen):
             told_as_long_at=state.warned_at if state else None,
             checks=(),
             checks_left_out=state.left_out if state else 0,
-            retries=tuple(RetryView.of(_retry(write, now), now) for write in state.failed) if state else (),
+            retries=tuple(_retry(write, now) for write in state.failed) if state else (),
             orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
         )
         return view.model_copy(update={"checks": summary.checks})  # more than the 10,000 items that are read
@@ -186,5 +185,5 @@ def _retry(write: FailedWrite, now: datetime) -> Retry:
         why=write.why,
         failures=write.failures,
         since=write.since,
-        next_try=max(write.next_try or now, now),
+        next_try_at=max(write.next_try or now, now),
     )

@@ -9,6 +9,7 @@ from health.model.order import OrderRecord
 from health.model.remediation_order import RemediationOrder
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
+from health.model.timeline import Timeline
 from objects.frozen import Frozen
 
 
@@ -37,5 +38,7 @@ class IncidentResult(Frozen):
     orders: tuple[OrderRecord, ...] = ()
     shadow: ShadowRecord | None = None
     """The steps that it would have taken in shadow, and what others did; None: never in shadow."""
+    timeline: Timeline = Timeline()
+    """Its events in order, and the time in each phase."""
     evidence: EvidenceRecord | None = None
     """Where the state before the first step is saved, or why not; None: the check wants no evidence."""

@@ -20,6 +20,7 @@ from health.model.request_record import RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
+from health.model.timeline import Timeline
 from health.model.verdict import CountedFact
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
@@ -113,6 +114,8 @@ class Memory(OrdersMemory):
     """The question whether a person approves the next step; None: none was asked, or it is over."""
     records: tuple[RequestRecord, ...] = ()
     """All requests that it made or found, for its result."""
+    timeline: Timeline = Timeline()
+    """Its events since it began."""
     began: datetime | None = None
     """When its first run started; None: this is the first run."""
     order: RemediationOrder | None = None

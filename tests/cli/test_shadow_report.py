@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.document import IncidentDocument
 from cli.shadow import Acted, Comparison, ShadowReport, Sums, peaks
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.state import Memory
-from tests.cli.incidents.summaries import UNHEALTHY, ended, state, summary
+from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary
 from tests.support.values.builders import FIRST, MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rule("rule 43")
 WEEK = timedelta(days=7)
 
 
-def incident(node: str, ours: timedelta | None, theirs: timedelta | None) -> IncidentSummary:
+def incident(node: str, ours: timedelta | None, theirs: timedelta | None) -> IncidentDocument:
     """An incident that would have acted `ours` after NOW, and whose other controller did at `theirs`."""
     steps = (
         () if ours is None else (ShadowStep(number=1, template=FIRST.template, at=NOW + ours, why="Unknown"),)
@@ -30,7 +30,7 @@ def incident(node: str, ours: timedelta | None, theirs: timedelta | None) -> Inc
         else (RequestRecord(request="Reboot/ns/node", uid="u", template="reboot", started=NOW + theirs),)
     )
     memory = Memory(is_shadow=True, shadow=ShadowRecord(steps=steps, others=others))
-    return summary(state(Phase.REMEDIATING, UNHEALTHY, memory=memory), node)
+    return document(summary(state(Phase.REMEDIATING, UNHEALTHY, memory=memory), node))
 
 
 def compared(node: str, ours: timedelta | None, theirs: timedelta | None) -> Comparison:
@@ -74,8 +74,8 @@ def test_sums_count_each_incident_once_with_the_differences_where_both_acted() -
 
 
 def test_report_leaves_out_incidents_outside_shadow_and_counts_unknown_ones() -> None:
-    real = summary(state(Phase.REMEDIATING, UNHEALTHY))
-    unknown = replace(summary(None, "node-9"), problem="no worker answers")
+    real = document(summary(state(Phase.REMEDIATING, UNHEALTHY)))
+    unknown = document(replace(summary(None, "node-9"), problem="no worker answers"))
     report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)
 
     assert [row.target for row in report.incidents] == ["Node/node-1"]
@@ -124,4 +124,4 @@ def test_report_says_how_much_limits_would_have_been_about(
 def test_end_of_an_incident_tells_what_it_would_have_done() -> None:
     record = ShadowRecord(others=(RequestRecord(request="R", uid="u", template="", started=NOW),))
 
-    assert ended(shadow=record).shadow == record
+    assert document(ended(shadow=record)).shadow == record

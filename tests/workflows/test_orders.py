@@ -5,6 +5,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
+from health.model.timeline import Timeline
 from health.runbook.delays import Delays
 from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory
@@ -31,6 +32,8 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
     (OF_UNKNOWN_ENCODING, "now"),
 )
 """The values of one message; Temporal passes on what any client with the right to write sends."""
+
+UNTOLD = {"delays": Delays(), "steps": (), "timeline": Timeline()}
 
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
@@ -107,7 +110,7 @@ async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
                 await incident.handle.execute_update(name, order)
     state = await incident.state()
     assert state.phase is Phase.HELD
-    assert state.memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()
+    assert state.memory.model_copy(update=UNTOLD) == Memory()
 
 
 @pytest.mark.parametrize("values", HOSTILE, ids=str)
@@ -122,7 +125,7 @@ async def test_incident_lives_on_whatever_the_values_of_a_signal_are(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()
+    assert memory.model_copy(update=UNTOLD) == Memory()
 
 
 @pytest.mark.parametrize(
@@ -175,4 +178,5 @@ async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update={"delays": Delays(), "steps": ()}) == Memory()
+    assert memory.model_copy(update=UNTOLD) == Memory()
+    assert any("is dropped: " in entry.what for entry in memory.timeline.entries)

@@ -20,13 +20,13 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
-from cli.incidents.next_steps import PossibleOrders
 from cli.incidents.orders import GivenOrder, give
-from cli.incidents.page import IncidentPage, incident_page
-from cli.incidents.show import read_page
+from cli.incidents.page import incident_page
+from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
-from cli.incidents.table import GAP, fitted_rows, headline
+from cli.incidents.table import GAP, fitted, headline, in_order, incident_rows
 from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import EVERY_SECONDS, head
 from cli.shared.connection import identity_of
@@ -42,7 +42,7 @@ class LiveCalls:
     """The reads of the live view, and its way to give an order."""
 
     look: Callable[[], Awaitable[IncidentList]]
-    page: Callable[[IncidentSummary], Awaitable[IncidentPage]]
+    page: Callable[[IncidentSummary], Awaitable[IncidentDocument]]
     order: Callable[[IncidentSummary, OrderSpec[Any], OrderDetails], Awaitable[str]]
     """Gives an order to an incident, and returns the answer."""
 
@@ -50,20 +50,16 @@ class LiveCalls:
 def live_calls(client: Client, wanted: Wanted, environment: Mapping[str, str], command: str) -> LiveCalls:
     """The calls by a client; `command` begins the command lines that a page proposes."""
 
-    async def page(summary: IncidentSummary) -> IncidentPage:
-        return await read_page(client, summary, name=short_name(summary), command=command)
+    async def page(summary: IncidentSummary) -> IncidentDocument:
+        queried = await StateQueries(client).one(summary)
+        return incident_document(queried, datetime.now(UTC), command=command)
 
     async def order(summary: IncidentSummary, spec: OrderSpec[Any], details: OrderDetails) -> str:
         time = {"for_seconds": details.duration.total_seconds()} if details.duration else {}
         message = spec.message(reason=details.reason, identity=identity_of(environment), **time)
         return await give(client, summary, GivenOrder(message, summary.incident.cluster))
 
-    return LiveCalls(look=lambda: look(client, wanted), page=page, order=order)
-
-
-def short_name(summary: IncidentSummary) -> str:
-    """The names of check and target, as a person types them."""
-    return f"{summary.incident.check.name}/{summary.incident.target.name}"
+    return LiveCalls(look=lambda: look(client, wanted, command), page=page, order=order)
 
 
 class FilterField(Input):
@@ -81,16 +77,15 @@ class FilterField(Input):
         self.value, self.display, self.disabled = "", False, True
 
 
-def matching(summaries: Iterable[IncidentSummary], text: str) -> list[IncidentSummary]:
+def matching(documents: Iterable[IncidentDocument], text: str) -> list[IncidentDocument]:
     """The incidents with each word of `text` in their name, cluster, phase or details, in any case."""
     words = text.casefold().split()
-    return [summary for summary in summaries if all(word in _searched(summary) for word in words)]
+    return [one for one in documents if all(word in _searched(one) for word in words)]
 
 
-def _searched(summary: IncidentSummary) -> str:
-    incident = summary.incident
-    parts = (incident.cluster, incident.check, incident.target, summary.phase or "unknown", summary.details)
-    return " ".join(map(str, parts)).casefold()
+def _searched(document: IncidentDocument) -> str:
+    phase = document.phase or "unknown"
+    return f"{document.cluster} {document.check} {document.target} {phase} {document.words}".casefold()
 
 
 class IncidentTable(DataTable[Text]):
@@ -130,7 +125,7 @@ class LiveList(App[int]):
         self._calls = calls
         self._listed = first
         self._problem = ""
-        self._shown: list[IncidentSummary] = []
+        self._shown: list[IncidentDocument] = []
 
     def compose(self) -> ComposeResult:
         yield Static(id="headline")
@@ -173,31 +168,28 @@ class LiveList(App[int]):
         if not self.query(DataTable):  # the first resize arrives before the table, an answer perhaps after it
             return
         chosen, table = self._chosen(), self.query_one(DataTable)
-        found = matching(self._listed.summaries, self.query_one(FilterField).value)
-        width = max(1, self.size.width - GAP)
-        fitted = fitted_rows(found, self._listed.now, width=width, is_wide=False)
+        found = in_order(matching(self._listed.documents, self.query_one(FilterField).value))
+        widths, rows = fitted(incident_rows(found, is_wide=False), max(1, self.size.width - GAP))
         table.clear(columns=True)
-        for name, wide in fitted.widths.items():
+        for name, wide in widths.items():
             table.add_column(name, width=wide + GAP)
-        for _, cells in fitted.rows:
-            table.add_row(
-                *(_cut(cell, wide) for cell, wide in zip(cells, fitted.widths.values(), strict=True))
-            )
-        self._shown = [summary for summary, _ in fitted.rows]
+        for cells in rows:
+            table.add_row(*(_cut(cell, wide) for cell, wide in zip(cells, widths.values(), strict=True)))
+        self._shown = found
         self._move_to(chosen)
-        left_out = len(self._listed.summaries) - len(found)
+        left_out = len(self._listed.documents) - len(found)
         filtered = f"; the filter leaves out {left_out}" if left_out else ""
         counted = f"{headline(found) if found else 'no incidents'}{filtered}"
         self.query_one("#headline", Static).update(head(plain(counted), self._listed.now, self._problem))
 
-    def _chosen(self) -> IncidentSummary | None:
+    def _chosen(self) -> IncidentDocument | None:
         row = self.query_one(DataTable).cursor_row
         return self._shown[row] if 0 <= row < len(self._shown) else None
 
-    def _move_to(self, chosen: IncidentSummary | None) -> None:
-        ids = [summary.incident.workflow_id for summary in self._shown]
-        if chosen is not None and chosen.incident.workflow_id in ids:
-            self.query_one(DataTable).move_cursor(row=ids.index(chosen.incident.workflow_id))
+    def _move_to(self, chosen: IncidentDocument | None) -> None:
+        ids = [document.workflow_id for document in self._shown]
+        if chosen is not None and chosen.workflow_id in ids:
+            self.query_one(DataTable).move_cursor(row=ids.index(chosen.workflow_id))
 
     def action_filter(self) -> None:
         self.query_one(FilterField).begin()
@@ -219,52 +211,41 @@ class LiveList(App[int]):
 
     def action_open(self) -> None:
         if (chosen := self._chosen()) is not None:
-            self._open(chosen)
+            self._open(self._listed.summaries[chosen.run_id])
 
     @work(exclusive=True, group="page")
     async def _open(self, summary: IncidentSummary) -> None:
         try:
-            page = await self._calls.page(summary)
+            document = await self._calls.page(summary)
         except (RPCError, CommandError) as error:
             self._say(error_sentence(error), is_error=True)
             return
-        await self.push_screen(IncidentScreen(short_name(summary), incident_page(page)))
+        await self.push_screen(IncidentScreen(document.short_name, incident_page(document)))
 
     def action_order(self, name: str) -> None:
         if (chosen := self._chosen()) is not None:
-            self._confirm(chosen, ORDERS[name])
+            self._order(chosen, self._listed.summaries[chosen.run_id], ORDERS[name])
 
     def action_choose(self) -> None:
         chosen = self._chosen()
-        if chosen is None or chosen.state is None:
+        if chosen is None or chosen.phase is None:
             self._say("the state of the incident is unknown, so no order is offered", is_error=True)
             return
-        self._choose(chosen, self._offered(chosen))
-
-    def _offered(self, summary: IncidentSummary) -> list[OrderSpec[Any]]:
-        assert summary.state is not None
-        possible = PossibleOrders(
-            state=summary.state,
-            name=short_name(summary),
-            cluster=summary.incident.cluster,
-            now=datetime.now(UTC),
-        )
-        return possible.offered
+        self._order(chosen, self._listed.summaries[chosen.run_id], None)
 
     @work(exclusive=True, group="order")
-    async def _choose(self, summary: IncidentSummary, orders: list[OrderSpec[Any]]) -> None:
-        spec = await self.push_screen_wait(OrderChoice(short_name(summary), orders))
-        if spec is not None:
-            await self._give(summary, spec)
-
-    @work(exclusive=True, group="order")
-    async def _confirm(self, summary: IncidentSummary, spec: OrderSpec[Any]) -> None:
-        await self._give(summary, spec)
-
-    async def _give(self, summary: IncidentSummary, spec: OrderSpec[Any]) -> None:
-        """Give the order once the person has confirmed it with a reason."""
-        name = short_name(summary)
-        state = f"{summary.phase or 'unknown'}: {plain(summary.brief)}"
+    async def _order(
+        self, chosen: IncidentDocument, summary: IncidentSummary, spec: OrderSpec[Any] | None
+    ) -> None:
+        """Give the order, or the one that the person chooses, once the person has confirmed it."""
+        name = chosen.short_name
+        if spec is None:
+            complete = [order for order in chosen.possible_orders if not order.steps]
+            orders = [ORDERS[order.order] for order in complete]
+            spec = await self.push_screen_wait(OrderChoice(name, orders))
+        if spec is None:
+            return
+        state = f"{chosen.phase or 'unknown'}: {plain(chosen.brief or chosen.words)}"
         confirmed = await self.push_screen_wait(Confirmation(name, spec, state))
         if confirmed is None:
             self._say(f"{spec.name} {name}: not ordered")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.summary import IncidentSummary
 from health.model.details import Details
 from health.model.incident_result import IncidentResult
@@ -49,6 +50,13 @@ def summary(of: State | None, node: str = "node-1") -> IncidentSummary:
     return IncidentSummary(
         incident=incident, run_id="run", status="Running", started=NOW - timedelta(hours=2), state=of
     )
+
+
+def document(
+    of: IncidentSummary, name: str | None = "node-1", command: str = "paramedic"
+) -> IncidentDocument:
+    """The document of an incident at NOW, which a person calls `name`."""
+    return incident_document(of, NOW, name=name, command=command)
 
 
 def ended(outcome: Outcome = Outcome.RECOVERED, **fields: Any) -> IncidentSummary:

@@ -32,7 +32,8 @@ async def test_history_lists_each_incident_with_its_outcome_and_says_what_is_rem
     assert [one["phase"] for one in first["phases"]] == ["Held"]
     assert [one["phase"] for one in second["phases"]] == ["Acting", "Remediating", "CleaningUp"]
     assert sum(one["seconds"] for one in second["phases"]) > 0
-    assert second["history"][-1]["what"] == "completed"
+    assert second["history"][-1]["phase"] == "Ended"
+    assert second["history"][-1]["what"].startswith("Remediated")
 
     ran = await paramedic("history", "-o", "jsonl", "--cluster", fleet.cluster)
     assert [json.loads(line)["outcome"] for line in ran.out.splitlines()] == ["Recovered", "Remediated"]

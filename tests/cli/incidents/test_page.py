@@ -7,21 +7,20 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.incidents.next_steps import PossibleOrders
-from cli.incidents.page import IncidentPage, incident_page
-from cli.incidents.story import Episode
-from cli.incidents.view import IncidentView, PageView
+from cli.incidents.document import IncidentDocument
+from cli.incidents.page import incident_page
 from health.model.details import Details
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
+from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.failures import FailingActs
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
 from health.runbook.task_notes import MaintenanceTask, TaskNote
-from tests.cli.incidents.summaries import CONDITION, UNHEALTHY, ended, state, summary, unhealthy
+from tests.cli.incidents.summaries import CONDITION, UNHEALTHY, document, ended, state, summary, unhealthy
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -43,22 +42,27 @@ HELD = {"standing": standing("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
-def page(of: State, *story: Episode) -> IncidentPage:
-    return IncidentPage(summary=summary(of), story=story, ui_link="", now=NOW, name="node-1")
+def page(of: State, *story: TimelineEntry, left_out: int = 0) -> IncidentDocument:
+    memory = of.memory.model_copy(update={"timeline": Timeline(entries=story, left_out=left_out)})
+    return document(summary(of.model_copy(update={"memory": memory})))
 
 
-def lines(of: State, *story: Episode) -> list[str]:
+def entry(words: str, phase: Phase = Phase.HELD, **fields: Any) -> TimelineEntry:
+    return TimelineEntry(at=NOW, phase=phase, what=words, **fields)
+
+
+def lines(of: State, *story: TimelineEntry) -> list[str]:
     return printed(page(of, *story))
 
 
-def printed(of: IncidentPage) -> list[str]:
+def printed(of: IncidentDocument, *, is_full: bool = False) -> list[str]:
     console = Console(width=1000, highlight=False)
     with console.capture() as captured:
-        console.print(incident_page(of))
+        console.print(incident_page(of, is_full=is_full))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def line(label: str, of: State, *story: Episode) -> str:
+def line(label: str, of: State, *story: TimelineEntry) -> str:
     (found,) = (line for line in lines(of, *story) if line.startswith(label))
     return found.removeprefix(label).strip()
 
@@ -83,8 +87,7 @@ def test_page_says_of_an_exhausted_incident_that_a_person_must_come_and_no_time(
     exhausted = state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED)
     words = "by resume, or when it recovers"
     assert line("Goes on", exhausted) == words
-    view = IncidentView.of(summary(exhausted), NOW)
-    assert (view.goes_on_at, view.goes_on_in_seconds) == (None, None)
+    assert page(exhausted).goes_on_at is None
 
 
 def test_page_says_that_the_lease_will_be_renewed_and_released() -> None:
@@ -198,8 +201,8 @@ LEFT_ALONE = Memory(standing=standing("abort"))
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
-    found = PossibleOrders(state=of, name="node-1", cluster="prod", now=NOW).lines
-    words = ", ".join(found).replace("paramedic ", "").replace(" node-1 --cluster prod", "")
+    found = ", ".join(order.line for order in page(of).possible_orders)
+    words = found.replace("paramedic ", "").replace(f" node-1 --cluster {INCIDENT.cluster}", "")
     assert words == ", ".join(filter(None, ("claim", expected)))
 
 
@@ -233,30 +236,27 @@ def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
 
 
 def test_orders_can_be_typed_as_they_are_printed() -> None:
-    assert PossibleOrders(
-        state=state(Phase.LEFT_ALONE, NOTHING), name="it's", cluster="prod", now=NOW
-    ).commands[1:] == ["""paramedic resume 'it'"'"'s' --cluster prod"""]
-    staging = "paramedic --namespace staging"
-    assert PossibleOrders(
-        state=remediating(), name="node-1", cluster="prod", now=NOW, command=staging
-    ).commands[-1] == (
-        "paramedic --namespace staging resume node-1 --cluster prod --step ReplaceTemplate/replace"
-    )
+    left_alone = document(summary(state(Phase.LEFT_ALONE, NOTHING)), name="it's")
+    _, resume = left_alone.possible_orders
+    assert resume.command == f"""paramedic resume 'it'"'"'s' --cluster {INCIDENT.cluster}"""
+    staging = document(summary(remediating()), name=None, command="paramedic --namespace staging")
+    last = staging.possible_orders[-1]
+    assert last.command == f"paramedic --namespace staging resume workers/node-1 --cluster {INCIDENT.cluster}"
+    assert last.steps[-1] == "ReplaceTemplate/replace"
 
 
 def test_json_has_what_the_page_has() -> None:
-    view = PageView.of_page(page(remediating()))
+    view = page(remediating())
     assert view.goes_on_at == NOW + 4 * MINUTE
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
-    (request,) = view.requests
+    (request,) = view.requests or ()
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
-    assert view.possible_orders[:3] == (
+    assert tuple(order.command for order in view.possible_orders[:3]) == (
         "paramedic claim node-1 --cluster main-0a1b",
         "paramedic skip node-1 --cluster main-0a1b --step RebootTemplate/reboot",
         "paramedic hold node-1 --cluster main-0a1b",
     )
-    held = PageView.of_page(page(remediating(**HELD)))
-    assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
+    assert page(remediating(**HELD)).goes_on_at is None
 
 
 UNMARKED = TaskNote(
@@ -306,8 +306,8 @@ def test_page_says_what_failed_and_when_it_is_tried_again() -> None:
         strict=True,
     ):
         assert found == f"{what}; {row}, tried again {again}"
-    first, *_, last = PageView.of_page(page(held)).retries
-    assert (first.what, first.failures, first.next_try_in_seconds) == ("act", 3, 120)
+    first, *_, last = page(held).retries or ()
+    assert (first.what, first.failures, first.next_try_at) == ("act", 3, NOW + 2 * MINUTE)
     assert (last.what, last.since, last.next_try_at) == (RIGHT_MISSING.what, NOW, NOW + 5 * MINUTE)
 
 
@@ -317,41 +317,37 @@ def test_row_of_acts_is_reported_only_while_the_incident_is_held() -> None:
 
 def test_page_of_an_incident_that_has_ended_says_why() -> None:
     reason = f"{INCIDENT.target} is healthy"
-    remediated = ended(Outcome.REMEDIATED, reason=reason)
-    assert remediated.details == f"Remediated after 2h: {reason}"
-    assert IncidentView.of(remediated, NOW).details == reason
+    remediated = document(ended(Outcome.REMEDIATED, reason=reason))
+    assert remediated.words == f"Remediated after 2h: {reason}"
+    assert remediated.details == reason
 
 
 def test_json_names_the_target_in_what_the_detector_answered() -> None:
-    answered = PageView.of_page(page(remediating())).observation
+    answered = page(remediating()).observation
     assert answered is not None
     assert (answered.reason, answered.subject) == (f"{INCIDENT.target}: {CONDITION}", "")
 
 
-def test_history_does_not_repeat_the_name_of_the_target() -> None:
-    words = f"held by a person: x; {UNHEALTHY}"
-    shown = lines(remediating(), Episode(when=NOW - MINUTE, what="Held", words=words))
-    assert any(
-        one.endswith("Held: held by a person: x; Ready is Unknown since 12:00:00Z, longer than 5m")
-        for one in shown
-    )
+def test_history_says_who_ordered_what_and_how_often_it_happened() -> None:
+    shown = lines(remediating(), entry("hold: disk swap", who="ada@desk"), entry("Storm", times=3))
+    assert any(one.endswith("  Held by ada@desk: hold: disk swap") for one in shown)
+    assert any(one.endswith("  Held (x3): Storm") for one in shown)
 
 
 @pytest.mark.parametrize(
-    ("is_full", "lacks_beginning", "count", "first"),
+    ("is_full", "left_out", "count", "first"),
     [
-        (False, False, 13, "(3 earlier, see --full)"),
-        (True, False, 15, "2026-03-01 12:00:00Z  Held: 0"),
-        (True, True, 16, "(Temporal has removed the beginning)"),
-        (False, True, 13, "(3 earlier, see --full; Temporal has removed the beginning)"),
+        (False, 0, 13, "(3 earlier, see --full)"),
+        (True, 0, 15, "2026-03-01 12:00:00Z  Held: 0"),
+        (True, 4, 16, "(4 earlier; 4 of them are not kept)"),
+        (False, 4, 13, "(7 earlier, see --full; 4 of them are not kept)"),
     ],
 )
 def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(
-    *, is_full: bool, lacks_beginning: bool, count: int, first: str
+    *, is_full: bool, left_out: int, count: int, first: str
 ) -> None:
-    story = tuple(Episode(when=NOW, what="Held", words=str(number)) for number in range(15))
-    long = replace(page(remediating(), *story), is_full=is_full, lacks_beginning=lacks_beginning)
-    shown = printed(long)
+    entries = (entry(str(number)) for number in range(15))
+    shown = printed(page(remediating(), *entries, left_out=left_out), is_full=is_full)
     (begin,) = (number for number, line in enumerate(shown) if line.startswith("History"))
     (end,) = (number for number, line in enumerate(shown) if line.startswith("Workflow"))
     assert shown[begin].split(maxsplit=1)[1] == first
@@ -370,7 +366,7 @@ def test_rows_that_begin_with_a_time_do_not_repeat_it_or_its_day() -> None:
         "held: StepRejected: boot was rejected, by ada"
     )
     words = "Ready is Unknown since 2026-03-01T12:00:00Z, waiting for 5s"
-    assert line("History", held, Episode(when=NOW, what="Waiting", words=words)) == (
+    assert line("History", held, entry(words, Phase.WAITING)) == (
         "2026-03-01 12:00:00Z  Waiting: Ready is Unknown, waiting for 5s"
     )
 
@@ -380,7 +376,7 @@ def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -
     saved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=record))
     assert line("Evidence", saved) == "ConfigMap ns/e, taken 2026-03-01 11:59:00Z (1m ago)"
     assert "kubectl get configmap -n ns e -o yaml" in "\n".join(lines(saved))
-    assert IncidentView.of(ended(evidence=record), NOW).evidence == record
+    assert document(ended(evidence=record)).evidence == record
 
     failed_record = record.model_copy(update={"problem": "pods is forbidden"})
     unsaved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=failed_record))
@@ -390,7 +386,7 @@ def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -
 
 def test_open_incident_without_an_answer_shows_when_it_goes_on_and_the_orders_that_temporal_keeps() -> None:
     silent = replace(summary(None), problem="no worker answers")
-    shown = printed(replace(page(state(Phase.HELD, NOTHING)), summary=silent, command="paramedic -n prod"))
+    shown = printed(document(silent, command="paramedic -n prod"))
     at = next(number for number, line in enumerate(shown) if line.startswith("Goes on"))
     cluster = f"--cluster {INCIDENT.cluster}"
     assert [line.strip() for line in shown[at : at + 3]] == [

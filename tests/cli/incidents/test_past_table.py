@@ -2,40 +2,48 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from rich.console import Console
 
-from cli.incidents.history import IncidentRecordView, past_table, sums
-from cli.incidents.incident_record import IncidentRecord, Kept
-from cli.incidents.story import Episode
+from cli.incidents.document import IncidentDocument
+from cli.incidents.history import Kept, past_row, sums
 from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import fitted_table
 from health.model.moves import Outcome, Phase
 from health.model.order import OrderRecord
 from health.model.request_record import RequestRecord
+from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.state import Memory
-from tests.cli.incidents.summaries import UNHEALTHY, ended, state, summary
+from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary
 from tests.support.values.builders import INCIDENT, MINUTE, NOW
 
 BEGAN = NOW - 120 * MINUTE
-ENTRIES = {"started": 0, "Waiting": 0, "Held": 5, "Acting": 65, "Remediating": 66, "CleaningUp": 119}
-STORY = tuple(Episode(when=BEGAN + after * MINUTE, what=what, words="") for what, after in ENTRIES.items())
+ENTRIES = {"Waiting": 0, "Held": 5, "Acting": 65, "Remediating": 66, "CleaningUp": 119}
+
+
+def told(*phases: str) -> Timeline:
+    made = Timeline()
+    for phase in phases:
+        entry = TimelineEntry(at=BEGAN + ENTRIES[phase] * MINUTE, phase=Phase(phase), what="so")
+        made = made.noting(entry, BEGAN)
+    return made
+
+
+STORY = told(*ENTRIES)
 REQUEST = RequestRecord(request="Reboot/ns/node-1", uid="u", template="t", started=BEGAN + 66 * MINUTE)
 ORDER = OrderRecord(order="hold", reason="disk swap", identity="ada@desk", given=NOW)
-REMEDIATED = ended(Outcome.REMEDIATED, requests=(REQUEST,), orders=(ORDER,), attempts=1)
+REMEDIATED = ended(Outcome.REMEDIATED, requests=(REQUEST,), orders=(ORDER,), attempts=1, timeline=STORY)
 
 
-def past(
-    of: IncidentSummary = REMEDIATED, story: tuple[Episode, ...] = STORY, **fields: Any
-) -> IncidentRecord:
-    return IncidentRecord(summary=of, story=story, now=NOW, **fields)
+def past(of: IncidentSummary = REMEDIATED) -> IncidentDocument:
+    return document(of)
 
 
-def printed(*incidents: IncidentRecord, width: int = 80) -> list[str]:
+def printed(*incidents: IncidentDocument, width: int = 80) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
-        console.print(past_table(incidents, width))
+        console.print(fitted_table([past_row(one) for one in incidents], width))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -46,9 +54,10 @@ def test_row_has_the_outcome_and_the_time_of_each_part() -> None:
 
 
 def test_incident_without_a_step_has_no_steps_and_one_without_a_history_has_no_times() -> None:
-    waited = past(ended(), STORY[:2])
+    waited = past(ended(timeline=told("Waiting")))
     assert printed(waited)[1].split()[-3:] == ["-", "-", "-"]
-    assert printed(past(story=()))[1].split()[-6:] == ["?", "?", "1", "in", "?", "1"]
+    silent = past(ended(requests=(REQUEST,), orders=(ORDER,)))
+    assert printed(silent)[1].split()[-6:] == ["?", "?", "1", "in", "?", "1"]
 
 
 def test_table_of_long_names_fits_eighty_columns_and_cuts_only_the_check() -> None:
@@ -70,42 +79,37 @@ def test_table_of_long_names_fits_eighty_columns_and_cuts_only_the_check() -> No
     ],
 )
 def test_row_of_any_incident_says_how_it_ended_or_stands(of: IncidentSummary, expected: str) -> None:
-    assert past(of).ended_as == expected
+    assert printed(past(of))[1].split()[3] == expected
+    assert sums([past(of)]) == f"1 incident: 1 {expected}"
 
 
 def test_sums_count_outcomes_and_incomplete_incidents() -> None:
-    lost = past(lacks_beginning=True)
+    lost = past(replace(REMEDIATED, problem="its result cannot be read"))
     assert sums([past(), past(), past(ended())]) == "3 incidents: 2 Remediated, 1 Recovered"
     assert sums([lost]) == "1 incident: 1 Remediated; 1 incomplete, see `problem` in -o json"
     assert sums([]) == "no incidents"
 
 
 def test_json_line_has_who_ordered_what_and_why() -> None:
-    view = IncidentRecordView.of(past())
-    (order,) = view.orders
-    assert (order.order, order.identity, order.reason, order.given_at) == (
+    view = past()
+    (order,) = view.orders or ()
+    assert (order.order, order.identity, order.reason, order.given) == (
         "hold",
         "ada@desk",
         "disk swap",
         NOW,
     )
-    assert view.requests == (REQUEST,)
-    assert (view.outcome, view.attempts, view.problem) == (Outcome.REMEDIATED, 1, "")
-    assert [one.phase for one in view.phases] == [*list(ENTRIES)[1:]]
-    assert view.history[0].what == "started"
+    assert view.request_records == (REQUEST,)
+    assert (view.outcome, view.attempts, view.problem) == (Outcome.REMEDIATED, 1, None)
+    assert [one.phase for one in view.phases or ()] == [*ENTRIES]
+    first, *_ = view.history or ()
+    assert (first.phase, first.what) == ("Waiting", "so")
 
 
 def test_json_of_an_open_incident_has_its_beginning_over_all_runs() -> None:
     memory = Memory(began=BEGAN - MINUTE, attempt=2, records=(REQUEST,))
-    view = IncidentRecordView.of(past(summary(state(Phase.HELD, UNHEALTHY, memory=memory))))
-    assert (view.started_at, view.attempts, view.requests) == (BEGAN - MINUTE, 2, (REQUEST,))
-
-
-def test_json_names_each_part_that_is_missing() -> None:
-    view = IncidentRecordView.of(
-        past(replace(summary(None), problem="no worker answers"), lacks_beginning=True)
-    )
-    assert view.problem == "no worker answers; Temporal has removed the history of its first runs"
+    view = past(summary(state(Phase.HELD, UNHEALTHY, memory=memory)))
+    assert (view.started_at, view.attempts, view.request_records) == (BEGAN - MINUTE, 2, (REQUEST,))
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def summary(number: int) -> IncidentSummary:
 
 async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
     found = await asked(Script(FORGOTTEN, FORGOTTEN, HELD), 3)
-    assert [(summary.phase, summary.problem) for summary in found] == [(Phase.HELD, "")] * 3
+    assert [(summary.state, summary.problem) for summary in found] == [(HELD, "")] * 3
 
 
 async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
@@ -97,7 +97,7 @@ async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
     monkeypatch.setattr("cli.incidents.state_queries.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     (one,) = await asked(script, 1)
-    assert (one.phase, one.problem) == (None, NO_WORKER)
+    assert (one.state, one.problem) == (None, NO_WORKER)
     assert 2 <= len(script.asked) <= 6
 
 
@@ -105,7 +105,7 @@ async def test_without_a_worker_only_the_first_batch_is_queried(monkeypatch: pyt
     monkeypatch.setattr("cli.incidents.state_queries.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     found = await asked(script, 1000)
-    assert {(summary.phase, summary.problem) for summary in found} == {(None, NO_WORKER)}
+    assert {(summary.state is None, summary.problem) for summary in found} == {(True, NO_WORKER)}
     assert len(set(script.asked)) < 2 * AT_ONCE
 
 
@@ -127,7 +127,7 @@ async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, Wo
     failures[summary(0).incident.workflow_id] = FAILURE
     script = Script(FAILING)
     (one,) = await asked(script, 1)
-    assert one.details == "unknown: its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
+    assert one.problem == "its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
     assert len(script.asked) == 1
 
 

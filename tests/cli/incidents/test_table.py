@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cli.incidents.document import IncidentDocument
 from cli.incidents.state_queries import NO_WORKER
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.table import column_widths, headline, incident_table
+from cli.incidents.table import column_widths, fitted_table, headline, in_order, incident_rows
 from cli.shared.terminal import print_trimmed
 from health.cluster.global_stop import Stop
 from health.model.details import Details
@@ -16,7 +16,7 @@ from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.model.order import OrderRecord
 from health.runbook.state import Memory
-from tests.cli.incidents.summaries import CONDITION, state, summary, unhealthy
+from tests.cli.incidents.summaries import CONDITION, document, state, summary, unhealthy
 from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
 from tests.support.values.memories import ACTED, standing
 
@@ -30,14 +30,14 @@ THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
 
 def incident(
     node: str, phase: Phase, why: Details = NOTHING, memory: Memory = ACTED, **observed: Any
-) -> IncidentSummary:
+) -> IncidentDocument:
     """An incident that says the condition of its node, and what else there is to say."""
     reason = {"subject": f"Node/{node}", "reason": CONDITION}
     observation = unhealthy(*observed.pop("requests", ()), **observed)
-    return summary(state(phase, why.model_copy(update=reason), observation, memory), node)
+    return document(summary(state(phase, why.model_copy(update=reason), observation, memory), node))
 
 
-SUMMARIES = [
+DOCUMENTS = [
     incident(LONG, Phase.HELD, BY_PERSON, Memory(**HELD)),
     incident(
         "node-2",
@@ -47,20 +47,21 @@ SUMMARIES = [
         requests=[request_of(FIRST)],
     ),
     incident("node-3", Phase.HELD, Details(more=(str(THRESHOLD),), ask_again_seconds=1800), hold=THRESHOLD),
-    summary(None, "node-4"),
+    document(summary(None, "node-4")),
 ]
 
 
-def drawn(width: int, *summaries: IncidentSummary) -> list[str]:
+def drawn(width: int, *documents: IncidentDocument) -> list[str]:
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
-        console.print(incident_table(summaries or SUMMARIES, NOW, width=width, is_wide=False))
+        rows = incident_rows(in_order(documents or DOCUMENTS), is_wide=False)
+        console.print(fitted_table(rows, width))
     return captured.get().splitlines()
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
-    assert len(drawn(width)) == 1 + len(SUMMARIES)
+    assert len(drawn(width)) == 1 + len(DOCUMENTS)
     assert max(map(len, drawn(width))) <= width
 
 
@@ -69,7 +70,7 @@ def test_at_200_columns_nothing_is_cut() -> None:
 
 
 def test_at_80_columns_every_column_is_there_and_the_reason_of_a_hold_stands_first() -> None:
-    header, *rows = drawn(80, *SUMMARIES[1:])
+    header, *rows = drawn(80, *DOCUMENTS[1:])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
     assert "hold: disk swap; " in rows[0]
     assert "Threshold: not now; " in rows[1]
@@ -83,7 +84,7 @@ def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
 
 
 def test_at_40_columns_rows_can_still_be_distinguished() -> None:
-    header, *rows = drawn(40, *SUMMARIES[1:])
+    header, *rows = drawn(40, *DOCUMENTS[1:])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT"]
     assert [" ".join(row.split()) for row in rows] == [
         "node-2 workers Remediating, held -",
@@ -130,7 +131,7 @@ CLAIMS = [
 
 def test_user_of_a_claim_has_a_column_as_soon_as_an_incident_is_claimed() -> None:
     assert not any("CLAIM" in line for line in drawn(200))
-    header, *rows = drawn(80, *CLAIMS, SUMMARIES[-1])
+    header, *rows = drawn(80, *CLAIMS, DOCUMENTS[-1])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"]
     at = header.index("CLAIM")
     assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximi…", "kubectl", "maximi…", "-"]
@@ -145,14 +146,15 @@ def test_claim_is_dropped_after_the_age_and_before_the_details() -> None:
 
 
 def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:
-    print_trimmed(incident_table(SUMMARIES, NOW, width=1000, is_wide=True), Console(width=1000))
+    rows = incident_rows(DOCUMENTS, is_wide=True)
+    print_trimmed(fitted_table(rows, 1000), Console(width=1000))
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(SUMMARIES)
+    assert len(lines) == 1 + len(DOCUMENTS)
     assert all(line == line.rstrip() for line in lines)
 
 
 def test_details_begin_with_what_tells_incidents_apart() -> None:
-    assert [one.brief for one in SUMMARIES[:3]] == [
+    assert [one.brief for one in DOCUMENTS[:3]] == [
         f"hold: disk swap; {CONDITION}",
         f"hold: disk swap; {REQUEST}; {CONDITION}",
         f"Threshold: not now; {CONDITION}",
@@ -183,13 +185,13 @@ def test_cluster_that_is_stopped_is_reported_once_beside_the_numbers() -> None:
     stop = Stop("power work").hold
     held = [incident(node, Phase.HELD, hold=stop) for node in ("node-1", "node-2")]
 
-    told = f"; {held[0].incident.cluster} is stopped in the whole cluster: power work"
+    told = f"; {held[0].cluster} is stopped in the whole cluster: power work"
     assert headline(held) == f"2 incidents: 2 Held{told}"
-    assert "stopped" not in headline(SUMMARIES)
+    assert "stopped" not in headline(DOCUMENTS)
 
 
 def test_incidents_that_no_worker_answers_for_are_counted_with_the_next_step() -> None:
-    silent = [replace(summary(None, f"node-{number}"), problem=NO_WORKER) for number in (1, 2)]
+    silent = [document(replace(summary(None, f"node-{number}"), problem=NO_WORKER)) for number in (1, 2)]
     told = "2 incidents: 2 unknown; 2 did not answer: see `paramedic doctor`"
     assert headline(silent) == told
 

@@ -6,10 +6,10 @@ from cli.incidents.visibility import Filter
 from cli.incidents.wanted import Wanted
 from health.model.details import Details
 from health.model.moves import Phase
-from tests.cli.incidents.summaries import state, summary
+from tests.cli.incidents.summaries import document, state, summary
 
-WAITING = summary(state(Phase.WAITING, Details()), "node-1")
-UNKNOWN = dataclasses.replace(summary(None, "node-2"), problem="no worker answers")
+WAITING = document(summary(state(Phase.WAITING, Details()), "node-1"))
+UNKNOWN = document(dataclasses.replace(summary(None, "node-2"), problem="no worker answers"))
 
 
 def test_incident_that_cannot_be_queried_is_shown_under_any_filter() -> None:

@@ -99,7 +99,7 @@ def test_json_has_what_the_page_has() -> None:
     assert [name for name, one in by_name.items() if one.is_deleted] == ["deleted"]
     assert (by_name["by-ada"].since, by_name["by-ada"].identity) == (NOW - 2 * MINUTE, "ada@desk")
     assert (view.phase, view.signal) == ("UnderWay", "ClusterVersion/version: Progressing=True")
-    assert [(retry.failures, retry.next_try_in_seconds) for retry in view.retries] == [(3, 60.0)]
+    assert [(retry.failures, retry.next_try_at) for retry in view.retries] == [(3, NOW + MINUTE)]
     assert [(order.order, order.reason) for order in view.orders] == [("unpause", "node-4 hangs")]
 
 

@@ -9,9 +9,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList, Static
 
+from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.live.app import LiveCalls, LiveList, matching
 from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
-from cli.incidents.page import IncidentPage
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.wanted import IncidentList
 from cli.shared.errors import CommandError
@@ -24,14 +24,17 @@ NODES = [f"node-{number}" for number in range(1, 61)]
 
 
 def incident(node: str, phase: Phase = Phase.REMEDIATING) -> IncidentSummary:
-    found = summary(state(phase, UNHEALTHY), node)
+    why = UNHEALTHY.model_copy(update={"subject": f"Node/{node}"})
+    found = summary(state(phase, why), node)
     uid = f"{NODES.index(node):0>8}-2222"
     target = found.incident.target.model_copy(update={"uid": uid})
-    return replace(found, incident=found.incident.model_copy(update={"target": target}))
+    return replace(found, run_id=f"run-{node}", incident=found.incident.model_copy(update={"target": target}))
 
 
 def listed(*summaries: IncidentSummary) -> IncidentList:
-    return IncidentList(summaries, has_more=False, now=NOW)
+    documents = [incident_document(one, NOW) for one in summaries]
+    by_run = {one.run_id: one for one in summaries}
+    return IncidentList(documents=documents, has_more=False, now=NOW, summaries=by_run)
 
 
 @dataclass
@@ -48,8 +51,8 @@ class Temporal:
             raise self.failure
         return self.shows
 
-    async def page(self, one: IncidentSummary) -> IncidentPage:
-        return IncidentPage(summary=one, story=(), ui_link="", now=NOW, name=one.incident.target.name)
+    async def page(self, one: IncidentSummary) -> IncidentDocument:
+        return incident_document(one, NOW)
 
     async def order(self, one: IncidentSummary, spec: OrderSpec[Any], details: OrderDetails) -> str:
         if self.failure is not None:
@@ -217,7 +220,7 @@ async def test_name_with_markup_is_shown_as_it_is() -> None:
     ],
 )
 def test_filter_needs_each_word_somewhere(text: str, expected: int) -> None:
-    found = matching([incident("node-1"), incident("node-2", Phase.HELD)], text)
+    found = matching(listed(incident("node-1"), incident("node-2", Phase.HELD)).documents, text)
     assert len(found) == expected
 
 

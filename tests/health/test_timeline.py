@@ -1,0 +1,120 @@
+"""The timeline of an incident is bounded, merges what repeats, and knows the time in each phase."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.model.approval import Approval
+from health.model.moves import AskApproval, Phase, RemoveRequests, RenewLease, Wait
+from health.model.timeline import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
+from health.runbook.obeying import ordered
+from health.runbook.orders import HoldOrder
+from health.runbook.state import Memory
+from health.runbook.timeline import entry_of, new_orders
+from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
+
+BEGAN = NOW - MINUTE
+
+
+def entry(what: str = "Ready is Unknown", phase: Phase = Phase.HELD, at: datetime = NOW) -> TimelineEntry:
+    return TimelineEntry(at=at, phase=phase, what=what)
+
+
+def timeline_of(entries: Sequence[TimelineEntry]) -> Timeline:
+    made = Timeline()
+    for one in entries:
+        made = made.noting(one, BEGAN)
+    return made
+
+
+TEXTS = st.text(max_size=300) | st.sampled_from(["a", "b"])
+OPEN = st.sampled_from([one for one in Phase if one is not Phase.ENDED])
+TIMES = st.integers(0, 300).map(lambda minutes: NOW + minutes * MINUTE)
+ENTRIES = st.lists(st.builds(entry, TEXTS, OPEN, TIMES), max_size=200)
+
+
+@given(ENTRIES)
+def test_any_timeline_is_bounded_and_loses_no_entry_uncounted(entries: list[TimelineEntry]) -> None:
+    made = timeline_of(entries)
+    assert len(made.entries) <= MOST_ENTRIES
+    assert sum(len(one.model_dump_json()) for one in made.entries) <= MOST_BYTES
+    repeated = [one for one, other in pairwise(made.entries) if one.is_like(other)]
+    assert not repeated or made.left_out
+    if entries:
+        assert made.entries[-1].is_like(entries[-1])
+
+
+@given(ENTRIES)
+def test_times_of_the_phases_add_up_to_the_whole_time(entries: list[TimelineEntry]) -> None:
+    entries.sort(key=lambda one: one.at)
+    end = NOW + 301 * MINUTE
+    whole = sum(one.seconds for one in timeline_of(entries).phases(end))
+    assert whole == ((end - BEGAN).total_seconds() if entries else 0)
+
+
+def test_equal_neighbours_are_one_entry_with_the_first_time() -> None:
+    made = timeline_of([entry(), entry(at=NOW + MINUTE), entry("other"), entry()])
+    assert [(one.what, one.times) for one in made.entries] == [
+        ("Ready is Unknown", 2),
+        ("other", 1),
+        ("Ready is Unknown", 1),
+    ]
+    assert made.entries[0].at == NOW
+
+
+def test_first_and_latest_entries_are_kept() -> None:
+    made = timeline_of([entry(str(number)) for number in range(MOST_ENTRIES + 5)])
+    kept = [int(one.what) for one in made.entries]
+    assert kept[:FIRST_KEPT] == [*range(FIRST_KEPT)]
+    assert kept[FIRST_KEPT:] == [*range(FIRST_KEPT + 5, MOST_ENTRIES + 5)]
+    assert made.left_out == 5
+
+
+def test_end_of_the_incident_is_no_phase_with_a_time() -> None:
+    made = timeline_of([entry(), entry("Recovered", Phase.ENDED, NOW + MINUTE)])
+    assert [(one.phase, one.seconds) for one in made.phases(NOW + 5 * MINUTE)] == [(Phase.HELD, 120)]
+
+
+def test_phase_that_comes_again_is_one_sum() -> None:
+    waits, holds = (entry(phase=phase) for phase in (Phase.WAITING, Phase.HELD))
+    later = [one.model_copy(update={"at": NOW + n * MINUTE}) for n, one in ((4, holds), (6, waits))]
+    made = timeline_of([waits, *later])
+    assert [(one.phase, one.seconds / 60) for one in made.phases(NOW + 9 * MINUTE)] == [
+        (Phase.WAITING, 8),
+        (Phase.HELD, 2),
+    ]
+
+
+def test_moves_are_told_with_their_reason_and_without_the_target() -> None:
+    observation = seen(request_of(FIRST), subject="Node/node-1", reason="Ready is Unknown")
+    waits = Wait(phase=Phase.WAITING, details=observation.details("waits").with_notes(["a note"]))
+    told = entry_of(waits, observation, INCIDENT.target, NOW)
+    assert told is not None
+    assert (told.phase, told.what.startswith("Ready is Unknown"), "note" in told.what) == (
+        Phase.WAITING,
+        True,
+        False,
+    )
+    removes = entry_of(RemoveRequests(observation.details()), observation, INCIDENT.target, NOW)
+    assert removes is not None
+    assert removes.what == "delete Reboot/remediators/node-1; Ready is Unknown"
+    approval = Approval(step=FIRST, names=("reboot",), asked_at=NOW)
+    asks = entry_of(AskApproval(approval, observation.details("asks")), observation, INCIDENT.target, NOW)
+    assert asks is not None
+    assert asks.phase is Phase.HELD
+    renews = RenewLease(Phase.REMEDIATING, observation.details())
+    assert entry_of(renews, observation, INCIDENT.target, NOW) is None
+
+
+def test_order_is_told_once_with_its_person_and_again_when_it_is_refused() -> None:
+    before = Memory()
+    memory = ordered(before, HoldOrder(reason="disk swap", identity="ada@desk", for_seconds=60), NOW)
+    (told,) = new_orders(memory, before, NOW)
+    assert (told.what, told.who) == ("hold: disk swap, until 2026-03-01T12:01:00Z", "ada@desk")
+    assert [*new_orders(memory, memory, NOW)] == []
+    refused = memory.having_decided(0, NOW, "no step runs")
+    (again,) = new_orders(refused, memory, NOW)
+    assert again.what.endswith("; refused: no step runs")
