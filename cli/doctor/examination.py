@@ -27,7 +27,6 @@ from cli.doctor.of_checks import (
 )
 from cli.doctor.of_coverage import coverage_findings, coverage_of
 from cli.doctor.of_temporal_place import TemporalPlace
-from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
 from cli.doctor.of_worker_versions import NO_WORKER
 from cli.doctor.of_workload_clusters import KubeconfigSecret, find_workload_clusters, workload_findings
 from cli.doctor.remediator_examination import RemediatorExamination
@@ -234,7 +233,6 @@ class ClusterExamination:
         found += await self._findings(
             "other detectors", of_installation.other_detector_findings(client, settings.namespace, self._now)
         )
-        found += await self._findings("the checks that upgrades pause", self._examine_upgrade_pause())
         found += await self._findings("rights", self._examine_rights())
         found += await self._findings("remediators", self._examine_remediators())
         found += await self._findings("where Temporal runs", self._examine_temporal_place())
@@ -310,11 +308,6 @@ class ClusterExamination:
         live = LiveObjects(self._connections, readers())
         place = TemporalPlace(self._connection, live, self._settings.namespace)
         return await place.findings(self._temporal_host, checks)
-
-    async def _examine_upgrade_pause(self) -> list[Finding]:
-        if not await are_checks_paused(self._settings, self._connection.discovery):
-            return []
-        return await bound_findings(self._connection, self._is_in_shadow)
 
     async def _examine_rights(self) -> list[Finding]:
         needed = NeededRights(self._settings, self._connection.discovery, self._all_readable())

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cli.doctor.finding import Finding, note, problem, warning
-from cli.doctor.of_upgrade_pause import are_checks_paused
 from health.check.health_check import HealthCheck
 from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.right import Process, Right
@@ -27,6 +26,7 @@ from runtime.rights import (
     needs_for_requests,
     needs_for_signal,
     needs_for_upgrade_pause,
+    signals_upgrades_here,
 )
 from runtime.settings import Settings
 
@@ -66,8 +66,11 @@ class NeededRights:
 
     async def _of_upgrade_pause(self) -> list[Right]:
         """None if upgrade pauses are off, or no served kind signals upgrades of this cluster."""
-        is_needed = await are_checks_paused(self.settings, self.discovery)
-        return list(needs_for_upgrade_pause()) if is_needed else []
+        for signal in signals_upgrades_here(self.settings) if self.settings.upgrade_pause == "on" else ():
+            with suppress(KindUnknown):
+                await self.discovery.resource(signal.api_version, signal.kind)
+                return list(needs_for_upgrade_pause())
+        return []
 
     async def _of_etcd(self) -> list[Right]:
         try:

@@ -20,7 +20,6 @@ from cli.doctor.finding import Finding, FindingSeverity, in_mid_sentence, proble
 from cli.doctor.of_answers import answer_findings
 from cli.doctor.of_backlogs import backlog_findings
 from cli.doctor.of_repeated_steps import repetition_findings
-from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import worker_findings
 from cli.incidents.task_failure import read_task_failure
 from cli.shared.ages import short
@@ -196,14 +195,13 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     of_backlogs = await backlog_findings(client, cluster)
     found = [*too_short, *not_set_up, *of_workers, *of_backlogs]
     if not_set_up or not cluster:  # there are no incidents, and Temporal would refuse the queries
-        return [*found, *await memory_findings(client, cluster)]
+        return found
     has_worker = all(finding.severity is not FindingSeverity.PROBLEM for finding in of_workers)
     return [
         *found,
         *(await answer_findings(client, cluster) if has_worker else []),
         *await task_failure_findings(client, cluster),
         *await stranger_findings(client, cluster),
-        *await memory_findings(client, cluster),
         *await repetition_findings(client, cluster, datetime.now(UTC)),
         *await notification_findings(client, cluster, datetime.now(UTC)),
     ]

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from cli.doctor.of_upgrade_pause import memory_findings
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
-from health.upgrade.memory import CheckPauseState
+from health.upgrade.decision import CheckPauseState
 from tests.support.cluster.command import Command
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.story.upgrading import Upgrading
@@ -31,7 +30,7 @@ async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
 @pytest.fixture
 async def upgrading(idle: Upgrading) -> AsyncIterator[Upgrading]:
     """One whose checks a and b are paused, and theirs was."""
-    idle.create("theirs", is_paused=True)
+    idle.create("theirs", "P")
     async with idle.detector(), idle.worker(max_cached_workflows=100):
         await idle.start()
         await idle.rests()
@@ -44,23 +43,6 @@ async def listed(upgrading: Upgrading, count: int) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len(await open_upgrades(upgrading.client, upgrading.cluster)) != count:  # noqa: ASYNC110  as said
             await asyncio.sleep(POLL_SECONDS)
-
-
-async def test_doctor_finds_an_upgrade_pause_that_cannot_read_its_memory(idle: Upgrading) -> None:
-    async with idle.detector(), idle.worker():
-        await idle.start("bm8gbWVtb3J5")
-        await idle.rests()
-        await listed(idle, 1)
-        (finding,) = await memory_findings(idle.client, [idle.cluster])
-        await idle.handle.terminate()
-        await listed(idle, 0)
-        await idle.start()
-        await idle.rests()
-        await listed(idle, 1)
-        assert await memory_findings(idle.client, [idle.cluster]) == []
-
-    assert finding.reason == "UpgradePauseMemoryUnreadable"
-    assert f"`temporal workflow terminate --workflow-id {idle.workflow_id}`" in finding.what
 
 
 async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
@@ -94,19 +76,23 @@ async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic:
     name = "MachineHealthCheck/machines/a"
     said = f"{upgrading.cluster}: unpauses {name} until the upgrade is over: it hangs\n"
     assert (ran.code, ran.out, ran.err) == (0, said, "")
-    await upgrading.becomes(a="M", b="PM", theirs="P")
-    handled = {row.reference.name: row for row in (await upgrading.rests()).handled}
-    assert handled["a"].reason == "it hangs"
-    assert handled["a"].identity.startswith("ada@")
+    assert upgrading.annotations() == {"a": "M", "b": "PM", "theirs": "P"}
+    (order,) = (await upgrading.rests()).memory.orders
+    assert order.reason == "it hangs"
+    assert order.identity.startswith("ada@")
 
     ran = await paramedic("upgrade", "pause", "machines/a", *where, "--for", "1h")
     assert ran.out.startswith(f"{upgrading.cluster}: pauses {name}: it hangs; until 20")
-    await upgrading.becomes(a="PM", b="PM", theirs="P")
-    upgrading.edit("b", is_paused=False, is_marked=False)
-    await upgrading.wake()
-    ran = await paramedic("upgrade", "forget", "--all", *where)
-    assert ran.code == 0
-    await upgrading.becomes(a="PM", b="PM", theirs="P")
+    upgrading.edit("b", "")
+    ran = await paramedic("upgrade", "pause", "--all", *where)
+    assert ran.out == f"{upgrading.cluster}: pauses every check: it hangs\n"
+    assert upgrading.annotations() == {"a": "PM", "b": "PM", "theirs": "P"}
+    ran = await paramedic("upgrade", "unpause", "nobody", *where)
+    assert (ran.code, ran.out) == (3, "")
+    assert "no check 'nobody' among those that upgrades pause: MachineHealthCheck/machines/a, " in ran.err
+    ran = await paramedic("upgrade", "unpause", "machinehealthcheck/machines/theirs", *where)
+    assert (ran.code, ran.out) == (1, "")
+    assert "/machines/theirs was paused by another user or tool, which must unpause it" in ran.err
 
 
 async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
@@ -122,7 +108,6 @@ async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
     ("order", "instead"),
     [
         (("unpause", "a"), "CHECK cluster.x-k8s.io/paused-`"),
-        (("forget", "a"), "so there is nothing to forget: the next upgrade pauses every check"),
         (("pause", "a"), "give the pause a time, as with --for 2h, or write `kubectl annotate "),
         (("pause", "a", "--for", "2h"), "say which with --cluster, by its full name"),
     ],
@@ -174,7 +159,7 @@ async def test_upgrade_whose_worker_is_away_is_shown_and_takes_no_order(
         (("pause",), "--all"),
         (("pause", "a", "--all"), "--all"),
         (("pause", "a/b/c/d"), "a/b/c/d"),
-        (("forget", "a", "--reason", " "), "--reason"),
+        (("unpause", "a", "--reason", " "), "--reason"),
         (("--cluster", "prod", "unpause", "a"), "--cluster"),
     ],
 )
