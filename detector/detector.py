@@ -113,7 +113,6 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(state.cluster_state.resync.run())
             tasks.create_task(watch(watched, state.connections))
-            tasks.create_task(self._layers.dispatching.upgrades.run())
             tasks.create_task(watched.context.clock.run())
             tasks.create_task(self._election.run())
             tasks.create_task(self._own_polls.run())

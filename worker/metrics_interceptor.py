@@ -42,7 +42,7 @@ from workflows.contracts import (
 )
 from workflows.messages import WORKFLOW, RemediationInput
 from workflows.notification_contracts import NOTIFICATION, NOTIFY, NotifyResult
-from workflows.upgrade_contracts import WARN_OF_LONG_UPGRADE
+from workflows.upgrade_contracts import SYNC_PAUSES
 
 _INCIDENT_BEGAN, _INCIDENT_ENDED = "paramedic_incident_began", "paramedic_incident_ended"
 _NOTIFICATION_ENDED = "paramedic_notification_ended"
@@ -85,8 +85,8 @@ class _CountedActivity(ActivityInboundInterceptor):
                 return self._count_evidence(await super().execute_activity(input))
             case NOTIFY.name:
                 return await self._notify(input)
-            case WARN_OF_LONG_UPGRADE.name:
-                if activity.info().attempt == 1 and input.args[0].is_first:
+            case SYNC_PAUSES.name:
+                if input.args[0].warning:
                     self._metrics.upgrade_took_long()
                 return await super().execute_activity(input)
             case _:

@@ -32,8 +32,8 @@ from activities.notifications.webhook import WITHIN, ReceiverFiles, WebhookSende
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
+from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
-from activities.upgrade_pauses import EVENT_TIMEOUT, WarnOfLongUpgrade, WritePauses
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
@@ -188,8 +188,7 @@ def _worker(
             ).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(requests).annotate,
-            WritePauses(connection, clock).write_pauses,
-            WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
+            SyncPauses(connection, clock, patient_recorder).sync_pauses,
         ],
         deployment_config=version,
         interceptors=[counting],

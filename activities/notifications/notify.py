@@ -14,6 +14,7 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from activities.heartbeats import heartbeats
 from activities.notifications.receivers import Receivers
 from activities.notifications.webhook import DeliveryFailure, DeliveryProblem
 from health.model.notification import Notification
@@ -23,7 +24,6 @@ from health.policy.receivers import Receiver
 from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput, NotifyResult
 
 _log = logging.getLogger(__name__)
-HEARTBEAT_EVERY = timedelta(seconds=5)
 _ALL = "*"
 """All receivers, if the policy cannot be read; no receiver has this name."""
 
@@ -152,7 +152,7 @@ class Notify:
 
         """
         try:
-            async with _heartbeats():
+            async with heartbeats():
                 delivery = await self._deliver(request)
         except DeliveryFailure as failure:
             raise ApplicationError(
@@ -199,19 +199,3 @@ class Notify:
             _log.warning("a receiver does not get its notifications", extra=fields)
         else:
             _log.info("a receiver gets its notifications again", extra=fields)
-
-
-@contextlib.asynccontextmanager
-async def _heartbeats() -> AsyncIterator[None]:
-    """Heartbeats for the time of the block, so that a killed worker is noticed."""
-
-    async def beat() -> None:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()

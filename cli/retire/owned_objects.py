@@ -256,7 +256,7 @@ def _pauses(snapshot: Snapshot, ownership: Ownership) -> Iterator[OwnedObject]:
             yield OwnedObject(stored, Disposition.LEAVE if is_left else Disposition.AWAIT, f"{why}; {advice}")
             continue
         action = PauseAction.UNPAUSE if check.is_paused else PauseAction.REMOVE_MARK
-        patch = annotations.patch(action, check.resource_version)
+        patch = annotations.patch(action)
         yield OwnedObject(stored, Disposition.UNPAUSE, "it was paused for an upgrade", patch)
 
 

@@ -18,13 +18,13 @@ from cli.shared.options import PageOutput, printed_as
 from cli.shared.parameters import filled
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
-from cli.upgrade.orders import forget, pause, unpause
+from cli.upgrade.orders import pause, unpause
 from cli.upgrade.summary import CheckView, UpgradeSummary, UpgradesView, UpgradeView
 from health.upgrade.orders import PauseOrderRecord
 from workflows.upgrade_contracts import UpgradePauseState
 
 upgrade = typer.Typer(name="upgrade", add_completion=False)
-for order in (pause, unpause, forget):
+for order in (pause, unpause):
     upgrade.command()(order)
 
 
@@ -39,7 +39,7 @@ def show_upgrades(
 ) -> None:
     """Show the checks that are paused for an upgrade, since when and why; else those of the last upgrade.
 
-    `pause`, `unpause` and `forget` are orders for one check.
+    `pause` and `unpause` are orders for one check.
     """
     if order := context.invoked_subcommand:
         _refuse_before(order, {"--cluster": cluster, "--output": output})
@@ -84,9 +84,7 @@ def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, comm
 
 
 def _view(summaries: Sequence[UpgradeSummary]) -> UpgradesView:
-    now = datetime.now(UTC)
-    views = tuple(UpgradeView.of(summary, now) for summary in summaries)
-    return UpgradesView(upgrades=views)
+    return UpgradesView(upgrades=tuple(map(UpgradeView.of, summaries)))
 
 
 Line = tuple[str, str]
@@ -119,17 +117,16 @@ def _lines(summary: UpgradeSummary, now: datetime, command: str) -> Iterator[Lin
 
 
 def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
+    memory = state.memory
     yield "State", state.details
-    if state.upgrading_since is not None:
-        yield "Upgrade", f"since {ago(state.upgrading_since, now)}"
-    if state.warned_at is not None:
-        yield "Takes long", f"warned {ago(state.warned_at, now)}"
-    for write in state.failed:
-        yield "Retrying", f"{write}; failed {write.failures} times since {ago(write.since, now)}"
-    for order in state.orders:
+    if memory.upgrade is not None and memory.upgrade.since is not None:
+        yield "Upgrade", f"since {ago(memory.upgrade.since, now)}"
+    if memory.warned_at is not None:
+        yield "Takes long", f"warned {ago(memory.warned_at, now)}"
+    for order in memory.orders:
         yield "Order", _order(order, now)
-    if state.left_out:
-        yield "Checks", f"{state.left_out} more than are listed"
+    if memory.synced is not None and memory.synced.left_out:
+        yield "Checks", f"{memory.synced.left_out} more than are listed"
 
 
 def _order(order: PauseOrderRecord, now: datetime) -> str:
@@ -141,7 +138,7 @@ def _order(order: PauseOrderRecord, now: datetime) -> str:
 
 def _orders(command: str, cluster: str) -> str:
     where = f"--cluster {shlex.quote(cluster)}"
-    return f"{command} upgrade pause|unpause|forget CHECK {where} --reason WORDS"
+    return f"{command} upgrade pause|unpause CHECK {where} --reason WORDS"
 
 
 def _checks(checks: Sequence[CheckView], now: datetime) -> Table:
@@ -149,7 +146,10 @@ def _checks(checks: Sequence[CheckView], now: datetime) -> Table:
     for name in ("CHECK", "STATE", "SINCE", "BY", "WHY"):
         table.add_column(name, overflow="fold", no_wrap=name in {"STATE", "SINCE"})
     for check in checks:
-        state = f"{check.state}, deleted" if check.is_deleted else check.state
         since = short(now - check.since) if check.since else "-"
-        table.add_row(check.check, state, since, check.identity or "-", check.why)
+        table.add_row(check.check, check.state, since, check.identity or "-", _why(check))
     return table
+
+
+def _why(check: CheckView) -> str:
+    return f"{check.why}; it failed: {check.problem}" if check.problem else check.why

@@ -93,11 +93,7 @@ async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
 
 async def _state(client: Client, summary: UpgradeSummary) -> UpgradePauseState:
     handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
-    state = await query_state(handle, UpgradePauseState)
-    while state.next_after:
-        page = await query_state(handle, UpgradePauseState, arguments=[state.next_after])
-        state = state.followed_by(page)
-    return state
+    return await query_state(handle, UpgradePauseState)
 
 
 async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | None:
@@ -107,13 +103,7 @@ async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | N
         summary.workflow_id, run_id=summary.run_id, result_type=UpgradePauseResult
     )
     result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
-    return UpgradePauseState(
-        details=result.reason,
-        handled=result.checks,
-        orders=result.orders,
-        upgrading_since=result.upgrading_since,
-        left_out=result.left_out,
-    )
+    return UpgradePauseState(details=result.reason, memory=result.memory)
 
 
 async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:

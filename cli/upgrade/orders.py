@@ -1,14 +1,14 @@
-"""`paramedic upgrade pause`, `unpause` and `forget`: orders to the upgrade pause of a cluster.
+"""`paramedic upgrade pause` and `unpause`: orders to the upgrade pause of a cluster.
 
-Each order is an update, which a worker answers. The name of the check is looked up among the checks that the
-workflow knows; an unknown or ambiguous name is refused with the known ones.
+Each order is an update, which the workflow answers once a sync has carried it out. The sync looks up the name
+of the check; an unknown or ambiguous name is refused with the known ones.
 
-A pause with a duration needs no upgrade: the call that gives it starts the workflow, which looks up the name
-itself. Temporal knows the cluster by its workflows, or by the pollers of its task queue if the full identity
-is given. Other orders need an upgrade and are refused with advice.
+A pause with a duration needs no upgrade: the call that gives it starts the workflow. Temporal knows the
+cluster by its workflows, or by the pollers of its task queue if the full identity is given. Other orders need
+an upgrade and are refused with advice.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
@@ -16,6 +16,7 @@ from uuid import uuid4
 import typer
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
 
 from cli.incidents.names import object_name
 from cli.incidents.orders import Reason
@@ -25,13 +26,13 @@ from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime
 from cli.shared.parameters import filled, is_cluster_called
-from cli.shared.updating import ORDER_RPC_TIMEOUT, answered
+from cli.shared.updating import answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import is_called, with_kind
+from health.model.given_names import with_kind
 from health.model.kind_names import kind_name
-from health.model.references import CheckReference
+from health.upgrade.orders import OrderName, PauseRefusal
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime import search_attributes
@@ -40,18 +41,17 @@ from workflows.contracts import worker_queue
 from workflows.kit.calls import in_summary
 from workflows.upgrade_contracts import (
     UPGRADE_PAUSE,
-    ForgetOrder,
     PauseOrder,
     UnpauseOrder,
     UpgradePauseInput,
     upgrade_pause_id,
 )
-from workflows.upgrade_orders import NAMES, Order
 
-BEGINNING_TIMEOUT = timedelta(seconds=15)
-"""Longer than usual: a workflow that starts waits for the detector's list of checks first."""
-MOST_NAMED = 10
-"""The most checks that an error lists."""
+Order = PauseOrder | UnpauseOrder
+
+NO_SUCH_CHECK = {PauseRefusal.UNKNOWN_CHECK, PauseRefusal.AMBIGUOUS_CHECK}
+ORDER_TIMEOUT = timedelta(seconds=15)
+"""Longer than usual: the workflow answers once a sync has carried the order out."""
 
 Check = Annotated[
     str | None,
@@ -93,18 +93,6 @@ def unpause(
     _give(context, UnpauseOrder(), check, is_all=is_all, reason=reason, cluster=cluster)
 
 
-def forget(
-    context: typer.Context,
-    check: Check = None,
-    *,
-    is_all: EveryCheck = False,
-    reason: Reason = None,
-    cluster: Cluster = None,
-) -> None:
-    """Treat a check as new in this upgrade: it is paused unless it is paused already."""
-    _give(context, ForgetOrder(), check, is_all=is_all, reason=reason, cluster=cluster)
-
-
 def _give(  # noqa: PLR0913  the options of each order
     context: typer.Context,
     order: Order,
@@ -136,11 +124,12 @@ async def _execute(context: typer.Context, name: str, order: Order, cluster: str
 async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
     if summary.is_unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.problem}; nothing was ordered")
-    check = str(resolve_check(name, summary)) if name else ""
-    handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
-    message = order.model_copy(update={"check": check})
+    if summary.state is None:
+        raise CommandError(f"{summary.workflow_id} cannot be asked: {summary.problem}; nothing was ordered")
+    handle, update = client.get_workflow_handle(summary.workflow_id), _update(order)
+    message = order.model_copy(update={"check": _as_written(name)})
     updating = handle.execute_update(
-        update, message, id=order.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
+        update, message, id=order.order_id, result_type=str, rpc_timeout=ORDER_TIMEOUT
     )
     return await _answer(handle.id, update, updating)
 
@@ -148,14 +137,14 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
 async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
     """The cluster, and the answer of the upgrade pause that this order starts."""
     _refuse_without_upgrade(order, cluster)
-    named, update = await _resolve_cluster(client, cluster), NAMES[type(order)]
+    named, update = await _resolve_cluster(client, cluster), _update(order)
     updating = client.execute_update_with_start_workflow(
         update,
         order.model_copy(update={"check": _as_written(name)}),
         id=order.order_id,
         start_workflow_operation=_beginning(named, order),
         result_type=str,
-        rpc_timeout=BEGINNING_TIMEOUT,
+        rpc_timeout=ORDER_TIMEOUT,
     )
     return named, await _answer(upgrade_pause_id(named), update, updating)
 
@@ -170,8 +159,6 @@ def _refuse_without_upgrade(order: Order, cluster: str) -> None:
     none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
     if isinstance(order, UnpauseOrder):
         raise NotFoundError(f"{none}, so it has paused no check; to unpause others: {_annotate('-')}")
-    if not isinstance(order, PauseOrder):
-        raise NotFoundError(f"{none}, so there is nothing to forget: the next upgrade pauses every check")
     if order.for_seconds is None:
         by_hand = _annotate('=""')
         raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
@@ -187,8 +174,12 @@ def _annotate(how: str) -> str:
     return "; ".join(f"`{command}`" for command in commands)
 
 
+def _update(order: Order) -> OrderName:
+    return OrderName.PAUSE if isinstance(order, PauseOrder) else OrderName.UNPAUSE
+
+
 def _as_written(name: str) -> str:
-    """The name of a check with its kind in the right case, for a workflow that looks up the name itself."""
+    """The name of a check with its kind in the right case."""
     kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
     return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
 
@@ -230,36 +221,6 @@ def _beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, An
     )
 
 
-def resolve_check(name: str, summary: UpgradeSummary) -> CheckReference:
-    """The check with that name.
-
-    Raises:
-        NotFoundError: there is none, or more than one.
-        CommandError: the checks are unknown.
-
-    """
-    state = summary.state
-    if state is None:
-        raise CommandError(f"{summary.workflow_id} cannot be asked: {summary.problem}; nothing was ordered")
-    if state.observed is None:
-        raise CommandError(f"{summary.workflow_id} does not know the checks yet: no detector has answered")
-    found = [check for check in summary.known_checks if is_called(name, check)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise NotFoundError(f"{name!r} is ambiguous, say which: {_list(found)}")
-    raise NotFoundError(
-        f"no check that upgrades of {summary.cluster} pause is called {name!r}; "
-        f"there are {_list(summary.known_checks)}"
-    )
-
-
-def _list(checks: Iterable[CheckReference]) -> str:
-    names = sorted(map(str, checks))
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
-
-
 def standing(order: Order, now: datetime) -> str:
     """Until when a pause with a duration stands, if given at `now`; "" for other orders."""
     if not isinstance(order, PauseOrder) or order.for_seconds is None:
@@ -271,6 +232,11 @@ def standing(order: Order, now: datetime) -> str:
 async def _answer(workflow_id: str, name: str, updating: Awaitable[str]) -> str:
     try:
         return await answered(workflow_id, name, updating)
+    except CommandError as error:
+        cause = error.__cause__.__cause__ if error.__cause__ else None
+        if isinstance(cause, ApplicationError) and cause.type in NO_SUCH_CHECK:
+            raise NotFoundError(str(error)) from error
+        raise
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise CommandError(
             f"{workflow_id}: {NO_WORKER}; `paramedic upgrade` shows whether the {name} was taken"

@@ -3,38 +3,49 @@
 docs/cli-json.md documents the fields of the JSON.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from cli.incidents.document import Retry
 from health.cluster.upgrade import UpgradePhase
-from health.model.references import CheckReference
-from health.upgrade.failed_write import FailedWrite
-from health.upgrade.memory import CheckPauseState, Handled
+from health.upgrade.decision import CheckPauseState
+from health.upgrade.memory import CheckRow
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from objects.frozen import Frozen, OpenEnum
 from workflows.upgrade_contracts import UpgradePauseState
 
-AWAITED = "Awaited"
-"""The pause has not reached the check yet; until then the upgrade itself holds it."""
-_SINCE_UNPAUSED = {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS}
+_WITHOUT_ORDER: Mapping[str, str] = {
+    CheckPauseState.PAUSED: "the upgrade",
+    CheckPauseState.UNPAUSED: "the upgrade is over",
+    CheckPauseState.AWAITED: "the upgrade",
+}
 
 
 class CheckView(Frozen):
     """The state of one check in an upgrade."""
 
     check: str
-    uid: str
-    state: str
-    """A CheckPauseState if it was handled; AWAITED if it was not yet."""
+    state: OpenEnum[CheckPauseState]
     since: datetime | None
-    """When it was paused or unpaused; None if unknown."""
+    """When it was first seen in this state."""
     why: str
     identity: str
     """The sender of the order to pause or unpause it; "" without an order."""
-    is_deleted: bool = False
+    problem: str
+    """Why its latest write failed; "": it did not."""
+
+    @classmethod
+    def of(cls, row: CheckRow, order: PauseOrderRecord | None) -> Self:
+        without = _WITHOUT_ORDER.get(row.state, "another user or controller")
+        return cls(
+            check=row.check,
+            state=row.state,
+            since=row.since,
+            why=order.reason if order else without,
+            identity=order.identity if order else "",
+            problem=row.problem,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,50 +70,13 @@ class UpgradeSummary:
         return self.closed is None
 
     @property
-    def known_checks(self) -> tuple[CheckReference, ...]:
-        """The checks that upgrades pause, as the detector observed them last."""
-        observation = self.state.observed if self.state else None
-        return tuple(check.reference for check in observation.checks) if observation else ()
-
-    @property
     def checks(self) -> tuple[CheckView, ...]:
         """The state of each check, sorted by its name."""
-        return tuple(sorted(self._checks(), key=lambda check: (check.check, check.uid)))
-
-    def _checks(self) -> Iterator[CheckView]:
-        if self.state is None:
-            return
-        observed = self.state.observed.checks if self.state.observed else ()
-        for handled in self.state.handled:
-            yield _handled(handled)
-        uids = {handled.uid for handled in self.state.handled}
-        for check in observed:
-            if check.uid not in uids:
-                why = "the upgrade pause has not come to it yet"
-                yield CheckView(
-                    check=str(check.reference), uid=check.uid, state=AWAITED, since=None, why=why, identity=""
-                )
-
-
-def _handled(check: Handled) -> CheckView:
-    since = check.unpaused_at if check.how in _SINCE_UNPAUSED else check.paused_at
-    return CheckView(
-        check=str(check.reference),
-        uid=check.uid,
-        state=check.how,
-        since=since,
-        why=_why(check),
-        identity=check.identity,
-        is_deleted=check.is_deleted,
-    )
-
-
-def _why(check: Handled) -> str:
-    if check.how is CheckPauseState.PAUSED:
-        return check.reason or "the upgrade"
-    if check.how is CheckPauseState.UNPAUSED:
-        return check.reason or "the upgrade is over"
-    return "another user or controller"
+        if self.state is None or self.state.memory.synced is None:
+            return ()
+        orders = {order.number: order for order in self.state.memory.orders}
+        rows = sorted(self.state.memory.synced.rows, key=lambda row: row.check)
+        return tuple(CheckView.of(row, orders.get(row.order)) for row in rows)
 
 
 class PauseOrderView(Frozen):
@@ -144,14 +118,13 @@ class UpgradeView(Frozen):
     told_as_long_at: datetime | None
     checks: tuple[CheckView, ...]
     checks_left_out: int
-    retries: tuple[Retry, ...]
     orders: tuple[PauseOrderView, ...]
 
     @classmethod
-    def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
-        state = summary.state
-        observation = state.observed if state else None
-        view = cls(
+    def of(cls, summary: UpgradeSummary) -> Self:
+        state = summary.state or UpgradePauseState(details="")
+        memory = state.memory
+        return cls(
             workflow_id=summary.workflow_id,
             run_id=summary.run_id,
             status=summary.status,
@@ -159,31 +132,18 @@ class UpgradeView(Frozen):
             started_at=summary.started,
             closed_at=summary.closed,
             problem=summary.problem,
-            details=state.details if state else "",
-            phase=observation.phase if observation else None,
-            signal=observation.sign if observation else "",
-            upgrading_since=state.upgrading_since if state else None,
-            told_as_long_at=state.warned_at if state else None,
-            checks=(),
-            checks_left_out=state.left_out if state else 0,
-            retries=tuple(_retry(write, now) for write in state.failed) if state else (),
-            orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
+            details=state.details,
+            phase=state.phase,
+            signal=state.sign,
+            upgrading_since=memory.upgrade.since if memory.upgrade else None,
+            told_as_long_at=memory.warned_at,
+            checks=summary.checks,
+            checks_left_out=memory.synced.left_out if memory.synced else 0,
+            orders=tuple(map(PauseOrderView.of, memory.orders)),
         )
-        return view.model_copy(update={"checks": summary.checks})  # more than the 10,000 items that are read
 
 
 class UpgradesView(Frozen):
     """The JSON that `paramedic upgrade -o json` prints."""
 
     upgrades: tuple[UpgradeView, ...]
-
-
-def _retry(write: FailedWrite, now: datetime) -> Retry:
-    """The retry of a failed write; a write that is due already shows `now`."""
-    return Retry(
-        what=write.what,
-        why=write.why,
-        failures=write.failures,
-        since=write.since,
-        next_try_at=max(write.next_try or now, now),
-    )

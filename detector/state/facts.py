@@ -17,7 +17,6 @@ from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.pause_progress import PauseStage
 from health.cluster.upgrade import UpgradePhase
 from health.gate.admission import HOLDER_ASK_AGAIN_SECONDS, CurrentHolder, TargetFacts
 from health.gate.approval_hold import approval_hold, required_approval
@@ -33,6 +32,7 @@ from health.model.target import Target, facts_of_node
 from health.policy.held_nodes import OwnerWork
 from health.policy.limits import limit_hold
 from health.policy.quorum import takes_turns, wait_for
+from health.policy.shadow import is_in_shadow
 from health.runbook.escalation import Plan
 from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
 from objects.timestamps import stamp
@@ -148,7 +148,7 @@ def owners_of(cluster_state: StateView, check: CheckReference, target: Target, n
     context, entry = cluster_state.cluster_context, cluster_state.checks.get(check)
     is_remediated = target.is_marked or bool(cluster_state.requests.of(check, target.metadata.name))
     is_upgraded = context.upgrade.phase is UpgradePhase.UNDER_WAY
-    is_unpaused = is_upgraded and entry is not None and _pause_stage(entry, context) is PauseStage.HANDLED
+    is_unpaused = is_upgraded and entry is not None and bool(_is_handled(entry, context))
 
     def holds(work: OwnerWork) -> bool:
         if is_unpaused and work.sign == OwnerSign.MACHINE_CONFIG:
@@ -277,7 +277,7 @@ def check_holds(  # noqa: PLR0913  a moment has these values
         now=now,
         kinds=cluster_state.template_kinds,
         target=target,
-        stage=_pause_stage(entry, context),
+        is_handled=_is_handled(entry, context),
         unseen=unseen,
         allowance=allowance,
         storm=storm,
@@ -285,8 +285,14 @@ def check_holds(  # noqa: PLR0913  a moment has these values
     return holds_by(cluster_state.check_hold_rows, moment)
 
 
-def _pause_stage(entry: CheckState, context: ClusterContext) -> PauseStage:
-    progress = context.upgrade_pause
+def _is_handled(entry: CheckState, context: ClusterContext) -> bool | None:
+    """True if the pause for the upgrade has handled the check, which is then held by its annotation alone.
+
+    None if the check is not paused for upgrades, as one in shadow: then the upgrade itself holds it.
+    """
+    progress, metadata = context.upgrade_pause, entry.record.metadata
     if progress is None or entry.kind.upgrade_pause is None:
-        return PauseStage.NONE
-    return progress.stage_of(entry.record.metadata.uid, context.upgrade.transitions)
+        return None
+    if is_in_shadow(metadata.annotations, context.policy):
+        return None
+    return progress.has_handled(metadata, context.upgrade.transitions)

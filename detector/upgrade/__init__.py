@@ -1,1 +1,1 @@
-"""The detector's part of pausing checks during upgrades: watches them, answers, starts the workflow."""
+"""The detector's part of pausing checks during upgrades: answers its workflow, starts and wakes it."""

@@ -1,12 +1,13 @@
 """UpgradePauses: the detector's part of pausing checks while the cluster is upgraded.
 
-It watches the checks, answers `observe_upgrade`, keeps the one workflow running and awake, and knows the
-handled checks: those are held by their annotation, the others by the upgrade (rule 46). The workflow reports
-handled checks with each question. A new leader knows none, so it wakes the workflow and gets a full report.
+It keeps the one workflow running and awake, answers its question whether an upgrade is under way, and knows
+from the question which checks are handled: those are held by their annotation, the others by the upgrade
+(rule 46). A new leader knows none, so it wakes the workflow, which reports them.
 
-If the API server serves no signal of upgrades, or a setting turns the pause off, it watches and starts
-nothing. A new leader looks once for an open workflow, which still has to unpause its checks; that workflow,
-and any question, is answered.
+The workflow should run during an upgrade, and afterwards until one has ended by itself, or as long as a known
+check has the mark. It is woken when the upgrade changes, and when a known check appears that it should write.
+If the API server serves no signal of upgrades, or a setting turns the pause off, nothing is started; an open
+workflow is woken once, and then unpauses its checks.
 """
 
 import asyncio
@@ -18,39 +19,83 @@ from datetime import datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio import activity
-from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
-from detector.dispatching.open_workflows import OpenWorkflows
-from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
-from detector.upgrade.pausable_checks import PausableChecks
-from detector.upgrade.pause_state import PauseState
-from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
-from health.cluster.upgrade import Upgrade
-from health.policy.policy import CurrentPolicy
+from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.state.state_view import StateView
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import UpgradePhase
+from health.policy.shadow import is_in_shadow
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
-from runtime.problems import retry_forever
-from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
+from runtime import search_attributes
+from runtime.problems import one_sentence, retry_forever
+from workflows.contracts import worker_queue
+from workflows.upgrade_contracts import (
+    OBSERVE_UPGRADE,
+    UPGRADE_PAUSE,
+    WAKE_UPGRADE_PAUSE,
+    ObserveUpgradeInput,
+    UpgradePauseInput,
+    upgrade_pause_id,
+)
 
 LOOK_AGAIN_SECONDS = 1.0
-"""No event announces that a cache has become too old."""
-BETWEEN_WAKES_SECONDS = 0.5
-"""Changes come in groups: writes on 500 checks cause a few wakes."""
-LISTED = "open upgrade pause"
+"""No event announces that a cache has become too old, or a new check."""
+BETWEEN_CALLS_SECONDS = 0.5
+"""Changes come in groups; a call that failed is repeated no sooner."""
+MAKE_SURE = timedelta(minutes=1)
+"""How often a wanted workflow is started, which does nothing while it is open."""
+RPC_TIMEOUT = timedelta(seconds=5)
+PART = "upgrade pause"
+
+
+class PauseState:
+    """The progress of pauses in one cluster, which `UpgradePauses` changes and the cluster context reads."""
+
+    def __init__(self, *, is_on: bool) -> None:
+        self.is_on = is_on
+        self.reported = PauseProgress()
+        self.changed = asyncio.Event()
+        """Set it when the upgrade may have changed."""
+
+    def take(self, progress: PauseProgress) -> None:
+        """Take the progress of a question, or none at the begin of a term."""
+        self.reported = progress
+
+    def progress(self) -> PauseProgress | None:
+        """The progress that the workflow has reported; None if no check is paused here."""
+        return self.reported if self.is_on else None
 
 
 @dataclass(frozen=True)
 class UpgradeSources:
-    """The sources of the upgrade and its signals, besides the checks."""
+    """The sources of the upgrade and its signals."""
 
-    upgrade: Callable[[], Upgrade]
-    """Returns the phase of the upgrade, as the gate uses it."""
+    serves_signals: Callable[[], bool]
+    """Returns whether the API server serves a kind that can signal an upgrade."""
     unread_signals: Callable[[], str]
     """Returns why the objects that signal upgrades are not fresh enough."""
     refresh: Callable[[], None]
     """Updates the cluster context, including the progress of pauses."""
-    policy: CurrentPolicy
+
+
+@dataclass(frozen=True)
+class News:
+    """The facts about which the workflow is woken: the upgrade, and the checks that wait for a write."""
+
+    phase: str
+    since: datetime | None
+    transitions: tuple[datetime, ...]
+    waiting: frozenset[str]
+    """The uids of the known checks that it should write now."""
+
+    def is_news_after(self, told: "News | None") -> bool:
+        if told is None or not self.waiting <= told.waiting:
+            return True
+        return (self.phase, self.since, self.transitions) != (told.phase, told.since, told.transitions)
 
 
 class UpgradePauses:
@@ -58,105 +103,162 @@ class UpgradePauses:
 
     def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
         self,
-        key: UpgradeKey,
+        cluster: str,
         temporal: Callable[[], Client],
         pause_state: PauseState,
+        cluster_state: StateView,
         sources: UpgradeSources,
         *,
-        checks: PausableChecks,
         dependencies: ReconcilerDependencies,
         long_upgrade: timedelta,
     ) -> None:
-        self._key = key
+        self._cluster = cluster
+        self._temporal = temporal
         self._state = pause_state
+        self._cluster_state = cluster_state
         self._sources = sources
-        self._checks = checks
         self._dependencies = dependencies
         self._long_upgrade = long_upgrade
-        self._workflow = UpgradeWorkflow(key, temporal, self.observe)
-        self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
-        self._reconciler = Reconciler(
-            self._workflow, self._open, dependencies, part="upgrade pause", listed=LISTED
-        )
+        self.paused = 0
+        """The number of checks that are paused by us, as the workflow reported."""
+        self._told: News | None = None
+        """The latest news that the workflow was woken for."""
+        self._made_sure: datetime | None = None
+        self._ended: tuple[datetime | None, bool] | None = None
+        """The end of the latest upgrade, and whether its workflow has ended by itself; None: unknown."""
 
     @property
     def speaks(self) -> bool:
         """True to export metrics: only the leader exports metrics of the cluster."""
-        return self._state.is_concerned and self._dependencies.is_leader()
+        return self._sources.serves_signals() and self._dependencies.is_leader()
 
     def observe(self) -> UpgradeObservation:
-        """Observe the upgrade and all checks at one moment."""
-        upgrade = self._sources.upgrade()
-        observation = UpgradeObservation(
-            phase=upgrade.phase,
+        """Observe the upgrade; signals do not matter if the pause is turned off."""
+        context = self._cluster_state.cluster_context
+        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._state.is_on else ""
+        return UpgradeObservation(
+            phase=UpgradePhase.UNKNOWN if unread else upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
             sign=upgrade.sign,
-            why_unknown=upgrade.why_unknown,
-            unread=self._unread(),
+            why_unknown=unread or upgrade.why_unknown,
             is_turned_off=not self._state.is_on,
+            is_in_shadow=context.policy.is_shadow,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),
             seen_at=self._dependencies.now(),
         )
-        # A message has at most 10,000 items, and a cluster may have more checks: an answer has a page.
-        return observation.model_copy(update={"checks": self._checks.all()})
-
-    def _unread(self) -> str:
-        """Why checks or signals are not fresh enough; signals do not matter if the pause is turned off."""
-        signals = self._sources.unread_signals() if self._state.is_on else ""
-        return signals or self._checks.unread(self._sources.policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, question: ObserveUpgradeInput) -> UpgradeObservation:
-        """Return the upgrade and the changed checks; the question reports the handled ones."""
+        """Return the upgrade; the question reports the handled checks."""
         if not self._dependencies.is_leader():
             raise NotLeading
-        self._state.note_concerned()
-        observation = self.observe()
-        answer = self._state.changes.answer(question, observation)
-        self._sources.refresh()
-        self._open.put(self._key, observation, self._dependencies.now())
-        return answer
-
-    async def run(self) -> None:
-        """Watch the checks until cancelled, as leader and as standby."""
-        await self._until_concerned()
-        await self._checks.run()
+        self._report(question.progress, question.paused)
+        return self.observe()
 
     async def lead(self) -> None:
         """Start and wake the workflow until cancelled."""
-        self._state.changes.begin_anew()
-        self._sources.refresh()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._find_open())
-            await self._until_concerned()
-            await self._checks.wait_tried()
-            tasks.create_task(self._reconciler.lead())
-            tasks.create_task(self._look_for_ever())
-
-    async def _find_open(self) -> None:
-        """Look once for an open workflow, which may be older than the setting or the CRD."""
-        if self._state.is_concerned:
-            return
-        running = self._workflow.running
-        found = await retry_forever(LISTED, running, (RPCError,), self._dependencies.problems)
-        if found:
-            self._state.note_concerned()
-
-    async def _until_concerned(self) -> None:
-        while not self._state.is_concerned:  # noqa: ASYNC110  no event announces a newly served kind
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
-        self._state.note_concerned()
-
-    async def _look_for_ever(self) -> None:
-        while True:
+        self._told = self._made_sure = self._ended = None
+        self._report(PauseProgress())
+        await retry_forever(PART, self._wake_open, (RPCError,), self._dependencies.problems)
+        while self._state.is_on:
             self._state.changed.clear()
-            if self._open.get(self._key) is not None or self._workflow.is_wanted(self._key):
-                self._reconciler.consider(self._key)
-            await asyncio.sleep(BETWEEN_WAKES_SECONDS)
+            if self._sources.serves_signals():
+                await self._keep_running_if_answered()
+            await asyncio.sleep(BETWEEN_CALLS_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS):
                     await self._state.changed.wait()
+        await asyncio.Event().wait()  # the caller cancels it
+
+    async def _keep_running_if_answered(self) -> None:
+        """Keep it running; an error of Temporal is reported, and the next look tries again."""
+        try:
+            await self._keep_running()
+        except RPCError as error:
+            self._dependencies.problems.report(PART, one_sentence(error))
+        else:
+            self._dependencies.problems.report(PART, "")
+
+    async def _wake_open(self) -> None:
+        """Wake an open workflow, which may be older than the setting, the CRD or this leader."""
+        try:
+            await self._handle.signal(WAKE_UPGRADE_PAUSE, rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+
+    async def _keep_running(self) -> None:
+        """Start the workflow if it is wanted, and wake it for news."""
+        observed, now = self.observe(), self._dependencies.now()
+        news = News(observed.phase, observed.since, observed.transitions, self._waiting(observed))
+        is_news = news.is_news_after(self._told)
+        if not is_news and self._made_sure is not None and now - self._made_sure < MAKE_SURE:
+            return
+        is_wanted = observed.is_under_way or (observed.is_over and not await self._is_done(news))
+        if is_wanted:
+            await self._start(observed, is_news=is_news)
+        self._told, self._made_sure = news, now
+
+    async def _is_done(self, news: News) -> bool:
+        """True if no known check is marked, and the latest workflow ended by itself after the upgrade."""
+        if news.waiting or news.phase == UpgradePhase.NEVER:
+            return not news.waiting
+        if self._ended == (news.since, True):
+            return True
+        try:
+            latest = await self._handle.describe(rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        closed = latest.close_time if latest.status is WorkflowExecutionStatus.COMPLETED else None
+        has_ended = closed is not None and (news.since is None or closed >= news.since)
+        self._ended = news.since, has_ended
+        return has_ended
+
+    async def _start(self, observed: UpgradeObservation, *, is_news: bool) -> None:
+        """Start it, or wake it if it is open, in one call without a race."""
+        since = "" if observed.since is None else f" since {observed.since.isoformat()}"
+        await self._temporal().start_workflow(
+            UPGRADE_PAUSE,
+            UpgradePauseInput(cluster=self._cluster),
+            id=upgrade_pause_id(self._cluster),
+            task_queue=worker_queue(self._cluster),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            start_signal=WAKE_UPGRADE_PAUSE if is_news else None,
+            search_attributes=search_attributes.of_cluster(self._cluster),
+            static_summary=f"{observed.sign or observed.phase}{since}",
+            rpc_timeout=RPC_TIMEOUT,
+        )
+
+    def _waiting(self, observed: UpgradeObservation) -> frozenset[str]:
+        """The uids of the known checks that the workflow should write; its sync does not rely on them."""
+        context, waiting = self._cluster_state.cluster_context, set()
+        for entry in self._cluster_state.checks.values():
+            metadata, annotations = entry.record.metadata, entry.kind.upgrade_pause
+            if annotations is None or metadata.deletion_timestamp is not None:
+                continue
+            is_marked = annotations.mark in metadata.annotations
+            is_new = not (
+                is_marked
+                or annotations.paused in metadata.annotations
+                or is_in_shadow(metadata.annotations, context.policy)
+                or self._state.reported.has_handled(metadata, observed.transitions)
+            )
+            if is_new if observed.is_under_way else is_marked:
+                waiting.add(metadata.uid)
+        return frozenset(waiting)
+
+    def _report(self, progress: PauseProgress, paused: int = 0) -> None:
+        self._state.take(progress)
+        self.paused = paused
+        self._sources.refresh()
+
+    @property
+    def _handle(self) -> WorkflowHandle[object, object]:
+        return self._temporal().get_workflow_handle(upgrade_pause_id(self._cluster))
 
 
 class UpgradeMetrics(Collector):
@@ -177,5 +279,4 @@ class UpgradeMetrics(Collector):
             lasts.add_metric((), max(0.0, (self._now() - observation.since).total_seconds()))
         yield lasts
         text = "Checks that the upgrade pause has paused and that are still paused."
-        paused = sum(check.is_paused and check.is_marked for check in observation.checks)
-        yield GaugeMetricFamily("paramedic_upgrade_paused_checks", text, value=paused)
+        yield GaugeMetricFamily("paramedic_upgrade_paused_checks", text, value=self._upgrades.paused)

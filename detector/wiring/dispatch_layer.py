@@ -10,14 +10,10 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.inspection.inspector import Inspector
 from detector.limits.ended_remediations import EndedRemediations
-from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
-from detector.upgrade.upgrade_workflow import UpgradeKey
 from detector.wiring.answer_layer import AnswerLayer
 from detector.wiring.state_layer import StateLayer
 from detector.wiring.watch_layer import WatchLayer
-from health.kinds.registry import CHECK_KINDS
-from health.policy.shadow import is_in_shadow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,23 +72,16 @@ def _reconciler_dependencies(state: StateLayer) -> ReconcilerDependencies:
 
 
 def _upgrades(state: StateLayer, watched: WatchLayer) -> UpgradePauses:
-    connections, cluster_state = state.connections, state.cluster_state
+    connections = state.connections
     return UpgradePauses(
-        UpgradeKey(connections.cluster),
+        connections.cluster,
         connections.temporal,
         watched.pause_state,
+        state.cluster_state,
         UpgradeSources(
-            upgrade=lambda: cluster_state.cluster_context.upgrade,
+            serves_signals=watched.feeds.context.serves_signals,
             unread_signals=watched.feeds.unread_signals,
             refresh=watched.context.assembly.refresh,
-            policy=state.policy.current,
-        ),
-        checks=PausableChecks(
-            connections.management,
-            CHECK_KINDS.values(),
-            watched.pause_state.changed.set,
-            state.policy.reflectors,
-            lambda annotations: is_in_shadow(annotations, cluster_state.cluster_context.policy),
         ),
         dependencies=_reconciler_dependencies(state),
         long_upgrade=timedelta(seconds=state.settings.long_upgrade_seconds),

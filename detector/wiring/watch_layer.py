@@ -7,7 +7,7 @@ from detector.context.context import Context, context_of
 from detector.feeds.feeds import FeedBuilder, Feeds, WatchScope
 from detector.feeds.node_watch import BlindTime
 from detector.feeds.workload_clusters import WorkloadAccess
-from detector.upgrade.pause_state import PauseState
+from detector.upgrade.upgrade_pauses import PauseState
 from detector.wiring.state_layer import StateLayer
 from health.cluster.cluster_identity import KnownCluster
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -42,8 +42,7 @@ def watch_layer(state: StateLayer) -> WatchLayer:
         handlers=state.handlers,
     )
     feeds = builder.build(watch_scope(state.settings, connections, blind_times))
-    serves_signals = feeds.context.serves_signals
-    pause_state = PauseState(serves_signals, is_on=state.settings.upgrade_pause == "on")
+    pause_state = PauseState(is_on=state.settings.upgrade_pause == "on")
     context = context_of(
         state.cluster_state,
         feeds,

@@ -1,44 +1,30 @@
-"""PauseProgress: the checks that the upgrade pause has handled in the current upgrade (rule 46).
+"""PauseProgress: which checks the upgrade pause has handled in the current upgrade (rule 46).
 
 The annotation holds a check of a kind that is paused for upgrades, not the upgrade itself, so that a check
 which an administrator unpauses works at once. Until the pause has handled a check, the upgrade holds it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
-from enum import Enum, auto
 
-MOST_CHECKS = 5_000
-"""Checks that an upgrade pause takes; the upgrade itself holds those above, and annotates none of them."""
-
-
-class PauseStage(Enum):
-    """The effect of a running upgrade on one check."""
-
-    NONE = auto()
-    """Checks of its kind are not paused for upgrades: the upgrade holds it."""
-    AWAITED = auto()
-    """The pause has not handled it yet: the upgrade holds it."""
-    LEFT_OUT = auto()
-    """It is above the bound of the pause: the upgrade holds it until its end."""
-    HANDLED = auto()
-    """It was paused, or found paused: only the annotation holds it."""
+from objects.frozen import Frozen
+from objects.metadata import ObjectMetadata
 
 
-@dataclass(frozen=True)
-class PauseProgress:
+class PauseProgress(Frozen):
     """The progress, from the workflow's questions; the default is that of a detector that just started."""
 
-    transitions: frozenset[datetime] = frozenset()
+    transitions: tuple[datetime, ...] = ()
     """The upgrade, by the transitions of its signals at the last look."""
-    handled: frozenset[str] = frozenset()
-    """The uids of the handled checks."""
-    left_out: frozenset[str] = frozenset()
-    """The uids of the checks above the bound."""
+    handled_until: datetime | None = None
+    """The checks created before were handled, except the pending ones; None: no check was."""
+    pending: tuple[str, ...] = ()
+    """The uids of the checks whose latest write failed."""
 
-    def stage_of(self, uid: str, transitions: frozenset[datetime]) -> PauseStage:
-        """The effect of the upgrade with these transitions on the check of that uid."""
-        is_same = transitions == self.transitions or not transitions.isdisjoint(self.transitions)
-        if is_same and uid in self.handled:
-            return PauseStage.HANDLED
-        return PauseStage.LEFT_OUT if uid in self.left_out else PauseStage.AWAITED
+    def has_handled(self, check: ObjectMetadata, transitions: Collection[datetime]) -> bool:
+        """True if the check was handled in the upgrade with these transitions."""
+        is_same = set(transitions) == set(self.transitions) or not set(transitions).isdisjoint(
+            self.transitions
+        )
+        is_before = self.handled_until is not None and check.creation_timestamp < self.handled_until
+        return is_same and is_before and check.uid not in self.pending

@@ -12,16 +12,14 @@ A signal is written `apiVersion/kind/condition=status`, for example
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from pydantic import Field
 
-from health.cluster.pause_progress import MOST_CHECKS, PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
 from objects.frozen import FrozenObject
@@ -195,8 +193,8 @@ def _unknown(why: str) -> Upgrade:
     return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=why)
 
 
-def upgrade_hold(upgrade: Upgrade, stage: PauseStage = PauseStage.NONE) -> Hold | None:
-    """The hold of a check for upgrades, whose pause has this stage."""
+def upgrade_hold(upgrade: Upgrade, *, is_handled: bool = False) -> Hold | None:
+    """The hold of a check for upgrades; `is_handled`: the pause for the upgrade has handled it (rule 46)."""
     match upgrade.phase:
         case UpgradePhase.NEVER | UpgradePhase.OVER:
             return None
@@ -208,18 +206,8 @@ def upgrade_hold(upgrade: Upgrade, stage: PauseStage = PauseStage.NONE) -> Hold 
                 ask_again_seconds=UNKNOWN_ASK_AGAIN_SECONDS,
             )
         case UpgradePhase.UNDER_WAY:
-            return None if stage is PauseStage.HANDLED else _upgrading_hold(upgrade, stage)
-
-
-_UNTIL: Mapping[PauseStage, str] = MappingProxyType(
-    {
-        PauseStage.AWAITED: ", until the upgrade pause has handled the check",
-        PauseStage.LEFT_OUT: f"; the check is above the bound of {MOST_CHECKS} checks of an upgrade pause",
-    }
-)
-
-
-def _upgrading_hold(upgrade: Upgrade, stage: PauseStage) -> Hold:
-    since = f" since {stamp(upgrade.since)}" if upgrade.since else ""
-    message = f"the cluster is being upgraded{since}, says {upgrade.sign}{_UNTIL.get(stage, '')}"
-    return Hold(reason=HoldReason.UPGRADING, message=message)
+            if is_handled:
+                return None
+            since = f" since {stamp(upgrade.since)}" if upgrade.since else ""
+            message = f"the cluster is being upgraded{since}, says {upgrade.sign}"
+            return Hold(reason=HoldReason.UPGRADING, message=message)

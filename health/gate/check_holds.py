@@ -15,8 +15,7 @@ from health.check.health_check import HealthCheck
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.cluster.pause_progress import PauseStage
-from health.cluster.upgrade import upgrade_hold
+from health.cluster.upgrade import UpgradePhase, upgrade_hold
 from health.model.observation import Hold, HoldReason
 from health.model.target import Target
 from health.policy.maintenance_windows import closed
@@ -82,8 +81,10 @@ class CheckMoment:
     kinds: TemplateKinds
     target: Target | None = None
     """The target that is asked about; None: the check as a whole."""
-    stage: PauseStage = PauseStage.NONE
-    """The progress of its pause for an upgrade."""
+    is_handled: bool | None = None
+    """True: the pause for an upgrade has handled it, so only its annotation holds it. False: not yet.
+
+    None: checks like it are not paused for upgrades."""
     unseen: Unseen = ALL_SEEN
     allowance: Allowance | None = None
     """The numbers of its threshold; None: they are not asked about."""
@@ -118,10 +119,13 @@ class CheckHoldRow:
 def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds:
     """The holds of a check now, in the order of `rows`."""
     holds = (row.found(moment) for row in rows)
+    # The status of a check that is about to be paused is left alone, as it is once it is paused: hundreds of
+    # status writes at the begin of an upgrade would only delay the pauses.
+    is_awaited = moment.is_handled is False and moment.context.upgrade.phase is UpgradePhase.UNDER_WAY
     return CheckHolds(
         tuple(hold for hold in holds if hold is not None),
         moment.problem,
-        moment.check.is_fully_paused_in(moment.context),
+        moment.check.is_fully_paused_in(moment.context) or is_awaited,
     )
 
 
@@ -159,7 +163,8 @@ def _unread_templates(moment: CheckMoment) -> Hold | None:
 def _upgrade(moment: CheckMoment) -> Hold | None:
     check, target = moment.check, moment.target
     is_awaited = None if target is None else partial(check.is_awaited, target)
-    return upgrade_hold(moment.context.upgrade_of(check.managed_cluster, is_awaited), moment.stage)
+    upgrade = moment.context.upgrade_of(check.managed_cluster, is_awaited)
+    return upgrade_hold(upgrade, is_handled=bool(moment.is_handled))
 
 
 def _paused(moment: CheckMoment) -> Hold | None:

@@ -1,101 +1,141 @@
-"""PauseMemory: the memory of an upgrade pause, kept across observations and runs.
+"""PauseMemory: what an upgrade pause remembers between two syncs, and hands to its next run.
 
-Rule: it has each check that was handled in this upgrade, by uid, so that none is paused twice. The
-transitions of the signals distinguish an upgrade from the last one (rule 35): it goes on as long as one of
-the signals seen together goes on, and other signals may join. Only a write that the API server accepted is
-remembered as written (rule 47).
+Which checks are paused by us is known by their annotations. The memory adds what no annotation has: up to
+which time all checks were handled, the orders of people, and since when each check is in its state. If it is
+lost, the next run begins by the annotations alone.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
-from enum import StrEnum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from health.model.references import CheckReference
-from health.upgrade.failed_write import FailedWrite
-from health.upgrade.orders import PauseOrderRecord, latest_for
-from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, is_handled
+from health.upgrade.observation import TURNED_OFF, UpgradeObservation
+from health.upgrade.orders import OrderName, PauseOrderRecord, PauseRefusal, RefusedOrder
+from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
-MOST_GONE = 1_000
-"""The maximum of deleted checks in the memory.
-
-Further ones are only counted. A check that comes back with its uid is paused like a new one.
-"""
+MOST_NAMES = 500
+"""The maximum of checks that an answer, a state or a result lists."""
 MOST_ORDERS = 100
+PUT_OFF = "the time was too short"
+"""The problem of a check whose write is left to the next sync."""
+SETTLED_AFTER = timedelta(minutes=1)
+"""Later, no worker applies a write whose answer was lost."""
+
+_INTEREST = (
+    None,
+    CheckPauseState.AWAITED,
+    CheckPauseState.UNPAUSED_BY_OTHERS,
+    CheckPauseState.UNPAUSED,
+    CheckPauseState.FOUND_PAUSED,
+    CheckPauseState.PAUSED,
+)
 
 
-UNNAMED = CheckReference(kind="Check", group="", name="")
-"""A check of an earlier run, until an observation has its name."""
+class CheckRow(Frozen):
+    """One check in an upgrade, for people."""
+
+    check: str
+    state: OpenEnum[CheckPauseState]
+    since: datetime | None = None
+    """When it was first seen in this state; None in the answer of one sync."""
+    order: int = 0
+    """The number of the order that it follows; 0: none."""
+    problem: ShortText = ""
+    """Why its latest write failed; "": it did not."""
 
 
-class CheckPauseState(StrEnum):
-    """The state in which a handled check was found or left."""
+class SyncedChecks(Frozen):
+    """The result of one sync of all checks."""
 
-    PAUSED = "Paused"
-    """Paused by us: it has both annotations."""
-    FOUND_PAUSED = "FoundPaused"
-    """Paused by another user or tool, which also unpauses it."""
-    UNPAUSED = "Unpaused"
-    """Unpaused by us, at the end of the upgrade or by an order."""
-    UNPAUSED_BY_OTHERS = "UnpausedByOthers"
+    listed_at: datetime
+    """Shortly before the checks were listed, in whole seconds, by the API server's clock."""
+    paused: int = 0
+    found_paused: int = 0
+    unpaused: int = 0
+    written: int = 0
+    failed: int = 0
+    """Checks that could not be written."""
+    put_off: int = 0
+    """Those of them for which the time was too short."""
+    rows: tuple[CheckRow, ...] = ()
+    """At most MOST_NAMES; those with a problem first, and those paused by us last."""
+    left_out: int = 0
+    """The number of further rows."""
+    has_new: bool = True
+    """False: all checks were handled before, by `handled_until` of the moment."""
+    pending: tuple[str, ...] = ()
+    """The uids of the failed checks; none if there are more than MOST_NAMES."""
+    orders: tuple[PauseOrderRecord, ...] = ()
+    """The orders by which it decided, with the full names of their checks."""
+    refused: tuple[RefusedOrder, ...] = ()
+
+    @property
+    def names_the_failed(self) -> bool:
+        return self.failed == len(self.pending)
 
 
-class LatestWrite(Frozen):
-    """A write that is not visible yet, because the detector's state may be slightly older."""
+@dataclass(frozen=True)
+class CheckDone:
+    """One check after a sync, with its decision."""
 
-    action: OpenEnum[PauseAction]
-    replaced: str
-    """The resourceVersion before the write."""
+    check: PausableCheck
+    """As it was listed."""
+    decision: PauseDecision
+    problem: str = ""
+    """Why it was not written; "": it was, or needed no write."""
+
+    @property
+    def state(self) -> CheckPauseState | None:
+        """Its state. If its write failed, this is the state before."""
+        if not self.problem:
+            return self.decision.state
+        if self.check.is_paused:
+            return CheckPauseState.PAUSED
+        return CheckPauseState.UNPAUSED if self.check.is_marked else CheckPauseState.AWAITED
+
+    @property
+    def interest(self) -> tuple[bool, int, str]:
+        """The key that sorts checks for people: those with a problem first, those that are paused last."""
+        return not self.problem, _INTEREST.index(self.state), str(self.check.reference)
 
 
-class Handled(Frozen):
-    """One check that was handled in this upgrade."""
-
-    reference: CheckReference
-    uid: str
-    how: OpenEnum[CheckPauseState]
-    paused_at: datetime | None = None
-    """When we paused it; None: we did not, or the time is unknown."""
-    unpaused_at: datetime | None = None
-    """When it was unpaused, or first seen unpaused."""
-    reason: str = ""
-    """The reason of a person's order to pause or unpause it; "": the upgrade."""
-    identity: str = ""
-    """The identity of that person."""
-    obeyed: int = 0
-    """The number of the latest order that was obeyed for it."""
-    by_order: int = 0
-    """In a packed memory, the number of the order that has `reason` and `identity`."""
-    latest_write: LatestWrite | None = None
-    """None: the latest write is visible."""
-    is_deleted: bool = False
-    """Whether the latest observation lacked the check; `how` then keeps its last state."""
-
-    def having_seen(self, check: PausableCheck) -> "Handled":
-        """The same after an observation of the check, in which the latest write may be visible."""
-        write = self.latest_write
-        is_unseen = write is not None and write.replaced == check.resource_version
-        current = (check.reference, False, write if is_unseen else None)
-        if current == (self.reference, self.is_deleted, write):
-            return self
-        changes = zip(("reference", "is_deleted", "latest_write"), current, strict=True)
-        return self.model_copy(update=dict(changes))
-
-    def having_gone(self) -> "Handled":
-        """The same after the check was deleted; its uid replaces an unknown name."""
-        if self.is_deleted:
-            return self
-        is_named = self.reference != UNNAMED
-        reference = self.reference if is_named else UNNAMED.model_copy(update={"name": self.uid})
-        return self.model_copy(update={"is_deleted": True, "reference": reference})
-
-    def as_known(self, check: PausableCheck) -> PausableCheck:
-        """The check with the latest write applied, if the observation is older than that write."""
-        write = self.latest_write
-        if write is None or write.replaced != check.resource_version:
-            return check
-        return check.after(write.action)
+def summed_up(
+    all_done: Iterable[CheckDone],
+    moment: PauseMoment,
+    refused: tuple[RefusedOrder, ...],
+    listed_at: datetime,
+) -> SyncedChecks:
+    """The result of a sync by `moment`: its numbers, and the rows that matter most to people."""
+    all_done = tuple(all_done)
+    done = sorted((one for one in all_done if one.state is not None), key=lambda one: one.interest)
+    failed, states = [one for one in done if one.problem], [one.state for one in done]
+    rows = [
+        CheckRow(
+            check=str(one.check.reference),
+            state=one.state or "",
+            order=one.decision.order.number if one.decision.order else 0,
+            problem=one.problem,
+        )
+        for one in done[:MOST_NAMES]
+    ]
+    return SyncedChecks(
+        listed_at=listed_at,
+        paused=states.count(CheckPauseState.PAUSED),
+        found_paused=states.count(CheckPauseState.FOUND_PAUSED),
+        unpaused=states.count(CheckPauseState.UNPAUSED) + states.count(CheckPauseState.UNPAUSED_BY_OTHERS),
+        written=sum(one.decision.action is not None and not one.problem for one in done),
+        failed=len(failed),
+        put_off=sum(one.problem == PUT_OFF for one in failed),
+        rows=tuple(rows),
+        left_out=len(done[MOST_NAMES:]),
+        has_new=not all(is_handled(one.check, moment.handled_until, moment.pending) for one in all_done),
+        pending=tuple(one.check.uid for one in failed) if len(failed) <= MOST_NAMES else (),
+        orders=moment.orders,
+        refused=refused,
+    )
 
 
 class KnownUpgrade(Frozen):
@@ -103,90 +143,133 @@ class KnownUpgrade(Frozen):
 
     since: datetime | None = None
     """When the first of its signals began, by the clock of the controller that set it."""
+    began: datetime
+    """The same in whole seconds; without a time, when it was first seen. The value of our marks."""
     transitions: tuple[datetime, ...] = ()
     """The transitions of all its signals under way at the last observation."""
-    first_seen: datetime
     is_over: bool = False
-    """Whether its end was seen."""
-    old_marks: tuple[str, ...] = ()
-    """The uids of checks with only a mark when it was first seen, left over from the upgrade before."""
-    unseen: tuple[Handled, ...] = ()
-    """Checks of the upgrade before whose latest write was not visible when this one was first seen."""
+    """True once its end was seen."""
 
-    @property
-    def began(self) -> datetime:
-        """When it began, or was first seen."""
-        return self.since or self.first_seen
-
-    def is_another(self, transitions: Collection[datetime]) -> bool:
-        """True if an upgrade with these transitions is a later one."""
+    def is_another(self, transitions: tuple[datetime, ...]) -> bool:
+        """True if an upgrade with these transitions is a later one (rule 35); other signals may join."""
         if not transitions or not self.transitions:
             return self.is_over
         return min(transitions) > max(self.transitions)
 
 
 class PauseMemory(Frozen):
-    """The memory of an upgrade pause, kept across runs."""
+    """The memory of an upgrade pause between two syncs."""
 
     upgrade: KnownUpgrade | None = None
     """None: no upgrade was seen under way."""
-    handled: tuple[Handled, ...] = ()
-    failed: tuple[FailedWrite, ...] = ()
-    """Failed writes that are tried again."""
-    forgotten: int = 0
-    """How many deleted checks the memory has dropped."""
+    handled_until: datetime | None = None
+    pending: tuple[str, ...] = ()
+    """This and `handled_until`: as in PauseMoment."""
     orders: tuple[PauseOrderRecord, ...] = ()
     """The orders of people, the latest last."""
+    given: int = 0
+    """The number of the latest order."""
+    synced: SyncedChecks | None = None
+    """The latest sync, with the rows since when each check is in its state; None: there was none."""
+    settled_at: datetime | None = None
+    """When a write whose result is unknown can no longer be applied; None: there is none."""
     warned_at: datetime | None = None
     """When the Event about the long upgrade was emitted."""
     began: datetime | None = None
     """When the first run began; None in that run."""
-    unreadable: ShortText = ""
-    """Why the memory of the run before cannot be read, so that nothing may be changed; "": it was read."""
 
-    @property
-    def by_uid(self) -> Mapping[str, Handled]:
-        return {check.uid: check for check in self.handled}
-
-    @property
-    def failed_by_uid(self) -> Mapping[str, FailedWrite]:
-        return {write.uid: write for write in self.failed}
-
-    @property
-    def settled(self) -> tuple[str, ...]:
-        """The uids of checks that only their annotation holds, and no longer the upgrade.
-
-        A check whose latest write is not visible yet is not among them, because its annotation does not hold
-        yet. Nor is a check with an unsettled patch, which may still change the annotation.
-        """
-        unsettled = {write.uid for write in self.failed if write.unsettled}
-        return tuple(
-            sorted(
-                check.uid
-                for check in self.handled
-                if check.latest_write is None and check.uid not in unsettled
-            )
+    def for_upgrade(self, observed: UpgradeObservation, now: datetime) -> "PauseMemory":
+        """The memory for an observation: another upgrade begins without handled checks and old orders."""
+        earlier = self.upgrade
+        if not observed.is_under_way:
+            over = earlier and earlier.model_copy(update={"is_over": True})
+            return self.model_copy(update={"upgrade": over})
+        if earlier is not None and not earlier.is_another(observed.transitions):
+            same = earlier.model_copy(update={"transitions": observed.transitions})
+            return self.model_copy(update={"upgrade": same})
+        began = observed.since or now
+        upgrade = KnownUpgrade(
+            since=observed.since, began=began.replace(microsecond=0), transitions=observed.transitions
         )
-
-    def next_order_number(self) -> int:
-        return self.orders[-1].number + 1 if self.orders else 1
-
-    def taking_over(self, written: "PauseMemory", patches: Iterable[PausePatch]) -> "PauseMemory":
-        """The current memory with the results of these patches; orders may have come meanwhile.
-
-        A new order makes failed writes that were not part of these patches due at once, and those that were
-        if the order is for that check.
-        """
-        new = [order for order in self.orders if order not in written.orders]
-        patched = {patch.uid: patch.reference for patch in patches}
-        ordered = {uid for uid, check in patched.items() if latest_for(new, check)}
-        now = {write.uid: write for write in self.failed if write.uid not in patched}
-        now |= {write.uid: write.due_at_once() for write in written.failed if write.uid in ordered}
-        failed = tuple(now.get(write.uid, write) for write in written.failed)
-        return self.model_copy(update={"handled": written.handled, "failed": failed})
+        orders = tuple(order for order in self.orders if order.given >= upgrade.began or order.is_kept(now))
+        return PauseMemory(
+            upgrade=upgrade, orders=orders, given=self.given, settled_at=self.settled_at, began=self.began
+        )
 
     def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
         """The memory with one more order; only the latest orders are kept."""
         orders = (*self.orders, order)[-MOST_ORDERS:]
-        failed = tuple(write.due_at_once() for write in self.failed)
-        return self.model_copy(update={"orders": orders, "failed": failed})
+        return self.model_copy(update={"orders": orders, "given": order.number})
+
+    def moment(self, observed: UpgradeObservation, now: datetime) -> PauseMoment:
+        """The facts for the decisions. A pause without an upgrade is marked with the present time."""
+        is_of_upgrade = self.upgrade is not None and observed.is_under_way
+        return PauseMoment(
+            now=now,
+            is_under_way=observed.is_under_way,
+            is_turned_off=observed.is_turned_off,
+            is_in_shadow=observed.is_in_shadow,
+            began=self.upgrade.began if self.upgrade and is_of_upgrade else now.replace(microsecond=0),
+            handled_until=self.handled_until,
+            pending=self.pending,
+            orders=self.orders,
+        )
+
+    def having_synced(self, synced: SyncedChecks, moment: PauseMoment, now: datetime) -> "PauseMemory":
+        """The memory after a sync by `moment`; orders that came meanwhile stay as they are."""
+        meant = {order.number: order for order in synced.orders}
+        refused = {order.number for order in synced.refused}
+        changes: dict[str, object] = {"synced": self._with_times(synced, moment, now)}
+        if synced.names_the_failed:
+            changes["pending"] = synced.pending
+            done = {"done_until": synced.listed_at}
+            for number, order in meant.items():
+                if synced.has_new or order.done_until is None:
+                    meant[number] = order.model_copy(update=done)
+            if moment.is_under_way and synced.has_new:  # else it stays, and the detector learns nothing new
+                changes["handled_until"] = synced.listed_at
+        changes["orders"] = tuple(
+            meant.get(order.number, order) for order in self.orders if order.number not in refused
+        )
+        if synced.failed:
+            changes["settled_at"] = now + SETTLED_AFTER
+        return self.model_copy(update=changes)
+
+    def having_lost(self, now: datetime) -> "PauseMemory":
+        """The memory after a sync without an answer."""
+        return self.model_copy(update={"settled_at": now + SETTLED_AFTER})
+
+    def is_over(self, observed: UpgradeObservation, now: datetime) -> bool:
+        """True if nothing is left to do: the upgrade is over, and no check is or will be paused by us."""
+        is_settled = self.settled_at is None or now >= self.settled_at
+        synced = self.synced
+        return observed.is_over and is_settled and synced is not None and not (synced.failed or synced.paused)
+
+    def _with_times(self, synced: SyncedChecks, moment: PauseMoment, now: datetime) -> SyncedChecks:
+        """The rows with the time of their state; after the upgrade, those that need nothing more stay."""
+        before = {row.check: row for row in self.synced.rows} if self.synced else {}
+        rows = {} if moment.is_under_way else dict(before)
+        for row in synced.rows:
+            earlier = before.get(row.check)
+            is_as_before = earlier is not None and earlier.state == row.state
+            since = earlier.since if earlier is not None and is_as_before else now
+            rows[row.check] = row.model_copy(update={"since": since})
+        left_out = max(
+            synced.left_out, self.synced.left_out if self.synced and not moment.is_under_way else 0
+        )
+        changes = {"rows": tuple(rows.values())[:MOST_NAMES], "left_out": left_out}
+        return synced.model_copy(update={**changes, "orders": (), "refused": ()})
+
+
+def needless(orders: Iterable[PauseOrderRecord], observed: UpgradeObservation) -> tuple[RefusedOrder, ...]:
+    """The new orders that make no sense in the observed state of the upgrade."""
+    refused = []
+    for order in orders:
+        if order.done_until is not None:
+            continue
+        if observed.is_turned_off:
+            refused.append(RefusedOrder(number=order.number, refused=PauseRefusal.OFF, why=TURNED_OFF))
+        elif observed.is_over and order.order is OrderName.PAUSE and order.until is None:
+            why = "no upgrade is under way, so a pause needs a time"
+            refused.append(RefusedOrder(number=order.number, refused=PauseRefusal.NO_UPGRADE, why=why))
+    return tuple(refused)

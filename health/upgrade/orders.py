@@ -1,16 +1,20 @@
 """PauseOrderRecord: a person's order for one check, or for all checks, during an upgrade.
 
-An order is obeyed once for each check, so a person may unpause the check by hand afterwards. The latest order
-for a check counts. An order ends with the upgrade; a pause for a time ends at that time.
+An order is carried out once for each check, so a person may edit its annotation by hand afterwards. The
+latest order for a check counts. An order ends with the upgrade; a pause for a time ends at that time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from health.model.references import CheckReference
+from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
-from objects.short_text import PersonText
+from objects.short_text import PersonText, ShortText
+
+MOST_NAMED = 10
+"""The maximum of checks that a refusal names."""
 
 
 class OrderName(StrEnum):
@@ -18,8 +22,25 @@ class OrderName(StrEnum):
 
     PAUSE = "pause"
     UNPAUSE = "unpause"
-    FORGET = "forget"
-    """Treat the check as not seen in this upgrade: it is paused unless it already is."""
+
+
+class PauseRefusal(StrEnum):
+    """Why an order is not carried out: the type of the error that its sender gets."""
+
+    UNKNOWN_CHECK = "UnknownCheck"
+    AMBIGUOUS_CHECK = "AmbiguousCheck"
+    NOT_OURS = "PausedBySomebodyElse"
+    NO_UPGRADE = "NoUpgrade"
+    """A pause without a time needs an upgrade."""
+    OFF = "TurnedOff"
+
+
+class RefusedOrder(Frozen):
+    """An order that could never be carried out."""
+
+    number: int
+    refused: OpenEnum[PauseRefusal]
+    why: ShortText
 
 
 class PauseOrderRecord(Frozen):
@@ -29,7 +50,7 @@ class PauseOrderRecord(Frozen):
     """Increases with each order of an upgrade pause."""
     order: OpenEnum[OrderName]
     check: PersonText = ""
-    """`namespace/name`, optionally with the kind before; "": every check, including future ones."""
+    """Its name as the person wrote it, and once it is known the full one; "": every check."""
     reason: PersonText
     identity: PersonText = ""
     order_id: PersonText = ""
@@ -37,31 +58,68 @@ class PauseOrderRecord(Frozen):
     given: datetime
     until: datetime | None = None
     """Until when a pause stays without an upgrade; None: it ends with the upgrade."""
+    done_until: datetime | None = None
+    """The checks created before were handled by it, except those whose write failed; None: no check was."""
 
     def is_kept(self, now: datetime) -> bool:
         """True for a pause for a time that is not over yet."""
         return self.order is OrderName.PAUSE and self.until is not None and now < self.until
 
 
-def is_named(check: CheckReference, name: str) -> bool:
-    """True if this name denotes the check."""
-    return name in _names(check)
-
-
-def _names(check: CheckReference) -> frozenset[str]:
-    return frozenset({str(check), "/".join(part for part in (check.namespace, check.name) if part)})
-
-
 def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> PauseOrderRecord | None:
-    """The order that counts for a check, obeyed or not."""
-    names = _names(check) | {""}  # once for all orders: 5,000 checks may have 100
+    """The order that counts for a check, carried out or not."""
+    names = {str(check), ""}
     return max(
         (order for order in orders if order.check in names), key=lambda order: order.number, default=None
     )
 
 
-def still_standing(
-    orders: Iterable[PauseOrderRecord], began: datetime, now: datetime
-) -> tuple[PauseOrderRecord, ...]:
-    """The orders that still apply when the next upgrade began at `began`."""
-    return tuple(order for order in orders if order.given >= began or order.is_kept(now))
+def with_full_names(
+    orders: Iterable[PauseOrderRecord], checks: Sequence[PausableCheck]
+) -> tuple[tuple[PauseOrderRecord, ...], tuple[RefusedOrder, ...]]:
+    """The orders for these checks, which are all that exist; and the new orders that are refused."""
+    meant, refused = [], []
+    for order in orders:
+        if not order.check or order.done_until is not None:
+            meant.append(order)
+            continue
+        found = [check for check in checks if order.check in _names(check.reference)]
+        refusal = _refusal(order, found, checks)
+        if refusal is None:
+            meant.append(order.model_copy(update={"check": str(found[0].reference)}))
+        else:
+            refused.append(refusal)
+    return tuple(meant), tuple(refused)
+
+
+def _names(check: CheckReference) -> frozenset[str]:
+    return frozenset(
+        {
+            str(check),
+            f"{check.namespace}/{check.name}",
+            f"{check.kind_name}/{check.name}",
+            check.name,
+        }
+    )
+
+
+def _refusal(
+    order: PauseOrderRecord, found: Sequence[PausableCheck], checks: Iterable[PausableCheck]
+) -> RefusedOrder | None:
+    if not found:
+        why = f"there is no check {order.check!r} among those that upgrades pause: {_listed(checks)}"
+        return RefusedOrder(number=order.number, refused=PauseRefusal.UNKNOWN_CHECK, why=why)
+    if len(found) > 1:
+        why = f"{order.check!r} is ambiguous: {_listed(found)}"
+        return RefusedOrder(number=order.number, refused=PauseRefusal.AMBIGUOUS_CHECK, why=why)
+    (check,) = found
+    if order.order is OrderName.UNPAUSE and check.is_paused and not check.is_marked:
+        why = f"{check.reference} was paused by another user or tool, which must unpause it"
+        return RefusedOrder(number=order.number, refused=PauseRefusal.NOT_OURS, why=why)
+    return None
+
+
+def _listed(checks: Iterable[PausableCheck]) -> str:
+    names = sorted(str(check.reference) for check in checks)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"

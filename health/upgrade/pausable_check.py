@@ -1,43 +1,31 @@
 """PausableCheck: a check that an annotation pauses while the cluster is being upgraded.
 
-There are two annotations, and only their presence counts: one pauses the check, from any writer; the mark
-beside it says that the pause is ours. A mark alone means that a person removed our pause, and that the check
-must not be paused again in the same upgrade.
-
-`SETTLE` writes the mark with a new value. It changes the resourceVersion, and with it the precondition of an
-earlier patch whose answer was lost, so that the earlier patch can no longer be applied.
+Of the pause only its presence counts, from any writer. The mark beside it says that the pause is ours; its
+value is the beginning of the upgrade that the check was paused for. A mark alone means that a person removed
+our pause, so that the check must not be paused again in the same upgrade.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Self
 
 from health.model.references import CheckReference
-from objects.frozen import Frozen, OpenEnum
+from health.policy.shadow import OFF, SHADOW
 from objects.metadata import ObjectMetadata
+from objects.timestamps import stamp
 
 
 class PauseAction(StrEnum):
     """The changes of the two annotations of one check in one patch."""
 
     PAUSE = "Pause"
-    """Both are written."""
+    """Both are written; of a check that we paused for an earlier upgrade, this renews the mark."""
     UNPAUSE = "Unpause"
     """Both are removed."""
     UNPAUSE_MARKED = "UnpauseMarked"
     """The pause is removed, in the middle of an upgrade; the mark stays until its end."""
     REMOVE_MARK = "RemoveMark"
-    SETTLE = "Settle"
-    """The mark is written with another value; the pause is left as it is."""
-
-
-_PAUSED_AND_MARKED_AFTER: Mapping[str, tuple[bool, bool]] = {
-    PauseAction.PAUSE: (True, True),
-    PauseAction.UNPAUSE: (False, False),
-    PauseAction.UNPAUSE_MARKED: (False, True),
-    PauseAction.REMOVE_MARK: (False, False),
-}
 
 
 @dataclass(frozen=True)
@@ -47,72 +35,59 @@ class PauseAnnotations:
     paused: str
     mark: str
 
-    def patch(self, action: PauseAction, replaced: str) -> dict[str, str | None]:
-        """The changed annotations of a merge patch.
-
-        `replaced` is the resourceVersion that the patch replaces. As the value of the mark it differs each
-        time, because the API server keeps the resourceVersion if a patch changes nothing.
-        """
+    def patch(self, action: PauseAction, began: datetime | None = None) -> dict[str, str | None]:
+        """The changed annotations of a merge patch; a pause is for the upgrade that began at this time."""
         match action:
             case PauseAction.PAUSE:
-                return {self.paused: "", self.mark: ""}
+                return {self.paused: "", self.mark: stamp(began) if began else ""}
             case PauseAction.UNPAUSE:
                 return {self.paused: None, self.mark: None}
             case PauseAction.UNPAUSE_MARKED:
                 return {self.paused: None}
             case PauseAction.REMOVE_MARK:
                 return {self.mark: None}
-            case PauseAction.SETTLE:
-                return {self.mark: replaced}
 
 
-class PausableCheck(Frozen):
-    """One check, with the presence of its two annotations."""
+@dataclass(frozen=True, kw_only=True)
+class PausableCheck:
+    """One check as the API server has it, with its two annotations."""
 
     reference: CheckReference
     uid: str
-    resource_version: str
+    created: datetime
     is_paused: bool = False
-    is_marked: bool = False
+    mark: str | None = None
+    """The value of the mark; None: it has none."""
+    is_in_shadow: bool = False
+    """True: its own annotation forbids every pause of it."""
     is_going: bool = False
-    """Whether it is being deleted; then nothing is written."""
+    """True: it is being deleted, and nothing is written."""
 
     @classmethod
     def of(cls, reference: CheckReference, metadata: ObjectMetadata, annotations: PauseAnnotations) -> Self:
         return cls(
             reference=reference,
             uid=metadata.uid,
-            resource_version=metadata.resource_version,
+            created=metadata.creation_timestamp,
             is_paused=annotations.paused in metadata.annotations,
-            is_marked=annotations.mark in metadata.annotations,
+            mark=metadata.annotations.get(annotations.mark),
+            is_in_shadow=metadata.annotations.get(SHADOW, OFF) != OFF,
             is_going=metadata.deletion_timestamp is not None,
         )
 
-    def admits(self, action: str) -> bool:
-        """True if `action` may be written: a pause without our mark is left alone."""
-        match action:
-            case PauseAction.PAUSE:
-                return not self.is_paused
-            case PauseAction.SETTLE:  # its mark would make the pause ours
-                return self.is_marked or not self.is_paused
-            case _:
-                return self.is_marked
+    @property
+    def is_marked(self) -> bool:
+        return self.mark is not None
 
-    def after(self, action: str) -> Self:
-        if action == PauseAction.SETTLE:
-            return self.model_copy(update={"is_marked": True})
-        paused, marked = _PAUSED_AND_MARKED_AFTER[action]
-        return self.model_copy(update={"is_paused": paused, "is_marked": marked})
+    @property
+    def marked_for(self) -> datetime | None:
+        """The begin of the upgrade in its mark. None: there is no mark, or another writer set it."""
+        try:
+            marked = datetime.fromisoformat(self.mark or "")
+        except ValueError:
+            return None
+        return marked if marked.tzinfo else marked.replace(tzinfo=UTC)
 
-
-class PausePatch(Frozen):
-    """One patch of one check, valid only for the state at the time of the decision."""
-
-    reference: CheckReference
-    uid: str
-    resource_version: str
-    action: OpenEnum[PauseAction]
-    """An action that this version does not know is not carried out."""
-
-    def __str__(self) -> str:
-        return f"{self.action} {self.reference}"
+    def is_marked_before(self, began: datetime) -> bool:
+        """True if its mark is of an upgrade before the one that began at this time."""
+        return self.marked_for is not None and self.marked_for < began

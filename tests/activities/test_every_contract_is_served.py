@@ -27,5 +27,5 @@ def uncalled_methods(source: str) -> Iterator[str]:
 
 def test_worker_or_detector_serves_each_activity_of_a_contract() -> None:
     served = {name for file in WIRED_IN for name in uncalled_methods((ROOT / file).read_text())}
-    assert {"act", "observe", "write_pauses"} <= CONTRACTS
+    assert {"act", "observe", "sync_pauses"} <= CONTRACTS
     assert CONTRACTS - served == set(), "wire it in worker/worker.py, or in the worker of the detector"

@@ -52,8 +52,8 @@ RULES = Section(
     "Rules 34 to 36, 46: the memory of an upgrade pause",
     {
         "34": (
-            "Each check that was handled in an upgrade is remembered by uid, over restarts too; once any "
-            "actor has unpaused it, it stays unpaused in that upgrade, with or without its mark."
+            "Each check is handled once in an upgrade, over restarts too; once any actor has unpaused it, it "
+            "stays unpaused in that upgrade, with or without its mark."
         ),
         "35": "The next upgrade is known by the lastTransitionTime of Progressing.",
         "36/annotations": (

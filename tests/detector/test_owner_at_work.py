@@ -288,9 +288,8 @@ def test_node_that_is_being_deleted_counts_in_no_threshold_and_blocks_no_other()
 def test_administrator_who_unpauses_a_check_in_an_upgrade_wants_nodes_remediated_that_hang_in_it() -> None:
     world = World(MACHINE_HEALTH_CHECK)
     world.look(SIGNS[OwnerSign.MACHINE_CONFIG], after=timedelta(seconds=1))
-    (check,) = world.state.cluster_state.checks.values()
     upgrade = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="Progressing=True")
-    handled = PauseProgress(frozenset({NOW}), frozenset({check.record.metadata.uid}))
+    handled = PauseProgress(transitions=(NOW,), handled_until=NOW)
     world.state.cluster_state.take_context(replace(world.context, upgrade=upgrade, upgrade_pause=handled))
 
     due = world.at(TIMER + MINUTE)

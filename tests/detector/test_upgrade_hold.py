@@ -1,7 +1,6 @@
 """Observations of a Machine's incident during an upgrade, with a paused or an unpaused check."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState
+from health.policy.shadow import SHADOW
 from tests.support.state.small_cluster import CHECK as NODES
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_machines import SmallMachines
@@ -23,9 +23,7 @@ UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersio
 UNKNOWN = Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
 
 
-def handled(world: SmallMachines) -> PauseProgress:
-    (check,) = world.cluster_state.checks.values()
-    return PauseProgress(frozenset({NOW}), frozenset({check.record.metadata.uid}))
+HANDLED = PauseProgress(transitions=(NOW,), handled_until=NOW)
 
 
 @pytest.fixture
@@ -64,14 +62,14 @@ def test_check_is_held_by_the_upgrade_until_it_is_handled_and_then_by_its_annota
     world: SmallMachines, annotations: dict[str, str], reason: HoldReason | None, *, is_handled: bool
 ) -> None:
     world.check(annotations=annotations)
-    context(world, UNDER_WAY, handled(world) if is_handled else PauseProgress())
+    context(world, UNDER_WAY, HANDLED if is_handled else PauseProgress())
 
     assert held(world) is reason
 
 
 @pytest.mark.rule("rule 46")
 def test_check_that_is_unpaused_in_mid_upgrade_learns_it_and_works_at_once(world: SmallMachines) -> None:
-    context(world, UNDER_WAY, handled(world))
+    context(world, UNDER_WAY, HANDLED)
     world.check(annotations=OURS)
     assert held(world) is HoldReason.PAUSED
     world.notified.clear()
@@ -85,7 +83,7 @@ def test_check_that_is_unpaused_in_mid_upgrade_learns_it_and_works_at_once(world
 def test_incidents_are_woken_when_the_pause_has_come_to_their_check(world: SmallMachines) -> None:
     context(world, UNDER_WAY, PauseProgress())
     world.notified.clear()
-    context(world, UNDER_WAY, handled(world))
+    context(world, UNDER_WAY, HANDLED)
 
     assert "m" in world.notified
 
@@ -102,16 +100,37 @@ def test_without_an_upgrade_pause_the_upgrade_holds_checks_as_it_holds_others(wo
 def test_unknown_upgrade_state_holds_every_check(
     world: SmallMachines, *, is_paused_for_upgrades: bool
 ) -> None:
-    context(world, UNKNOWN, handled(world) if is_paused_for_upgrades else None)
+    context(world, UNKNOWN, HANDLED if is_paused_for_upgrades else None)
 
     assert held(world) is HoldReason.UPGRADE_UNKNOWN
 
 
+@pytest.mark.rule("rule 43", "rule 46")
+def test_check_in_shadow_is_held_by_the_upgrade_as_it_is_never_paused(world: SmallMachines) -> None:
+    world.check(annotations={SHADOW: "true"})
+    context(world, UNDER_WAY, HANDLED)
+
+    assert held(world) is HoldReason.UPGRADING
+
+
+@pytest.mark.rule("rule 46")
+def test_status_of_a_check_that_is_about_to_be_paused_is_left_alone_as_once_it_is(
+    world: SmallMachines,
+) -> None:
+    (check,) = world.cluster_state.checks
+    for progress, is_frozen in ((PauseProgress(), True), (HANDLED, False), (None, False)):
+        context(world, UNDER_WAY, progress)
+        assert check_holds(world.cluster_state, check, NOW).is_fully_paused is is_frozen
+    context(world, Upgrade(phase=UpgradePhase.OVER, since=NOW), PauseProgress())
+
+    assert not check_holds(world.cluster_state, check, NOW).is_fully_paused
+
+
 @pytest.mark.rule("rule 37", "MHC C.2/clocks")
 def test_at_the_end_clocks_restart_also_of_a_check_that_was_paused(world: SmallMachines) -> None:
-    context(world, UNDER_WAY, handled(world))
+    context(world, UNDER_WAY, HANDLED)
     world.now = NOW + timedelta(hours=1)
-    context(world, Upgrade(phase=UpgradePhase.OVER, since=world.now), handled(world))
+    context(world, Upgrade(phase=UpgradePhase.OVER, since=world.now), HANDLED)
 
     seen = world.observe("m")
     assert (seen.state, round(seen.remaining_seconds)) == (TargetState.WAITING, 300)
@@ -123,9 +142,7 @@ def test_at_the_end_clocks_restart_also_of_a_check_that_was_paused(world: SmallM
 def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None:
     world = SmallCluster()
     world.check()
-    uid = world.cluster_state.checks[NODES].record.metadata.uid
-    told: dict[str, Any] = {"upgrade_pause": PauseProgress(frozenset({NOW}), frozenset({uid}))}
-    world.cluster_state.take_context(ClusterContext(upgrade=UNDER_WAY, **told))
+    world.cluster_state.take_context(ClusterContext(upgrade=UNDER_WAY, upgrade_pause=HANDLED))
 
     assert held_of(world) is HoldReason.UPGRADING
 

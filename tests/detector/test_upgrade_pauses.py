@@ -1,10 +1,10 @@
-"""The detector's part of upgrade pauses on a scripted API server: it watches, answers, starts and wakes."""
+"""The detector's part of upgrade pauses: it answers its workflow, starts and wakes it."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,46 +16,30 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
-from detector.upgrade.pausable_checks import PausableChecks
-from detector.upgrade.pause_state import PauseState
-from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
-from detector.upgrade.upgrade_workflow import UpgradeKey
+from detector.upgrade import upgrade_pauses
+from detector.upgrade.upgrade_pauses import PauseState, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.pause import PAUSED
+from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.kinds.registry import CHECK_KINDS
 from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from health.policy.shadow import SHADOW
 from health.upgrade.observation import UpgradeObservation
-from kube.connection import ClusterConnection
-from kube.reflector_settings import patient
-from kube.resource import resource_of
-from kube.transport import Transport
 from runtime.guard import Guard
 from runtime.problems import Problems
-from tests.support.api.api_server import NOT_SERVED, ApiServer, LiveWatch, said
 from tests.support.api.eventually import eventually
+from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
-from workflows.upgrade_contracts import UPGRADE_PAUSE, ObserveUpgradeInput, UpgradePauseInput
+from workflows.upgrade_contracts import ObserveUpgradeInput
 
-CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 MARK = "machine.openshift.io/paused-for-upgrade"
 OURS = {PAUSED: "", MARK: ""}
+HOUR = timedelta(hours=1)
 UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True")
 OVER = Upgrade(phase=UpgradePhase.OVER, since=NOW)
-
-
-def check(name: str, version: int = 1, **annotations: str) -> dict[str, Any]:
-    metadata = {
-        "name": name,
-        "namespace": "machines",
-        "uid": f"uid-{name}",
-        "resourceVersion": str(version),
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-        "annotations": annotations,
-    }
-    return {"apiVersion": CHECKS.api_version, "kind": CHECKS.kind, "metadata": metadata}
+HANDLED = PauseProgress(transitions=(NOW,), handled_until=NOW)
+START, START_OR_WAKE, WAKE = "start", "start or wake", "wake"
 
 
 class Temporal:
@@ -63,155 +47,136 @@ class Temporal:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.started: list[UpgradePauseInput] = []
-        self.is_open = False
-        self.looks = 0
+        self.status: WorkflowExecutionStatus | None = None
+        """The status of the latest workflow; None: there is none."""
+        self.closed: datetime | None = None
+        self.looks = self.signals = self.failures = 0
 
     def __call__(self) -> Client:
         return cast("Client", self)
 
-    async def start_workflow(self, name: str, start: UpgradePauseInput, **given: Any) -> None:
-        self.calls.append(f"start {name} {given['id']} or {given['start_signal']}")
-        self.started.append(start)
-        self.is_open = True
+    async def start_workflow(self, *_: Any, **given: Any) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise RPCError("not now", RPCStatusCode.UNAVAILABLE, b"")
+        self.calls.append(START_OR_WAKE if given["start_signal"] else START)
+        self.status = WorkflowExecutionStatus.RUNNING
 
     def get_workflow_handle(self, workflow_id: str) -> Any:
-        return SimpleNamespace(signal=self._signal, describe=self._describe, id=workflow_id)
+        assert workflow_id == "upgrade/main-0a1b"
+        return SimpleNamespace(signal=self._signal, describe=self._describe)
+
+    def end(self, status: WorkflowExecutionStatus, closed: datetime = NOW + HOUR) -> None:
+        self.status, self.closed = status, closed
 
     async def _signal(self, name: str, **_: Any) -> None:
-        if not self.is_open:
+        self.signals += 1
+        if self.status is not WorkflowExecutionStatus.RUNNING:
             raise RPCError("it has ended", RPCStatusCode.NOT_FOUND, b"")
         self.calls.append(name)
 
     async def _describe(self, **_: Any) -> Any:
         self.looks += 1
-        if not self.is_open:
+        if self.status is None:
             raise RPCError("there is none", RPCStatusCode.NOT_FOUND, b"")
-        return SimpleNamespace(status=WorkflowExecutionStatus.RUNNING)
-
-
-STARTED = f"start {UPGRADE_PAUSE} upgrade/main-0a1b or wake"
+        return SimpleNamespace(status=self.status, close_time=self.closed)
 
 
 class World:
-    """The upgrade pauses of a detector and their surroundings."""
+    """The upgrade pauses of a detector, and their surroundings."""
 
-    def __init__(self, server: ApiServer, transport: Transport) -> None:
-        self._server = server
-        self._transport = transport
+    def __init__(self) -> None:
         self.temporal = Temporal()
-        self.upgrade = NEVER_UPGRADED
+        self.machines = SmallMachines()
+        self.machines.check()
         self.serves_signals = True
         self.unread_signals = ""
         self.is_leader = True
-        self.policy = Policy()
+        self.now = NOW
         self.refreshed = 0
-        self.watch = LiveWatch()
+        self.problems = Problems()
         self._make(is_on=True)
 
     def turn_off(self) -> None:
         self._make(is_on=False)
 
-    def _serve(self, *checks: dict[str, Any]) -> None:
-        listed = {"metadata": {"resourceVersion": "10"}, "items": list(checks)}
-        self._server.answer("GET", CHECKS.path(), said(listed))
-        self._server.watch(CHECKS.path(), self.watch)
-
-    def becomes(self, upgrade: Upgrade) -> None:
-        self.upgrade = upgrade
+    def becomes(self, upgrade: Upgrade, policy: PolicyInForce | None = None) -> None:
+        context = ClusterContext(upgrade=upgrade)
+        self.machines.cluster_state.take_context(replace(context, policy=policy) if policy else context)
         self.pause_state.changed.set()
 
-    async def see(self, kind: str, seen: dict[str, Any]) -> None:
-        before = self.upgrades.observe().checks
-        self.watch.send({"type": kind, "object": seen})
-        await eventually(lambda: self.upgrades.observe().checks != before)
+    def see(self, name: str = "workers", **annotations: str) -> None:
+        self.machines.check(name, annotations=annotations)
 
-    async def ask(self, handled: tuple[str, ...] = ()) -> UpgradeObservation:
-        asked = ObserveUpgradeInput(
-            cluster="main-0a1b", transitions=(NOW,), handled=handled, takes_pages=True
-        )
+    async def ask(self, progress: PauseProgress = HANDLED, paused: int = 0) -> UpgradeObservation:
+        asked = ObserveUpgradeInput(cluster="main-0a1b", progress=progress, paused=paused)
         return await self.upgrades.observe_upgrade(asked)
 
-    @property
-    def asked_for_checks(self) -> bool:
-        return bool(self._server.lists() or self._server.watches())
-
     @asynccontextmanager
-    async def running(self, *checks: dict[str, Any]) -> AsyncIterator[None]:
-        """Run with these checks; the default is the check `workers`, which is not paused."""
-        self._serve(*checks or (check("workers"),))
-        parts = [asyncio.create_task(part) for part in (self.upgrades.run(), self.upgrades.lead())]
+    async def leading(self) -> AsyncIterator[None]:
+        leading = asyncio.create_task(self.upgrades.lead())
         yield
-        for task in parts:
-            assert not task.done()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        assert not leading.done()
+        leading.cancel()
+        with suppress(asyncio.CancelledError):
+            await leading
 
     async def until_called(self, *calls: str) -> None:
         await eventually(lambda: self.temporal.calls == [*calls])
+
+    async def looks_again(self) -> None:
+        """Return after two more looks at everything."""
+        for _ in range(2):
+            self.pause_state.changed.set()
+            await eventually(lambda: not self.pause_state.changed.is_set())
 
     def _refresh(self) -> None:
         self.refreshed += 1
 
     def _make(self, *, is_on: bool) -> None:
-        self.pause_state = PauseState(lambda: self.serves_signals, is_on=is_on)
+        self.pause_state = PauseState(is_on=is_on)
         self.upgrades = UpgradePauses(
-            UpgradeKey("main-0a1b"),
+            "main-0a1b",
             self.temporal,
             self.pause_state,
-            UpgradeSources(
-                lambda: self.upgrade, lambda: self.unread_signals, self._refresh, lambda: self.policy
+            self.machines.cluster_state,
+            UpgradeSources(lambda: self.serves_signals, lambda: self.unread_signals, self._refresh),
+            dependencies=ReconcilerDependencies(
+                lambda: self.is_leader, lambda: self.now, Guard(), self.problems
             ),
-            checks=PausableChecks(
-                ClusterConnection.over(self._transport),
-                CHECK_KINDS.values(),
-                self.pause_state.changed.set,
-                patient,
-                lambda annotations: SHADOW in annotations,
-            ),
-            dependencies=ReconcilerDependencies(lambda: self.is_leader, lambda: NOW, Guard(), Problems()),
-            long_upgrade=timedelta(hours=1),
+            long_upgrade=HOUR,
         )
 
 
 @pytest.fixture
-def world(server: ApiServer, transport: Transport) -> World:
-    return World(server, transport)
-
-
-@pytest.mark.rule("rule 43")
-async def test_check_in_shadow_is_left_out_unless_its_pause_is_ours_to_end(world: World) -> None:
-    shadow = {SHADOW: "true"}
-    async with world.running(check("real"), check("shadow", 1, **shadow), check("ours", 1, **shadow, **OURS)):
-        await eventually(lambda: world.upgrades.observe().checks)
-
-        assert {one.reference.name for one in world.upgrades.observe().checks} == {"real", "ours"}
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(upgrade_pauses, "BETWEEN_CALLS_SECONDS", 0.0)
+    monkeypatch.setattr(upgrade_pauses, "LOOK_AGAIN_SECONDS", 0.01)
+    return World()
 
 
 @pytest.mark.rule("rule 36")
-async def test_without_a_signal_of_upgrades_nothing_is_watched_or_called(world: World) -> None:
+async def test_without_a_signal_of_upgrades_nothing_is_started_with_any_mark(world: World) -> None:
     world.serves_signals = False
-    async with world.running():
-        await asyncio.sleep(0)
+    world.see(**OURS)
+    async with world.leading():
+        await world.looks_again()
 
-        assert world.pause_state.progress() is None
-        assert not world.asked_for_checks
-        assert world.temporal.calls == []
+        assert (world.temporal.calls, world.temporal.signals) == ([], 1)
 
 
 @pytest.mark.parametrize("upgrade", [UNDER_WAY, OVER])
-async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_with_any_mark(
+async def test_where_a_setting_turns_it_off_nothing_is_started_and_the_upgrade_holds_every_check(
     world: World, upgrade: Upgrade
 ) -> None:
     world.turn_off()
-    world.upgrade = upgrade
-    async with world.running(check("workers", 1, **OURS)):
-        await eventually(lambda: world.temporal.looks)
+    world.becomes(upgrade)
+    world.see(**OURS)
+    async with world.leading():
+        await eventually(lambda: world.temporal.signals)
 
-        assert world.pause_state.progress() is None
-        assert not world.asked_for_checks
         assert world.temporal.calls == []
+        assert world.pause_state.progress() is None
 
 
 @pytest.mark.parametrize(
@@ -221,149 +186,190 @@ async def test_one_that_is_open_when_a_setting_turns_it_off_is_woken_to_give_bac
     world: World, upgrade: Upgrade
 ) -> None:
     world.turn_off()
-    world.upgrade, world.unread_signals = upgrade, "forbidden"
-    world.temporal.is_open = True
-    async with world.running(check("workers", 1, **OURS)):
-        await world.until_called("wake")
-        seen = await world.ask(handled=("uid-workers",))
+    world.becomes(upgrade)
+    world.unread_signals = "forbidden"
+    world.temporal.status = WorkflowExecutionStatus.RUNNING
+    async with world.leading():
+        await world.until_called(WAKE)
+        seen = await world.ask()
 
-        assert (seen.is_turned_off, seen.is_over, seen.why_nothing_is_done) == (True, True, "")
-        assert [one.uid for one in seen.checks] == ["uid-workers"]
-        # The upgrade itself holds the check from now on.
-        assert world.pause_state.progress() is None
-        world.temporal.is_open = False
-        await world.see("MODIFIED", check("workers", 12))
-        await eventually(lambda: world.temporal.looks > 1)
-        assert world.temporal.started == []
-
-
-async def test_one_that_is_open_is_woken_also_where_nothing_signals_upgrades_any_more(world: World) -> None:
-    world.serves_signals, world.temporal.is_open = False, True
-    async with world.running(check("workers", 1, **OURS)):
-        await world.until_called(STARTED)
+        assert (seen.is_turned_off, seen.is_over, seen.is_under_way) == (True, True, False)
 
 
 async def test_kind_that_signals_upgrades_and_comes_later_is_enough_to_begin(world: World) -> None:
     world.serves_signals = False
-    async with world.running():
-        world.serves_signals, world.upgrade = True, UNDER_WAY
+    async with world.leading():
+        await world.looks_again()
+        world.serves_signals = True
+        world.becomes(UNDER_WAY)
 
-        await world.until_called(STARTED)
+        await world.until_called(START_OR_WAKE)
 
 
-@pytest.mark.rule("MHC C.2/begin", "MHC C.2/created")
-async def test_upgrade_starts_the_workflow_and_each_pause_that_changes_wakes_it(world: World) -> None:
-    world.upgrade = OVER
-    async with world.running():
-        await eventually(lambda: len(world.upgrades.observe().checks) == 1)
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/created", "MHC C.2/end")
+async def test_upgrade_starts_the_workflow_and_news_wake_it(world: World) -> None:
+    world.becomes(OVER)
+    world.temporal.end(WorkflowExecutionStatus.COMPLETED)
+    async with world.leading():
+        await world.looks_again()
         assert world.temporal.calls == []
         world.becomes(UNDER_WAY)
-        await world.until_called(STARTED)
-        seen = await world.ask()
-        assert seen.checks[0].reference.name == "workers"
-        assert seen.long_upgrade == timedelta(hours=1)
-
-        await world.see("ADDED", check("later", 11))
-        await world.until_called(STARTED, STARTED)
-
-
-@pytest.mark.rule("MHC C.2/restart")
-async def test_workflow_that_was_terminated_is_started_again_at_the_next_look(world: World) -> None:
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await world.until_called(STARTED)
-        await world.ask(handled=("uid-workers",))
-        world.temporal.is_open = False
-        await world.see("MODIFIED", check("workers", 11, **OURS))
-
-        await world.until_called(STARTED, STARTED)
-        assert world.temporal.is_open
+        await world.until_called(START_OR_WAKE)
+        world.see(**OURS)
+        await world.looks_again()
+        assert len(world.temporal.calls) == 1
+        world.see("later")
+        await world.until_called(*[START_OR_WAKE] * 2)
+        world.becomes(replace(UNDER_WAY, also_since=(NOW + HOUR,)))
+        await world.until_called(*[START_OR_WAKE] * 3)
+        world.becomes(replace(OVER, since=NOW + 2 * HOUR))
+        await world.until_called(*[START_OR_WAKE] * 4)
 
 
 @pytest.mark.rule("rule 6")
-async def test_edit_that_changes_no_pause_wakes_no_workflow(world: World) -> None:
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await world.until_called(STARTED)
+async def test_nothing_else_wakes_it(world: World) -> None:
+    world.becomes(UNDER_WAY)
+    async with world.leading():
+        await world.until_called(START_OR_WAKE)
         await world.ask()
-        await world.see("MODIFIED", check("workers", 11, team="infra"))
+        world.see(team="infra")
         world.becomes(replace(UNDER_WAY, sign="another one of them"))
-        await world.see("MODIFIED", check("workers", 12, **OURS))
+        world.see("theirs", **{PAUSED: ""})
+        world.see("in-shadow", **{SHADOW: "true"})
+        await world.looks_again()
 
-        await world.until_called(STARTED, STARTED)
+        assert world.temporal.calls == [START_OR_WAKE]
 
 
-@pytest.mark.rule("MHC C.2/end over which nothing ran", "MHC C.2/left mark")
+@pytest.mark.rule("MHC C.2/restart")
+@pytest.mark.parametrize("status", ["TERMINATED", "FAILED", "TIMED_OUT", "COMPLETED", None])
+async def test_workflow_that_is_wanted_is_started_again_within_a_minute(
+    world: World, status: str | None
+) -> None:
+    world.becomes(UNDER_WAY)
+    async with world.leading():
+        await world.until_called(START_OR_WAKE)
+        world.temporal.status = WorkflowExecutionStatus[status] if status else None
+        await world.looks_again()
+        assert world.temporal.calls == [START_OR_WAKE]
+        world.now += timedelta(minutes=1)
+
+        await world.until_called(START_OR_WAKE, START)
+
+
+@pytest.mark.rule("MHC C.2/restart", "MHC C.2/end over which nothing ran")
+@pytest.mark.parametrize(
+    ("status", "closed", "is_started"),
+    [
+        pytest.param("COMPLETED", NOW + HOUR, False, id="it ended after the upgrade"),
+        pytest.param("COMPLETED", NOW - HOUR, True, id="it ended before: this upgrade had none"),
+        pytest.param("TERMINATED", NOW + HOUR, True, id="a person terminated it before it was done"),
+        pytest.param("RUNNING", None, True, id="it is open"),
+        pytest.param(None, None, True, id="Temporal knows none"),
+    ],
+)
+async def test_after_an_upgrade_the_workflow_is_started_until_one_has_ended_by_itself(
+    world: World, status: str | None, closed: datetime | None, *, is_started: bool
+) -> None:
+    world.becomes(OVER)
+    world.temporal.status = WorkflowExecutionStatus[status] if status else None
+    world.temporal.closed = closed
+    async with world.leading():
+        await eventually(lambda: world.temporal.looks)
+        await world.looks_again()
+        assert (START_OR_WAKE in world.temporal.calls) is is_started
+        world.temporal.end(WorkflowExecutionStatus.COMPLETED)
+        calls = len(world.temporal.calls)
+        for _ in range(3):
+            world.now += timedelta(minutes=1)
+            await world.looks_again()
+
+        assert len(world.temporal.calls) == calls
+        assert world.temporal.looks <= 2
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", None])
+async def test_end_without_a_time_needs_a_workflow_that_has_ended(world: World, status: str | None) -> None:
+    world.becomes(replace(OVER, since=None))
+    world.temporal.status = WorkflowExecutionStatus[status] if status else None
+    world.temporal.closed = NOW
+    async with world.leading():
+        await eventually(lambda: world.temporal.looks)
+        await world.looks_again()
+
+        assert world.temporal.calls == ([] if status else [START_OR_WAKE])
+
+
+@pytest.mark.rule("MHC C.2/left mark", "rule 47")
 @pytest.mark.parametrize("upgrade", [OVER, NEVER_UPGRADED])
-async def test_mark_that_an_upgrade_left_starts_the_workflow(world: World, upgrade: Upgrade) -> None:
-    world.upgrade = upgrade
-    async with world.running(check("workers", 1, **{MARK: ""})):
-        await world.until_called(STARTED)
+async def test_mark_that_appears_after_the_upgrade_starts_the_workflow(
+    world: World, upgrade: Upgrade
+) -> None:
+    """A backup was restored, or a frozen worker wrote late."""
+    world.becomes(upgrade)
+    world.temporal.end(WorkflowExecutionStatus.COMPLETED)
+    async with world.leading():
+        await world.looks_again()
+        assert world.temporal.calls == []
+        world.see(**{MARK: ""})
+
+        await world.until_called(START_OR_WAKE)
 
 
 @pytest.mark.rule("rule 36/annotations")
-async def test_unknown_upgrade_state_starts_nothing_and_wakes_an_open_pause(world: World) -> None:
-    world.upgrade = Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
-    world.temporal.is_open = True
-    async with world.running(check("workers", 1, **OURS)):
-        await world.until_called("wake")
-
-        assert (await world.ask()).why_nothing_is_done.endswith("there is no ClusterVersion")
-
-
-@pytest.mark.rule("rule 36/annotations")
-async def test_answer_names_the_facts_that_are_not_known_well_enough(world: World) -> None:
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await eventually(lambda: world.upgrades.observe().unread == "")
-        world.policy = Policy.model_construct(staleness_limit=timedelta())
-        assert "machinehealthchecks.machine.openshift.io" in (await world.ask()).unread
-
-        world.policy = Policy()
-        world.unread_signals = "ClusterVersion (config.openshift.io/v1): forbidden"
-        assert (await world.ask()).unread == world.unread_signals
-
-
-async def test_kind_of_check_that_is_not_served_has_none(world: World, server: ApiServer) -> None:
-    server.answer("GET", CHECKS.path(), NOT_SERVED)
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await world.until_called(STARTED)
+async def test_unknown_state_starts_nothing_and_is_answered_with_its_reason(world: World) -> None:
+    world.becomes(Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion"))
+    world.see(**OURS)
+    async with world.leading():
+        await world.looks_again()
+        assert world.temporal.calls == []
         seen = await world.ask()
+        assert (seen.phase, seen.why_unknown) == (UpgradePhase.UNKNOWN, "there is no ClusterVersion")
+        world.becomes(UNDER_WAY)
+        world.unread_signals = "ClusterVersion (config.openshift.io/v1): forbidden"
 
-        assert (seen.checks, seen.unread) == ((), "")
+        seen = await world.ask()
+        assert (seen.phase, seen.why_unknown) == (UpgradePhase.UNKNOWN, world.unread_signals)
+
+
+async def test_error_of_temporal_is_reported_and_the_call_is_made_again(world: World) -> None:
+    world.becomes(UNDER_WAY)
+    world.temporal.failures = 1
+    async with world.leading():
+        await eventually(lambda: world.problems.sentences)
+        await world.until_called(START_OR_WAKE)
+        await eventually(lambda: not world.problems.sentences)
 
 
 @pytest.mark.rule("rule 46", "rule 34")
-async def test_handled_checks_come_with_the_question_and_count_from_then_on(world: World) -> None:
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await world.until_called(STARTED)
+async def test_handled_checks_come_with_the_question_and_a_new_leader_knows_none(world: World) -> None:
+    world.becomes(UNDER_WAY)
+    async with world.leading():
+        await world.until_called(START_OR_WAKE)
         assert world.pause_state.progress() == PauseProgress()
         refreshed = world.refreshed
-        await world.ask(handled=("uid-workers",))
-
-        assert world.pause_state.progress() == PauseProgress(frozenset({NOW}), frozenset({"uid-workers"}))
+        seen = await world.ask()
+        assert world.pause_state.progress() == HANDLED
         assert world.refreshed == refreshed + 1
-
-
-@pytest.mark.rule("rule 46")
-async def test_detector_that_takes_the_lead_anew_holds_until_it_has_been_asked_again(world: World) -> None:
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        await world.until_called(STARTED)
-        await world.ask(handled=("uid-workers",))
-    async with world.running():
-        await world.until_called(STARTED, STARTED)
+        assert (seen.long_upgrade, seen.seen_at, seen.is_in_shadow) == (HOUR, NOW, False)
+    async with world.leading():
+        await world.until_called(START_OR_WAKE, WAKE, START_OR_WAKE)
 
         assert world.pause_state.progress() == PauseProgress()
+
+
+@pytest.mark.rule("rule 43")
+async def test_policy_that_puts_every_check_in_shadow_is_answered(world: World) -> None:
+    world.becomes(UNDER_WAY, PolicyInForce(policy=Policy(shadow=True)))
+
+    assert (await world.ask()).is_in_shadow
 
 
 async def test_detector_that_does_not_lead_answers_no_question_and_logs_no_warning(world: World) -> None:
     world.is_leader = False
 
     with pytest.raises(NotLeading) as refused:
-        await world.ask(handled=("uid-workers",))
+        await world.ask()
     assert refused.value.category is ApplicationErrorCategory.BENIGN  # the SDK logs it at DEBUG
     assert world.pause_state.progress() == PauseProgress()
 
@@ -373,19 +379,15 @@ async def test_metrics_say_how_long_the_upgrade_lasts_and_how_many_checks_are_pa
 ) -> None:
     registry = CollectorRegistry()
     registry.register(UpgradeMetrics(world.upgrades, lambda: NOW + timedelta(minutes=2)))
-    world.upgrade = UNDER_WAY
-    checks = [
-        check(name, 1, **says)
-        for name, says in {"ours": OURS, "anothers": {PAUSED: ""}, "unpaused": {MARK: ""}}.items()
-    ]
-    async with world.running(*checks):
-        await eventually(lambda: len(world.upgrades.observe().checks) == 3)
-        assert shown(registry) == {"paramedic_upgrade_seconds": 120, "paramedic_upgrade_paused_checks": 1}
+    world.becomes(UNDER_WAY)
+    await world.ask(paused=3)
+    assert shown(registry) == {"paramedic_upgrade_seconds": 120, "paramedic_upgrade_paused_checks": 3}
 
-        world.upgrade = OVER
-        assert shown(registry) == {"paramedic_upgrade_paused_checks": 1}
-        world.is_leader = False
-        assert shown(registry) == {}
+    world.becomes(OVER)
+    await world.ask()
+    assert shown(registry) == {"paramedic_upgrade_paused_checks": 0}
+    world.is_leader = False
+    assert shown(registry) == {}
 
 
 def shown(registry: CollectorRegistry) -> dict[str, float]:

@@ -4,44 +4,32 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tests.support.story.upgrading import Upgrading
-from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.upgrade_contracts import PauseOrder, UnpauseOrder
 from workflows.upgrade_pause import UpgradePause
 
 UpgradeScenario = Callable[[Upgrading], Awaitable[None]]
-FIRST_RETRY = timedelta(seconds=3)
-LONGER_THAN_USUAL = timedelta(hours=7)
 
 
 async def upgrade_with_orders_and_edits(upgrading: Upgrading) -> None:
     """A write fails, an admin and an order unpause, a check is added, and the upgrade takes long."""
-    upgrading.create("theirs", is_paused=True)
-    upgrading.refusing = 1
+    upgrading.create("theirs", "P")
+    upgrading.refused = ("a",)
     await upgrading.start()
-    await upgrading.rests()
-    await upgrading.passes(FIRST_RETRY)
-    await upgrading.becomes(a="PM", b="PM", theirs="P")
-    await upgrading.rests()
-    upgrading.edit("a", is_paused=False, is_marked=False)
+    await upgrading.becomes(a="", b="PM", theirs="P")
+    upgrading.refused = ()
+    await upgrading.wake()
+    upgrading.edit("a", "")
     upgrading.create("later")
     await upgrading.wake()
     await upgrading.becomes(a="", b="PM", later="PM", theirs="P")
-    await upgrading.rests()
-    await _orders(upgrading)
-    await upgrading.passes(LONGER_THAN_USUAL)
-    await upgrading.rests()
-    await _ends(upgrading)
-
-
-async def _orders(upgrading: Upgrading) -> None:
     await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="machines/b"))
     await upgrading.becomes(a="", b="M", later="PM", theirs="P")
-    await upgrading.rests()
-    await upgrading.handle.execute_update(UpgradePause.forget, ForgetOrder(check="machines/a"))
-    await upgrading.becomes(a="PM", b="M", later="PM", theirs="P")
-    await upgrading.rests()
     await upgrading.handle.execute_update(UpgradePause.pause, PauseOrder(check="machines/b", for_seconds=60))
-    await upgrading.becomes(a="PM", b="PM", later="PM", theirs="P")
-    await upgrading.rests()
+    await upgrading.becomes(a="", b="PM", later="PM", theirs="P")
+    upgrading.long_upgrade = timedelta(0)
+    await upgrading.wake()
+    await upgrading.passes(timedelta(minutes=2))
+    await _ends(upgrading)
 
 
 async def upgrade_cancelled_while_writing(upgrading: Upgrading) -> None:
@@ -61,14 +49,12 @@ async def upgrade_continued_as_new(upgrading: Upgrading) -> None:
     await upgrading.rests()
     await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="machines/a"))
     await upgrading.becomes(a="M", b="PM")
-    upgrading.edit("b", is_paused=False, is_marked=False)
+    upgrading.edit("b", "")
     while len(await upgrading.histories()) == 1:
         await upgrading.wake()
-        await upgrading.rests()
     upgrading.create("later")
     await upgrading.wake()
     await upgrading.becomes(a="M", b="", later="PM")
-    await upgrading.rests()
     await _ends(upgrading)
 
 

@@ -82,7 +82,7 @@ async def test_copy_of_an_upgrade_pause_does_not_pause_again_what_a_person_unpau
         await upgrading.rests()
         order = UnpauseOrder(check="machines/a")
         await upgrading.handle.execute_update(UpgradePause.unpause, order)
-        upgrading.edit("a", is_paused=False, is_marked=False)
+        upgrading.edit("a", "")
         copy = await upgrading.client.start_workflow(
             UPGRADE_PAUSE,
             UpgradePauseInput(cluster=upgrading.cluster),

@@ -14,7 +14,7 @@ from health.upgrade.observation import UpgradeObservation
 from tests.support.story import workers
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.polling import polled
-from tests.support.story.upgrading import Upgrading
+from tests.support.story.upgrading import Upgrading, states
 from tests.support.values.observations import held
 from workflows.contracts import OBSERVE, ObserveInput
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
@@ -54,8 +54,7 @@ async def test_upgrade_pause_goes_on_in_a_new_run(short_histories: WorkflowEnvir
         await upgrading.handle.terminate()
 
     assert upgrading.annotations() == {"a": "PM", "b": "PM"}
-    assert len(state.handled) == len(upgrading.checks)
-    assert len(upgrading.patches) == len(upgrading.checks)
+    assert len(states(state)) == len(upgrading.api.patches) == len(upgrading.api.checks)
 
 
 async def test_incident_goes_on_in_a_new_run(short_histories: WorkflowEnvironment) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bench import event_loop, limits, upgrade_bounds, workers
+from bench import event_loop, limits, workers
 from bench.cluster import BenchCluster
 from bench.clusterapi import join
 from bench.figure import Figure, longest_stop
@@ -165,7 +165,7 @@ CASES: dict[str, Callable[[], Work]] = {
 }
 
 
-async def measure(cluster: BenchCluster) -> list[Figure]:
+async def measure(_: BenchCluster) -> list[Figure]:
     """Run each case in a process of its own, to measure its memory alone."""
     figures = []
     for name in CASES:
@@ -175,7 +175,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
             Figure(name=f"memory, {name}", measured=cost.memory_mib, goal=MOST_MEMORY_MIB, unit="MiB"),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
-    return [*figures, *upgrade_bounds.figures(cluster.transport)]
+    return figures
 
 
 def _in_a_process(name: str) -> Cost:

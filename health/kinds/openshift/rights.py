@@ -75,20 +75,12 @@ RIGHTS = (
 
 UPGRADE_PAUSE_RIGHTS = (
     Right(
-        process=Process.DETECTOR,
-        group=GROUP,
-        resource="machinehealthchecks",
-        verbs=("list", "watch"),
-        part=UPGRADE_PAUSES,
-        why="the detector sees which checks exist, and which are paused",
-    ),
-    Right(
         process=Process.WORKER,
         group=GROUP,
         resource="machinehealthchecks",
-        verbs=("get", "patch"),
+        verbs=("get", "list", "patch"),
         part=UPGRADE_PAUSES,
-        why="a check is read again, and paused by its annotation, while the cluster is upgraded",
+        why="checks are listed, and paused by their annotation, while the cluster is upgraded",
     ),
     Right(
         process=Process.WORKER,

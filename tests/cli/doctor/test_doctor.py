@@ -155,7 +155,7 @@ async def test_rights_for_the_upgrade_pause_are_asked_for_also_where_its_checks_
     }
     ran = await doctor("doctor", "-o", "json", **settings)
     missing = [str(finding) for finding in listed(ran) if finding.reason == "RightMissing"]
-    right = "the worker may not get, patch machinehealthchecks.machine.openshift.io"
+    right = "the worker may not get, list, patch machinehealthchecks.machine.openshift.io"
     assert (f"problem: {right}: apply deploy/components/openshift/upgrade-pause.yaml" in missing) is is_asked
 
 

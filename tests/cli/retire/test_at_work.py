@@ -7,7 +7,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from cli.retire.workflows import at_work
 from workflows.contracts import ACT, OBSERVE
-from workflows.upgrade_contracts import OBSERVE_UPGRADE, WRITE_PAUSES
+from workflows.upgrade_contracts import OBSERVE_UPGRADE, SYNC_PAUSES
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
@@ -18,7 +18,7 @@ SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
     [
         (ACT.name, STARTED, [ACT.name]),
         (ACT.name, SCHEDULED, [ACT.name]),
-        (WRITE_PAUSES.name, SCHEDULED, [WRITE_PAUSES.name]),
+        (SYNC_PAUSES.name, SCHEDULED, [SYNC_PAUSES.name]),
         (OBSERVE.name, STARTED, []),
         (OBSERVE_UPGRADE.name, SCHEDULED, []),
     ],

@@ -9,8 +9,8 @@ from temporalio.exceptions import ApplicationError
 
 from cli.shared.errors import CommandError
 from cli.shared.updating import answered
+from health.upgrade.orders import PauseRefusal
 from workflows.messages import ORDER_REFUSED
-from workflows.upgrade_orders import NOT_OURS
 
 
 async def _unanswered() -> str:
@@ -43,7 +43,7 @@ async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_wi
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (ApplicationError("no", type=NOT_OURS), "upgrade/prod refuses it: no"),
+        (ApplicationError("no", type=PauseRefusal.NOT_OURS), "upgrade/prod refuses it: no"),
         (ApplicationError("no", "", type=ORDER_REFUSED), "upgrade/prod refuses it: no"),
         (ApplicationError("no", "step", type=ORDER_REFUSED), "upgrade/prod refuses it: --step: no"),
     ],

@@ -8,7 +8,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
-from health.upgrade.memory import CheckPauseState
+from health.upgrade.decision import CheckPauseState
 from tests.support.cluster.command import Command
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.story.upgrading import Upgrading
@@ -30,7 +30,7 @@ async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
 @pytest.fixture
 async def upgrading(idle: Upgrading) -> AsyncIterator[Upgrading]:
     """One whose checks a and b are paused, and theirs was."""
-    idle.create("theirs", is_paused=True)
+    idle.create("theirs", "P")
     async with idle.detector(), idle.worker(max_cached_workflows=100):
         await idle.start()
         await idle.rests()
@@ -76,19 +76,23 @@ async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic:
     name = "MachineHealthCheck/machines/a"
     said = f"{upgrading.cluster}: unpauses {name} until the upgrade is over: it hangs\n"
     assert (ran.code, ran.out, ran.err) == (0, said, "")
-    await upgrading.becomes(a="M", b="PM", theirs="P")
-    handled = {row.reference.name: row for row in (await upgrading.rests()).handled}
-    assert handled["a"].reason == "it hangs"
-    assert handled["a"].identity.startswith("ada@")
+    assert upgrading.annotations() == {"a": "M", "b": "PM", "theirs": "P"}
+    (order,) = (await upgrading.rests()).memory.orders
+    assert order.reason == "it hangs"
+    assert order.identity.startswith("ada@")
 
     ran = await paramedic("upgrade", "pause", "machines/a", *where, "--for", "1h")
     assert ran.out.startswith(f"{upgrading.cluster}: pauses {name}: it hangs; until 20")
-    await upgrading.becomes(a="PM", b="PM", theirs="P")
-    upgrading.edit("b", is_paused=False, is_marked=False)
-    await upgrading.wake()
-    ran = await paramedic("upgrade", "forget", "--all", *where)
-    assert ran.code == 0
-    await upgrading.becomes(a="PM", b="PM", theirs="P")
+    upgrading.edit("b", "")
+    ran = await paramedic("upgrade", "pause", "--all", *where)
+    assert ran.out == f"{upgrading.cluster}: pauses every check: it hangs\n"
+    assert upgrading.annotations() == {"a": "PM", "b": "PM", "theirs": "P"}
+    ran = await paramedic("upgrade", "unpause", "nobody", *where)
+    assert (ran.code, ran.out) == (3, "")
+    assert "no check 'nobody' among those that upgrades pause: MachineHealthCheck/machines/a, " in ran.err
+    ran = await paramedic("upgrade", "unpause", "machinehealthcheck/machines/theirs", *where)
+    assert (ran.code, ran.out) == (1, "")
+    assert "/machines/theirs was paused by another user or tool, which must unpause it" in ran.err
 
 
 async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
@@ -104,7 +108,6 @@ async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
     ("order", "instead"),
     [
         (("unpause", "a"), "CHECK cluster.x-k8s.io/paused-`"),
-        (("forget", "a"), "so there is nothing to forget: the next upgrade pauses every check"),
         (("pause", "a"), "give the pause a time, as with --for 2h, or write `kubectl annotate "),
         (("pause", "a", "--for", "2h"), "say which with --cluster, by its full name"),
     ],
@@ -156,7 +159,7 @@ async def test_upgrade_whose_worker_is_away_is_shown_and_takes_no_order(
         (("pause",), "--all"),
         (("pause", "a", "--all"), "--all"),
         (("pause", "a/b/c/d"), "a/b/c/d"),
-        (("forget", "a", "--reason", " "), "--reason"),
+        (("unpause", "a", "--reason", " "), "--reason"),
         (("--cluster", "prod", "unpause", "a"), "--cluster"),
     ],
 )

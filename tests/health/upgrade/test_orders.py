@@ -1,152 +1,235 @@
-"""Orders of people: obeyed once for each check, and never against who came after."""
+"""Orders of people: carried out once for each check, and never against who came after."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
-from health.upgrade.failed_write import WriteOutcome
-from health.upgrade.memory import MOST_ORDERS, CheckPauseState
-from health.upgrade.orders import OrderName, is_named
+from health.upgrade.decision import CheckPauseState
+from health.upgrade.memory import MOST_ORDERS, needless
+from health.upgrade.observation import UpgradeObservation
+from health.upgrade.orders import OrderName, PauseRefusal, with_full_names
 from health.upgrade.pausable_check import PauseAction
-from tests.support.values.looks import (
-    NOTHING,
-    NOW,
-    actions,
-    answered,
-    check,
-    ordered,
-    over,
-    passed,
-    remembering,
-    under_way,
-    unknown,
-)
+from tests.support.values.looks import CREATED, NOTHING, OFF, Pause, check, over, under_way
 
-PAUSED = remembering(under_way(check()))
-LATER = NOW + timedelta(hours=3)
+PAUSE, UNPAUSE = OrderName.PAUSE, OrderName.UNPAUSE
+HOUR = timedelta(hours=1)
+
+
+def paused(*names: str) -> Pause:
+    pause = Pause.of(*(check(name=name) for name in names or ("a",)))
+    pause.sync(under_way())
+    return pause
 
 
 def test_unpause_leaves_the_mark_so_that_a_workflow_made_anew_knows_of_it() -> None:
-    done = passed(under_way(check("PM", version=2)), ordered(PAUSED, OrderName.UNPAUSE))
+    pause = paused()
+    pause.order(UNPAUSE)
+    pause.sync(under_way())
+    assert (pause.annotations, pause.states) == ({"a": "M"}, {"a": CheckPauseState.UNPAUSED})
+    pause.memory = NOTHING
+    pause.sync(under_way())
 
-    assert actions(done) == [PauseAction.UNPAUSE_MARKED]
-    handled = answered(done).by_uid["uid-a"]
-    assert (handled.how, handled.reason, handled.identity) == (CheckPauseState.UNPAUSED, "so I say", "ann")
-    assert handled.paused_at is not None
-    assert actions(passed(under_way(check("M", version=3)))) == []
-    assert actions(passed(under_way(check("M", version=3)), answered(done))) == []
-
-
-def test_unpause_never_ends_the_pause_of_another_client() -> None:
-    memory = ordered(remembering(under_way(check("P"))), OrderName.UNPAUSE)
-
-    assert actions(passed(under_way(check("P")), memory)) == []
+    assert pause.annotations == {"a": "M"}
 
 
-@pytest.mark.parametrize("order", [OrderName.PAUSE, OrderName.FORGET])
 @pytest.mark.parametrize("annotations", ["", "M"])
-def test_check_that_another_client_unpaused_is_paused_again_by_order_and_once(
-    order: OrderName, annotations: str
-) -> None:
-    memory = remembering(under_way(check(annotations, version=3)), PAUSED)
-    done = passed(under_way(check(annotations, version=3)), ordered(memory, order))
-    assert actions(done) == [PauseAction.PAUSE]
-    memory = remembering(under_way(check("PM", version=4)), answered(done))
+def test_check_that_another_client_unpaused_is_paused_again_by_order_and_once(annotations: str) -> None:
+    pause = paused()
+    for expected in ("PM", annotations):
+        pause.cluster.edit("a", annotations)
+        if expected == "PM":
+            pause.order(PAUSE)
+        pause.sync(under_way())
 
-    assert actions(passed(under_way(check(annotations, version=5)), memory)) == []
-
-
-def test_reason_of_a_pause_by_hand_is_kept_and_that_of_one_by_the_upgrade_is_none() -> None:
-    memory = remembering(under_way(check(), check(name="b")), ordered(NOTHING, OrderName.PAUSE))
-
-    assert [(row.reason, row.identity) for row in memory.handled] == [("so I say", "ann"), ("", "")]
+        assert pause.annotations == {"a": expected}
 
 
-@pytest.mark.parametrize(
-    ("annotations", "how"), [("M", CheckPauseState.UNPAUSED_BY_OTHERS), ("P", CheckPauseState.FOUND_PAUSED)]
-)
-def test_change_of_another_client_is_not_attributed_to_the_person_of_the_pause(
-    annotations: str, how: CheckPauseState
-) -> None:
-    memory = remembering(under_way(check()), ordered(NOTHING, OrderName.PAUSE))
-    (handled,) = remembering(under_way(check(annotations, version=3)), memory).handled
+def test_latest_order_counts_and_an_unpause_of_every_check_is_for_those_to_come_too() -> None:
+    pause = paused()
+    pause.order(PAUSE)
+    pause.order(UNPAUSE, "")
+    pause.cluster.add(check(name="new", created=pause.now))
+    pause.sync(under_way())
+    assert pause.annotations == {"a": "M", "new": ""}
+    pause.order(PAUSE, "")
+    pause.cluster.add(check(name="newer", created=pause.now + HOUR))
+    pause.sync(under_way())
 
-    assert (handled.how, handled.reason, handled.identity) == (how, "", "")
+    assert pause.annotations == {"a": "PM", "new": "PM", "newer": "PM"}
 
 
-def test_unpause_of_every_check_is_for_those_to_come_too() -> None:
-    memory = ordered(PAUSED, OrderName.UNPAUSE, "")
-    look = under_way(check("PM", version=2), check(name="new"))
+def test_pause_of_every_check_is_carried_out_once_also_for_a_check_that_comes_later() -> None:
+    pause = paused()
+    pause.order(PAUSE, "")
+    pause.sync(under_way())
+    pause.cluster.add(check(name="new", created=pause.now))
+    pause.sync(under_way())
+    assert pause.annotations == {"a": "PM", "new": "PM"}
+    pause.cluster.edit("new", "")
+    pause.sync(under_way())
 
-    assert [(patch.uid, patch.action) for patch in passed(look, memory).patches] == [
-        ("uid-a", PauseAction.UNPAUSE_MARKED)
+    assert pause.annotations == {"a": "PM", "new": ""}
+
+
+def test_order_is_shown_with_the_check_that_follows_it_and_not_with_a_change_of_another_client() -> None:
+    pause = paused("a", "b")
+    pause.order(PAUSE)
+    pause.sync(under_way())
+    rows = {row.check[-1]: row.order for row in pause.memory.synced.rows} if pause.memory.synced else {}
+    assert rows == {"a": 1, "b": 0}
+    pause.cluster.edit("a", "M")
+    synced = pause.sync(under_way())
+
+    assert synced is not None
+    assert [(row.state, row.order) for row in synced.rows if row.check[-1] == "a"] == [
+        (CheckPauseState.UNPAUSED_BY_OTHERS, 0)
     ]
-    assert "uid-new" in remembering(look, memory).by_uid
-
-
-def test_latest_order_counts() -> None:
-    memory = ordered(ordered(PAUSED, OrderName.UNPAUSE), OrderName.PAUSE, "")
-
-    assert actions(passed(under_way(check("PM", version=2)), memory)) == []
 
 
 def test_pause_ends_with_the_upgrade() -> None:
-    memory = ordered(PAUSED, OrderName.PAUSE)
+    pause = paused()
+    pause.order(PAUSE)
+    pause.sync(under_way())
+    pause.sync(over())
 
-    assert actions(passed(over(check("PM", version=2)), memory)) == [PauseAction.UNPAUSE]
+    assert pause.annotations == {"a": ""}
 
 
 def test_pause_for_a_time_outlasts_the_upgrade_and_ends_then() -> None:
-    memory = ordered(PAUSED, OrderName.PAUSE, until=LATER)
-    kept = passed(over(check("PM", version=2)), memory)
-    assert (actions(kept), kept.until, kept.is_over) == ([], LATER, False)
+    pause = paused("a", "b")
+    pause.order(PAUSE, until=pause.now + HOUR)
+    pause.sync(over())
+    assert pause.annotations == {"a": "PM", "b": ""}
+    assert not pause.memory.is_over(over(), pause.now)
+    pause.now += HOUR
+    pause.sync(over())
 
-    assert actions(passed(over(check("PM", version=2)), kept.memory, LATER)) == [PauseAction.UNPAUSE]
-
-
-def test_pause_for_a_time_needs_no_upgrade_and_is_obeyed_once() -> None:
-    memory = ordered(NOTHING, OrderName.PAUSE, until=LATER)
-    done = passed(over(check()), memory)
-    assert actions(done) == [PauseAction.PAUSE]
-    after = passed(over(check("M", version=3)), answered(done))
-    assert actions(after) == []
-
-    assert actions(passed(over(check("M", version=3)), after.memory, LATER)) == [PauseAction.REMOVE_MARK]
+    assert pause.annotations == {"a": "", "b": ""}
+    assert pause.memory.is_over(over(), pause.now)
 
 
-@pytest.mark.rule("rule 36/annotations")
-def test_order_waits_until_the_state_is_known() -> None:
-    memory = ordered(PAUSED, OrderName.UNPAUSE)
-    done = passed(unknown(check("PM", version=2)), memory)
+def test_pause_for_a_time_needs_no_upgrade_and_is_carried_out_once() -> None:
+    pause = Pause.of(check())
+    pause.order(PAUSE, until=pause.now + HOUR)
+    pause.sync(over())
+    assert pause.annotations == {"a": "PM"}
+    pause.cluster.edit("a", "M")
+    pause.sync(over())
+    assert pause.annotations == {"a": "M"}
+    pause.now += HOUR
+    pause.sync(over())
 
-    assert done.patches == ()
-    assert actions(passed(under_way(check("PM", version=2)), done.memory)) == [PauseAction.UNPAUSE_MARKED]
-
-
-def test_order_has_what_failed_tried_at_once() -> None:
-    memory = answered(passed(under_way(check())), WriteOutcome.FAILED)
-    assert actions(passed(under_way(check()), memory)) == []
-
-    assert actions(passed(under_way(check()), ordered(memory, OrderName.PAUSE))) == [PauseAction.PAUSE]
+    assert pause.annotations == {"a": ""}
 
 
-def test_order_whose_write_failed_is_still_to_be_obeyed() -> None:
-    look = under_way(check("PM", version=2))
-    memory = answered(passed(look, ordered(PAUSED, OrderName.UNPAUSE)), WriteOutcome.FAILED)
+def test_upgrade_that_begins_while_a_pause_is_kept_pauses_the_other_checks_too() -> None:
+    pause = Pause.of(check(), check(name="b"))
+    pause.order(PAUSE, until=pause.now + HOUR)
+    pause.sync(over())
+    pause.sync(under_way(pause.now))
+    assert pause.annotations == {"a": "PM", "b": "PM"}
+    pause.now += HOUR
+    pause.sync(over())
 
-    assert actions(passed(look, memory, LATER)) == [PauseAction.UNPAUSE_MARKED]
+    assert pause.annotations == {"a": "", "b": ""}
 
 
-def test_orders_are_numbered_on_and_the_oldest_are_forgotten() -> None:
-    memory = NOTHING
+def test_order_whose_write_failed_is_still_to_be_carried_out() -> None:
+    pause = paused()
+    pause.order(UNPAUSE)
+    pause.sync(under_way(), refused=["a"])
+    assert pause.states == {"a": CheckPauseState.PAUSED}
+    pause.sync(under_way())
+
+    assert pause.annotations == {"a": "M"}
+
+
+def test_order_that_comes_during_a_sync_is_for_the_next_one() -> None:
+    pause = paused()
+    observed = under_way()
+    moment = pause.memory.moment(observed, pause.now)
+    synced = pause.cluster.sync(moment, pause.now)
+    pause.order(UNPAUSE)
+    pause.memory = pause.memory.having_synced(synced, moment, pause.now)
+    assert [order.done_until for order in pause.memory.orders] == [None]
+    pause.sync(observed)
+
+    assert pause.annotations == {"a": "M"}
+
+
+def test_sync_without_an_answer_carries_an_order_out_and_the_next_one_writes_nothing_more() -> None:
+    pause = paused()
+    pause.order(UNPAUSE)
+    pause.sync(under_way(), is_lost=True)
+    assert pause.annotations == {"a": "M"}
+    pause.sync(under_way())
+
+    assert pause.cluster.done("a") == [PauseAction.PAUSE, PauseAction.UNPAUSE_MARKED]
+    assert all(order.done_until for order in pause.memory.orders)
+
+
+def test_orders_are_numbered_on_and_the_oldest_are_dropped() -> None:
+    pause = Pause()
     for _ in range(MOST_ORDERS + 1):
-        memory = ordered(memory, OrderName.FORGET)
+        pause.order(UNPAUSE)
 
-    assert [memory.orders[0].number, memory.orders[-1].number] == [2, MOST_ORDERS + 1]
+    assert [pause.memory.orders[0].number, pause.memory.orders[-1].number] == [2, MOST_ORDERS + 1]
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("machines/a", True), ("MachineHealthCheck/machines/a", True), ("a", False)]
+    "name",
+    ["a", "machines/a", "MachineHealthCheck/a", "MachineHealthCheck/machines/a"],
 )
-def test_check_is_named_with_its_namespace(name: str, *, expected: bool) -> None:
-    assert is_named(check().reference, name) is expected
+def test_check_is_named_as_in_every_command(name: str) -> None:
+    pause = Pause.of(check(), check(name="b"))
+    pause.order(UNPAUSE, name)
+    (order,), refused = with_full_names(pause.memory.orders, tuple(pause.cluster.checks.values()))
+
+    assert (order.check, refused) == ("MachineHealthCheck/machines/a", ())
+
+
+@pytest.mark.parametrize(
+    ("order", "name", "refused", "why"),
+    [
+        (
+            PAUSE,
+            "none",
+            PauseRefusal.UNKNOWN_CHECK,
+            r"no check 'none' .*: \S*/a, \S*/check-01, .* and 3 more$",
+        ),
+        (PAUSE, "", None, ""),
+        (UNPAUSE, "theirs", PauseRefusal.NOT_OURS, r"/theirs was paused by another user or tool"),
+        (PAUSE, "theirs", None, ""),
+    ],
+)
+def test_order_that_could_never_be_carried_out_is_refused_and_dropped(
+    order: OrderName, name: str, refused: PauseRefusal | None, why: str
+) -> None:
+    many = (check(name=f"check-{number:02}") for number in range(1, 12))
+    pause = Pause.of(check(), check("P", name="theirs"), *many)
+    pause.order(order, name)
+    synced = pause.sync(under_way())
+    assert synced is not None
+    assert [one.refused for one in synced.refused] == ([refused] if refused else [])
+    assert len(pause.memory.orders) == (0 if refused else 1)
+    assert all(re.search(why, one.why) for one in synced.refused)
+
+
+@pytest.mark.parametrize(
+    ("observed", "order", "is_timed", "refused"),
+    [
+        (over(), PAUSE, False, PauseRefusal.NO_UPGRADE),
+        (over(), PAUSE, True, None),
+        (over(), UNPAUSE, False, None),
+        (under_way(), PAUSE, False, None),
+        (OFF, PAUSE, True, PauseRefusal.OFF),
+    ],
+)
+def test_order_that_makes_no_sense_now_is_refused(
+    observed: UpgradeObservation, order: OrderName, refused: PauseRefusal | None, *, is_timed: bool
+) -> None:
+    pause = Pause.of(check(created=CREATED))
+    pause.order(order, until=pause.now + HOUR if is_timed else None)
+
+    assert [one.refused for one in needless(pause.memory.orders, observed)] == [refused] * bool(refused)

@@ -1,29 +1,20 @@
-"""The table: what is done by the two annotations alone, and by what was handled in this upgrade."""
+"""The table: the action for a check by its two annotations, and by what was handled in this upgrade."""
+
+from datetime import timedelta
 
 import pytest
 
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.memory import CheckPauseState
-from health.upgrade.orders import OrderName
+from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, decide
+from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations
-from tests.support.values.looks import (
-    NOTHING,
-    actions,
-    answered,
-    check,
-    ordered,
-    over,
-    passed,
-    remembering,
-    under_way,
-    unknown,
-)
+from tests.support.values.looks import BEGAN, NEXT, NOW, OFF, UNKNOWN, Pause, check, over, under_way
 
-PAUSE, UNPAUSE, REMOVE_MARK = (
-    [PauseAction.PAUSE.value],
-    [PauseAction.UNPAUSE.value],
-    [PauseAction.REMOVE_MARK.value],
-)
+UPGRADE = PauseMoment(now=NOW, is_under_way=True, began=BEGAN)
+AFTERWARDS = PauseMoment(now=NOW, is_under_way=False, began=NOW)
+LATER = NOW + timedelta(hours=1)
+PAUSED, FOUND_PAUSED = CheckPauseState.PAUSED, CheckPauseState.FOUND_PAUSED
+UNPAUSED, UNPAUSED_BY_OTHERS = CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS
 
 
 @pytest.mark.rule(
@@ -34,175 +25,168 @@ PAUSE, UNPAUSE, REMOVE_MARK = (
     "MHC C.2/unpaused",
 )
 @pytest.mark.parametrize(
-    ("annotations", "expected", "how"),
+    ("annotations", "decision"),
     [
-        pytest.param("", PAUSE, CheckPauseState.PAUSED, id="neither annotation: both are written"),
-        pytest.param("P", [], CheckPauseState.FOUND_PAUSED, id="paused by somebody else: nothing"),
-        pytest.param("PM", [], CheckPauseState.PAUSED, id="ours already: nothing"),
-        pytest.param("M", [], CheckPauseState.UNPAUSED_BY_OTHERS, id="unpaused by somebody: nothing"),
+        pytest.param("", PauseDecision(PAUSED, PauseAction.PAUSE), id="neither annotation"),
+        pytest.param("P", PauseDecision(FOUND_PAUSED), id="paused by another writer"),
+        pytest.param("PM", PauseDecision(PAUSED), id="ours already"),
+        pytest.param("M", PauseDecision(UNPAUSED_BY_OTHERS), id="unpaused by another writer"),
     ],
 )
-def test_check_that_is_seen_first_during_an_upgrade(
-    annotations: str, expected: list[str], how: CheckPauseState
-) -> None:
-    look = under_way(check(annotations))
+def test_check_that_is_seen_first_during_an_upgrade(annotations: str, decision: PauseDecision) -> None:
+    assert decide(check(annotations), UPGRADE) == decision
 
-    assert actions(passed(look)) == expected
-    assert remembering(look).by_uid["uid-a"].how is how
+
+@pytest.mark.rule("MHC C.2/end and begin over which nothing ran", "rule 35")
+@pytest.mark.parametrize("annotations", ["M", "PM"])
+def test_mark_of_an_upgrade_whose_end_was_not_seen_is_renewed_with_the_pause(annotations: str) -> None:
+    upgrade = PauseMoment(now=NOW, is_under_way=True, began=NEXT)
+
+    assert decide(check(annotations), upgrade) == PauseDecision(PAUSED, PauseAction.PAUSE)
+
+
+@pytest.mark.parametrize("mark", ["", "by hand", "2026-13-01T00:00:00Z"])
+def test_mark_without_a_time_counts_as_one_of_this_upgrade(mark: str) -> None:
+    assert decide(check("M", marked_for=mark), UPGRADE) == PauseDecision(UNPAUSED_BY_OTHERS)
+    assert decide(check("PM", marked_for=mark), AFTERWARDS).action is PauseAction.UNPAUSE
 
 
 @pytest.mark.rule("MHC C.2/end", "MHC C.2/left mark", "MHC C.2/end over which nothing ran")
-@pytest.mark.parametrize("phase", [UpgradePhase.OVER, UpgradePhase.NEVER])
 @pytest.mark.parametrize(
-    ("annotations", "expected"),
+    ("annotations", "decision"),
     [
-        pytest.param("PM", UNPAUSE, id="ours: both are removed"),
-        pytest.param("M", REMOVE_MARK, id="a mark that was left: it is removed"),
-        pytest.param("P", [], id="paused by somebody else: nothing"),
-        pytest.param("", [], id="neither: nothing"),
+        pytest.param("PM", PauseDecision(UNPAUSED, PauseAction.UNPAUSE), id="ours: both are removed"),
+        pytest.param(
+            "M", PauseDecision(UNPAUSED_BY_OTHERS, PauseAction.REMOVE_MARK), id="a mark that was left"
+        ),
+        pytest.param("P", PauseDecision(), id="paused by another writer: nothing"),
+        pytest.param("", PauseDecision(), id="neither: nothing"),
     ],
 )
 def test_check_after_an_upgrade_that_nothing_is_remembered_of(
-    annotations: str, expected: list[str], phase: UpgradePhase
+    annotations: str, decision: PauseDecision
 ) -> None:
-    done = passed(over(check(annotations), phase=phase))
-
-    assert actions(done) == expected
-    assert done.is_over is not bool(expected)
-
-
-@pytest.mark.rule("MHC C.2/unknown", "rule 36/annotations")
-@pytest.mark.parametrize("annotations", ["", "P", "PM", "M"])
-@pytest.mark.parametrize(
-    "look",
-    [
-        pytest.param(unknown, id="phase unknown"),
-        pytest.param(lambda one: under_way(one, unread="403"), id="checks not read, under way"),
-        pytest.param(lambda one: over(one).model_copy(update={"unread": "403"}), id="checks not read, over"),
-        pytest.param(
-            lambda one: over(one).model_copy(update={"phase": "Paused"}), id="phase of another version"
-        ),
-    ],
-)
-def test_unknown_facts_change_no_annotation_and_no_memory(annotations: str, look: object) -> None:
-    assert callable(look)
-    done = passed(look(check(annotations)))
-
-    assert done.patches == ()
-    assert done.memory == NOTHING
-    assert not done.is_over
-    assert done.until is None
-    assert "changes nothing" in done.why
+    assert decide(check(annotations), AFTERWARDS) == decision
 
 
 @pytest.mark.rule("MHC C.2/unpaused", "rule 34")
 @pytest.mark.parametrize("left", ["", "M"], ids=["both annotations removed", "the mark left"])
 @pytest.mark.parametrize("before", ["", "P"], ids=["paused by us", "found paused"])
 def test_check_unpaused_in_mid_upgrade_is_never_paused_again_in_it(before: str, left: str) -> None:
-    memory = remembering(under_way(check(before)))
-    look = under_way(check(left, version=3))
+    pause = Pause.of(check(before))
+    pause.sync(under_way())
+    pause.cluster.edit("a", left)
+    for _ in range(2):
+        pause.sync(under_way())
 
-    assert actions(passed(look, memory)) == []
-    handled = remembering(look, memory).by_uid["uid-a"]
-    assert handled.how is CheckPauseState.UNPAUSED_BY_OTHERS
-    assert handled.unpaused_at is not None
-    assert actions(passed(look, remembering(look, memory))) == []
+        assert pause.annotations == {"a": left}
+        assert pause.states == {"a": UNPAUSED_BY_OTHERS}
 
 
 @pytest.mark.rule("MHC C.2/paused by several")
 def test_mark_is_ours_also_if_another_writer_paused_the_check_again() -> None:
-    memory = remembering(under_way(check()))
-    memory = remembering(under_way(check("M", version=3)), memory)
-    memory = remembering(under_way(check("PM", version=4)), memory)
+    pause = Pause.of(check("M"))
+    pause.sync(under_way())
+    pause.cluster.edit("a", "PM")
+    pause.sync(under_way())
+    assert pause.states == {"a": PAUSED}
+    pause.sync(over())
 
-    assert memory.by_uid["uid-a"].how is CheckPauseState.PAUSED
-    assert memory.by_uid["uid-a"].paused_at is None
-    assert actions(passed(over(check("PM", version=4)), memory)) == UNPAUSE
+    assert pause.annotations == {"a": ""}
 
 
 def test_pause_whose_mark_was_removed_belongs_to_another_writer() -> None:
-    memory = remembering(under_way(check()))
-    memory = remembering(under_way(check("P", version=3)), memory)
+    pause = Pause.of(check())
+    pause.sync(under_way())
+    pause.cluster.edit("a", "P")
+    pause.sync(under_way())
+    assert pause.states == {"a": FOUND_PAUSED}
+    pause.sync(over())
 
-    assert memory.by_uid["uid-a"].how is CheckPauseState.FOUND_PAUSED
-    assert passed(over(check("P", version=3)), memory).is_over
+    assert pause.annotations == {"a": "P"}
+    assert pause.memory.is_over(over(), pause.now)
 
 
 @pytest.mark.rule("MHC C.2/created")
-def test_check_created_during_the_upgrade_is_paused() -> None:
-    memory = remembering(under_way(check()))
-    done = passed(under_way(check("PM", version=2), check(name="b")), memory)
+def test_check_created_during_the_upgrade_is_paused_also_if_it_has_the_name_of_a_deleted_one() -> None:
+    pause = Pause.of(check("M"))
+    pause.sync(under_way())
+    pause.cluster.add(check(uid="another", created=pause.now), check(name="b", created=pause.now))
+    pause.sync(under_way())
 
-    assert [(patch.reference.name, patch.action) for patch in done.patches] == [("b", PauseAction.PAUSE)]
+    assert pause.annotations == {"a": "PM", "b": "PM"}
+
+
+@pytest.mark.rule("rule 34", "rule 47")
+def test_check_whose_write_failed_is_not_handled_and_the_others_are() -> None:
+    pause = Pause.of(check(), check(name="b"))
+    pause.sync(under_way(), refused=["a"])
+    assert pause.states == {"a": CheckPauseState.AWAITED, "b": PAUSED}
+    pause.cluster.edit("b", "")
+    pause.sync(under_way())
+
+    assert pause.annotations == {"a": "PM", "b": ""}
+    assert pause.memory.pending == ()
+
+
+def test_sync_without_a_new_check_changes_nothing_that_the_detector_knows() -> None:
+    pause = Pause.of(check())
+    pause.sync(under_way())
+    before = pause.memory.handled_until
+    pause.sync(under_way())
+
+    assert pause.memory.handled_until == before
 
 
 @pytest.mark.rule("MHC C.2/termination handler")
 def test_check_of_the_termination_handler_is_paused_as_any_other() -> None:
-    assert actions(passed(under_way(check(name="machine-api-termination-handler")))) == PAUSE
-
-
-@pytest.mark.rule("MHC C.2/created")
-def test_check_deleted_and_made_anew_is_another_one() -> None:
-    memory = remembering(under_way(check("M")))
-    anew = check(version=9).model_copy(update={"uid": "another"})
-
-    assert actions(passed(under_way(anew), memory)) == PAUSE
-    by_uid = remembering(under_way(anew), memory).by_uid
-    assert {uid: one.is_deleted for uid, one in by_uid.items()} == {"uid-a": True, "another": False}
-
-
-def test_check_that_is_gone_is_not_counted_as_paused_any_more() -> None:
-    memory = remembering(under_way(check(), check(name="b")))
-
-    why = passed(under_way(check("PM", version=2)), memory).why
-    assert why.endswith("1 of 1 checks are paused by it, 0 were unpaused")
-
-
-@pytest.mark.parametrize(
-    ("back", "order"),
-    [
-        pytest.param("PM", None, id="as it was"),
-        pytest.param("P", None, id="paused by somebody else"),
-        pytest.param("M", None, id="unpaused by somebody else"),
-        pytest.param("", OrderName.PAUSE, id="and is paused by an order"),
-    ],
-)
-def test_check_that_one_answer_lacked_is_not_deleted_once_it_is_back(
-    back: str, order: OrderName | None
-) -> None:
-    memory = remembering(under_way(check(), check(name="b")))
-    memory = remembering(under_way(check("PM", name="b", version=2)), memory)
-    assert memory.by_uid["uid-a"].is_deleted
-    memory = memory if order is None else ordered(memory, order)
-    memory = remembering(under_way(check(back, version=3), check("PM", name="b", version=2)), memory)
-
-    assert not any(row.is_deleted for row in memory.handled)
-
-
-def test_check_that_is_back_after_the_upgrade_is_unpaused() -> None:
-    memory = remembering(under_way(check()))
-    memory = remembering(under_way(), memory)
-    done = passed(over(check("PM", version=2)), memory)
-
-    assert actions(done) == UNPAUSE
-    assert not answered(done).by_uid["uid-a"].is_deleted
+    assert decide(check(name="machine-api-termination-handler"), UPGRADE).action is PauseAction.PAUSE
 
 
 @pytest.mark.rule("MHC C.2/deleting")
-def test_check_that_is_being_deleted_is_left_alone() -> None:
-    assert actions(passed(under_way(check(is_going=True)))) == []
-    assert passed(over(check("PM", is_going=True))).is_over
+@pytest.mark.parametrize("moment", [UPGRADE, AFTERWARDS])
+def test_check_that_is_being_deleted_is_left_alone(moment: PauseMoment) -> None:
+    assert decide(check("PM", is_going=True), moment) == PauseDecision()
+    assert decide(check(is_going=True), moment) == PauseDecision()
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.parametrize("by_policy", [True, False])
+def test_check_in_shadow_is_not_paused_and_its_own_pause_is_ended(*, by_policy: bool) -> None:
+    upgrade = UPGRADE.model_copy(update={"is_in_shadow": by_policy})
+
+    assert decide(check(is_in_shadow=not by_policy), upgrade) == PauseDecision()
+    assert decide(check("PM", is_in_shadow=not by_policy), upgrade) == PauseDecision(PAUSED)
+    afterwards = AFTERWARDS.model_copy(update={"is_in_shadow": by_policy})
+    assert decide(check("PM", is_in_shadow=True), afterwards).action is PauseAction.UNPAUSE
+
+
+@pytest.mark.rule("MHC C.2/unknown", "rule 36/annotations")
+@pytest.mark.parametrize("observed", [UNKNOWN, over().model_copy(update={"phase": "Paused"})])
+def test_unknown_state_is_neither_under_way_nor_over(observed: UpgradeObservation) -> None:
+    assert not observed.is_under_way
+    assert not observed.is_over
+    assert not Pause().memory.is_over(observed, NOW)
+
+
+@pytest.mark.parametrize("phase", UpgradePhase)
+def test_pause_that_is_turned_off_ends_what_is_ours_in_every_state_and_nothing_else(
+    phase: UpgradePhase,
+) -> None:
+    tools = check("PM", name="tools", marked_for="")
+    pause = Pause.of(check("PM"), check("M", name="b"), check("P", name="theirs"), check(name="new"), tools)
+    off = OFF.model_copy(update={"phase": phase})
+    pause.sync(off)
+
+    assert pause.annotations == {"a": "", "b": "", "theirs": "P", "new": "", "tools": "PM"}
+    assert pause.memory.is_over(off, pause.now)
 
 
 @pytest.mark.rule("MHC C.2/begin", "MHC C.2/end")
-def test_both_annotations_are_one_patch() -> None:
+def test_both_annotations_are_one_patch_and_the_mark_names_the_upgrade() -> None:
     annotations = PauseAnnotations(paused="p", mark="m")
 
-    def patch(action: PauseAction) -> dict[str, str | None]:
-        return annotations.patch(action, "7")
-
-    assert patch(PauseAction.PAUSE) == {"p": "", "m": ""}
-    assert patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
-    assert patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
-    assert patch(PauseAction.REMOVE_MARK) == {"m": None}
-    assert patch(PauseAction.SETTLE) == {"m": "7"}
+    assert annotations.patch(PauseAction.PAUSE, BEGAN) == {"p": "", "m": "2026-01-01T10:00:00Z"}
+    assert annotations.patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
+    assert annotations.patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
+    assert annotations.patch(PauseAction.REMOVE_MARK) == {"m": None}

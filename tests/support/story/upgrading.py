@@ -1,8 +1,9 @@
-"""A cluster under upgrade for an upgrade pause: a scripted detector and worker."""
+"""A cluster under upgrade for an upgrade pause: a scripted detector, and a worker with scripted checks."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -12,29 +13,23 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor
 
-from detector.upgrade.pause_state import CheckChanges
 from health.cluster.upgrade import UpgradePhase
-from health.model.references import CheckReference
-from health.upgrade.failed_write import PauseAnswer, WriteOutcome
+from health.upgrade.memory import SyncedChecks
 from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
-from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from tests.support.story import workers
 from tests.support.story.fake_cluster import Gate
 from tests.support.story.polling import PATIENCE_SECONDS, polled
 from tests.support.story.runs import histories_of
+from tests.support.values.looks import CREATED, FakeChecks, check
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import (
     OBSERVE_UPGRADE,
-    WARN_OF_LONG_UPGRADE,
-    WRITE_PAUSES,
+    SYNC_PAUSES,
     ObserveUpgradeInput,
+    SyncPausesInput,
     UpgradePauseInput,
     UpgradePauseResult,
     UpgradePauseState,
-    WarnOfLongUpgradeInput,
-    WarnOfLongUpgradeResult,
-    WritePausesInput,
-    WritePausesResult,
     upgrade_pause_id,
 )
 from workflows.upgrade_pause import UpgradePause
@@ -54,6 +49,16 @@ async def upgrading_cluster(environment: WorkflowEnvironment) -> AsyncIterator["
             await upgrading.handle.terminate()
 
 
+@dataclass
+class Loss:
+    """The number of the next syncs that are lost."""
+
+    before: int = 0
+    """How many are lost before they write anything."""
+    answers: int = 0
+    """How many write, and lose their answers."""
+
+
 class Upgrading:
     """The cluster, the log of all calls, and the upgrade pause."""
 
@@ -64,22 +69,14 @@ class Upgrading:
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
         self.is_turned_off, self.long_upgrade = False, LONG_UPGRADE
-        self.unread = ""
-        self.checks: dict[str, PausableCheck] = {}
-        self.revision = 0
-        self.changes = CheckChanges()
+        self.api = FakeChecks()
+        self.clock = CREATED
+        """The API server's, a second later at each creation and list."""
         self.questions: list[ObserveUpgradeInput] = []
-        self.patches: list[PausePatch] = []
-        """Those that came, whatever became of them."""
-        self.warnings: list[WarnOfLongUpgradeInput] = []
-        self.refusing = 0
-        """How many of the next patches fail."""
-        self.losing = 0
-        """How many of the next attempts write, and lose their answers."""
-        self.freezing = 0
-        """How many of the next attempts are lost before they write, and write once they `thaw`."""
-        self.frozen: list[WritePausesInput] = []
-        self.written: list[WritePausesInput] = []
+        self.syncs: list[SyncPausesInput] = []
+        self.refused: tuple[str, ...] = ()
+        """The checks to which writes are refused."""
+        self.loss = Loss()
         self.gate = Gate()
         for name in ("a", "b"):
             self.create(name)
@@ -92,20 +89,16 @@ class Upgrading:
     def handle(self) -> Handle:
         return self.client.get_workflow_handle_for(UpgradePause.run, self.workflow_id)
 
-    def create(self, name: str, *, is_paused: bool = False, is_marked: bool = False) -> None:
-        self.revision += 1
-        self.checks[name] = PausableCheck(
-            reference=CheckReference(kind="MachineHealthCheck", namespace="machines", name=name),
-            uid=f"uid-{name}-{self.revision}",
-            resource_version=str(self.revision),
-            is_paused=is_paused,
-            is_marked=is_marked,
-        )
+    @property
+    def warnings(self) -> list[str]:
+        return [sync.warning for sync in self.syncs if sync.warning]
 
-    def edit(self, name: str, *, is_paused: bool, is_marked: bool) -> None:
-        self.revision += 1
-        changes = {"is_paused": is_paused, "is_marked": is_marked, "resource_version": str(self.revision)}
-        self.checks[name] = self.checks[name].model_copy(update=changes)
+    def create(self, name: str, annotations: str = "") -> None:
+        self.clock += timedelta(seconds=1)
+        self.api.add(check(annotations, name=name, uid=f"uid-{name}-{self.clock:%S%f}", created=self.clock))
+
+    def edit(self, name: str, annotations: str) -> None:
+        self.api.edit(name, annotations)
 
     def end(self) -> None:
         self.phase, self.since = UpgradePhase.OVER, self.since + timedelta(hours=1)
@@ -114,66 +107,37 @@ class Upgrading:
         self.phase, self.since = UpgradePhase.UNDER_WAY, self.since + timedelta(hours=1)
 
     def done(self, name: str) -> list[str]:
-        return [str(patch.action) for patch in self.patches if patch.reference.name == name]
+        return self.api.done(name)
 
     def annotations(self) -> dict[str, str]:
-        return {
-            name: "P" * check.is_paused + "M" * check.is_marked for name, check in sorted(self.checks.items())
-        }
+        return self.api.annotations()
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe(self, question: ObserveUpgradeInput) -> UpgradeObservation:
         self.questions.append(question)
-        observation = UpgradeObservation(
+        return UpgradeObservation(
             phase=self.phase,
             since=self.since,
             also_since=self.also_since,
             sign="the version",
-            checks=() if self.unread else tuple(self.checks.values()),
-            unread=self.unread,
             is_turned_off=self.is_turned_off,
             long_upgrade_seconds=self.long_upgrade.total_seconds(),
             seen_at=datetime.now(UTC),
         )
-        return self.changes.answer(question, observation)
 
-    @activity.defn(name=WRITE_PAUSES.name)
-    async def write(self, writes: WritePausesInput) -> WritePausesResult:
+    @activity.defn(name=SYNC_PAUSES.name)
+    async def sync(self, asked: SyncPausesInput) -> SyncedChecks:
         await self.gate.pass_through()
-        self.written.append(writes)
-        if self.freezing:
-            self.freezing -= 1
-            self.frozen.append(writes)
-            raise RuntimeError("the worker is frozen")
-        answers = tuple(self._written(patch) for patch in writes.patches)
-        if self.losing:
-            self.losing -= 1
+        self.syncs.append(asked)
+        if self.loss.before:
+            self.loss.before -= 1
             raise RuntimeError("the worker is lost")
-        return WritePausesResult(answers=answers)
-
-    def thaw(self) -> None:
-        """Thaw the frozen workers, which then write; a check that has changed refuses the write."""
-        for asked in self.frozen:
-            for patch in asked.patches:
-                self._written(patch)
-        self.frozen.clear()
-
-    @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
-    async def warn(self, warning: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
-        self.warnings.append(warning)
-        return WarnOfLongUpgradeResult()
-
-    def _written(self, patch: PausePatch) -> PauseAnswer:
-        self.patches.append(patch)
-        if self.refusing:
-            self.refusing -= 1
-            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="the server is away")
-        check = self.checks[patch.reference.name]
-        if (check.uid, check.resource_version) != (patch.uid, patch.resource_version):
-            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.CONFLICT)
-        after = check.after(PauseAction(patch.action))
-        self.edit(patch.reference.name, is_paused=after.is_paused, is_marked=after.is_marked)
-        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
+        self.clock += timedelta(seconds=1)
+        synced = self.api.sync(asked.moment, self.clock, self.refused)
+        if self.loss.answers:
+            self.loss.answers -= 1
+            raise RuntimeError("the answer is lost")
+        return synced
 
     @asynccontextmanager
     async def detector(self) -> AsyncIterator[None]:
@@ -187,29 +151,29 @@ class Upgrading:
         async with workers.worker(
             self.client,
             self.cluster,
-            [self.write, self.warn],
+            [self.sync],
             workflows=[UpgradePause],
             interceptors=interceptors,
             max_cached_workflows=max_cached_workflows,
         ):
             yield
 
-    async def start(self, memory: str = "", cancelled_at: datetime | None = None) -> Handle:
-        start = UpgradePauseInput(cluster=self.cluster, memory=memory, cancelled_at=cancelled_at)
+    async def start(self) -> Handle:
         return await self.client.start_workflow(
             UpgradePause.run,
-            start,
+            UpgradePauseInput(cluster=self.cluster),
             id=self.workflow_id,
             task_queue=worker_queue(self.cluster),
         )
 
     async def wake(self) -> None:
-        """Wake it, and wait until it has observed."""
-        looks = len(self.questions)
+        """Wake it, and wait until it has synced."""
+        syncs = len(self.syncs)
         await self.handle.signal(UpgradePause.wake)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(self.questions) == looks:  # noqa: ASYNC110  a list signals nothing
+            while len(self.syncs) == syncs:  # noqa: ASYNC110  a list signals nothing
                 await asyncio.sleep(POLL_SECONDS)
+        await self.rests()
 
     async def asks(self) -> None:
         """Wait until a question waits for a detector."""
@@ -228,7 +192,7 @@ class Upgrading:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def rests(self) -> UpgradePauseState:
-        """Wait until it has reported everything to the detector, and return its state."""
+        """Wait until it only waits, and return its state."""
 
         async def at_rest() -> UpgradePauseState | None:
             state = await self._state()
@@ -253,3 +217,9 @@ class Upgrading:
     async def result(self) -> UpgradePauseResult:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self.handle.result()
+
+
+def states(memory_of: UpgradePauseState | UpgradePauseResult) -> dict[str, str]:
+    """The state of each listed check, by its name."""
+    synced = memory_of.memory.synced
+    return {row.check.rpartition("/")[2]: row.state for row in synced.rows} if synced else {}

@@ -14,9 +14,8 @@ BLOB_LIMIT = 2 * 1024 * 1024
 """Above it Temporal fails what sends the payload."""
 BLOB_WARNING = 256 * 1024
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-DIGITS = "0123456789"
 DIFFICULT = 'ä€😀\\"\n' + LETTERS
-LONGEST_NAME, LONGEST_NAMESPACE, LONGEST_VERSION, LONGEST_IDENTITY = 253, 63, 19, 36
+LONGEST_NAME, LONGEST_NAMESPACE, LONGEST_IDENTITY = 253, 63, 36
 
 
 class Longest:
@@ -34,19 +33,15 @@ class Longest:
     def uid(self) -> str:
         return self.text("0123456789abcdef", LONGEST_IDENTITY)
 
-    def version(self) -> str:
-        return self.text(DIGITS, LONGEST_VERSION)
-
     def time(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=self._random.randrange(10**13))
 
-    def check(self, *, is_marked: bool = False) -> PausableCheck:
+    def check(self) -> PausableCheck:
         namespace, name = self.text(LETTERS, LONGEST_NAMESPACE), self.text(LETTERS, LONGEST_NAME)
         return PausableCheck(
             reference=CheckReference(kind="MachineHealthCheck", namespace=namespace, name=name),
             uid=self.uid(),
-            resource_version=self.version(),
-            is_marked=is_marked,
+            created=datetime(2026, 1, 1, tzinfo=UTC),
         )
 
     def checks(self, count: int) -> list[PausableCheck]:

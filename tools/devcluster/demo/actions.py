@@ -15,7 +15,8 @@ from devcluster.demo.incident import seen
 from devcluster.demo.stage import Stage
 from devcluster.demo.upgrade_view import answer_of_pause, pause_of, unpause
 from devcluster.simulation.control_socket import send_request
-from health.upgrade.memory import Handled
+from health.upgrade.memory import CheckRow
+from health.upgrade.orders import PauseOrderRecord
 from workflows.messages import State
 
 
@@ -185,7 +186,9 @@ async def unpause_spare(stage: Stage) -> str:
 
 async def upgrade_pause_ends(stage: Stage) -> str:
     result = await pause_of(stage.environment.temporal, stage.environment.dev.cluster)
-    return "; ".join(map(_in_words, result.checks))
+    orders = {order.number: order for order in result.memory.orders}
+    rows = result.memory.synced.rows if result.memory.synced else ()
+    return "; ".join(_in_words(row, orders.get(row.order)) for row in rows)
 
 
 async def fleet_is_the_same(stage: Stage) -> str:
@@ -213,6 +216,6 @@ def kubectl_of_workload(arguments: str) -> Callable[[Stage], str]:
     return lambda stage: stage.environment.kubectl_of_workload(arguments)
 
 
-def _in_words(check: Handled) -> str:
-    order = f" by {check.identity}: {check.reason}" if check.identity else ""
-    return f"{check.reference.name} {check.how}{order}"
+def _in_words(row: CheckRow, order: PauseOrderRecord | None) -> str:
+    by = f" by {order.identity}: {order.reason}" if order else ""
+    return f"{row.check.rpartition('/')[2]} {row.state}{by}"
