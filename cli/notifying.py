@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from activities.notifications.receivers import Receivers
-from activities.notifications.webhook import (
+from activities.notifications.sender import (
+    AppriseSender,
     DeliveryFailure,
     DeliveryProblem,
     ReceiverFiles,
-    WebhookSender,
 )
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.leader import reading_settings
@@ -33,14 +33,14 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
     """
     async with reading_settings(choice) as (settings, cluster, management):
         files = ReceiverFiles(directory or Path(settings.notification_directory))
-        receivers = Receivers(SharedReads(management.client), settings.namespace, files, WebhookSender())
+        receivers = Receivers(SharedReads(management.client), settings.namespace, files, AppriseSender())
         try:
             receiver = _named(name, await receivers.all())
-            status = await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))
+            await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))
         except DeliveryFailure as failure:
             got = "may have got" if failure.problem is DeliveryProblem.NO_ANSWER else "did not get"
             raise CommandError(f"the receiver {name} {got} the test message: {failure}") from None
-    return f"the receiver {name} ({receiver.form}) answered {status} to the test message"
+    return f"the service of the receiver {name} accepted the test message"
 
 
 def _named(name: str, receivers: Sequence[Receiver]) -> Receiver:

@@ -1,180 +1,104 @@
-"""The table of rights: what our processes may do with given settings, and the reason for each right.
+"""The rights of our processes: the rules of the roles in `deploy/`, with the reason of each beside it.
 
-Roles, the questions of `paramedic doctor` and docs/rights.md are generated from it; tests compare it with the
-requests of our processes. Rights for one kind of check are in the kind's folder.
+`paramedic doctor` compares a cluster with them, and tests compare them with the requests of our processes.
+This module says which files an installation needs, and has the rights on objects that a user names.
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from health.cluster.upgrade import UpgradeSignal
-from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.kinds.registry import CHECK_KINDS
-from health.kinds.right import Process, Right, RightsGroup
-from health.policy.policy import POLICY
-from kube.resource import KUBE_SYSTEM
-from runtime.paramedic_status import NAME
-from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES
-from runtime.process_names import LEADER_LEASE
-from runtime.settings import Settings
+from health.kinds.right import Process, Right
+from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
+from runtime.settings import LEASE_NAMESPACE, Settings
 
-LEASES = "coordination.k8s.io"
+ROOT = Path(__file__).parents[1]
+"""The checkout, or the folder of the packages in an environment, which has the roles too."""
 WATCH = ("list", "watch")
-ETCD = RightsGroup("deploy/components/openshift/worker-etcd.yaml", "on OpenShift", name="etcd")
-EVIDENCE = RightsGroup(
-    "deploy/components/evidence/rights.yaml",
-    "where a check has the annotation paramedic.dev/evidence",
-    name="evidence",
-)
-EVIDENCE_IN_WORKLOAD_CLUSTERS = RightsGroup(
-    "deploy/workload-cluster/evidence.yaml",
-    "in each workload cluster of a check with that annotation, for the identity in its kubeconfig",
-)
-SIGNALS = RightsGroup(
-    "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade",
-    "for each kind that PARAMEDIC_UPGRADE_SIGNALS names, granted by you",
-)
-REMEDIATOR = RightsGroup(
-    "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation",
-    "for each remediator, granted by its own installation",
-)
-IN_WORKLOAD_CLUSTERS = RightsGroup(
-    "deploy/workload-cluster/nodes.yaml", "in each workload cluster, for the identity in its kubeconfig"
-)
+BASE = ("deploy/base/rbac/detector.yaml", "deploy/base/rbac/worker.yaml")
+"""The roles that are always needed."""
+ETCD = "deploy/components/openshift/worker-etcd.yaml"
+EVIDENCE = "deploy/components/evidence/rights.yaml"
+IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/nodes.yaml"
+EVIDENCE_IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/evidence.yaml"
+SIGNALS = "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade"
+REMEDIATOR = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
+_PROCESSES = {account: process for process, account in SERVICE_ACCOUNTS.items()}
+
+
+@cache
+def granted_by(file: str) -> tuple[Right, ...]:
+    """The rights that the roles of a file in `deploy/` grant to our processes, or to both by one identity."""
+    documents = [*yaml.load_all((ROOT / file).read_text(), yaml.CSafeLoader)]
+    found: list[Right] = []
+    for binding in documents:
+        if "roleRef" not in binding:
+            continue
+        role = binding["roleRef"]
+        accounts = {subject["name"] for subject in binding["subjects"]} & _PROCESSES.keys()
+        processes = [_PROCESSES[account] for account in sorted(accounts)] or [*Process]
+        for document in documents:
+            if (document["kind"], document["metadata"]["name"]) != (role["kind"], role["name"]):
+                continue
+            namespace = document["metadata"].get("namespace", "")
+            if namespace == binding["metadata"].get("namespace", ""):
+                found += [
+                    right
+                    for process in processes
+                    for rule in document["rules"]
+                    for right in _rights(rule, process, namespace, file)
+                ]
+    return tuple(found)
+
+
+def _rights(rule: dict[str, Any], process: Process, namespace: str, file: str) -> Iterator[Right]:
+    for group in rule["apiGroups"]:
+        for resource in rule["resources"]:
+            for name in rule.get("resourceNames", [""]):
+                yield Right(
+                    process=process,
+                    group=group,
+                    resource=resource,
+                    verbs=tuple(rule["verbs"]),
+                    namespace=namespace,
+                    name=name,
+                    granted_by=file,
+                )
+
+
+def in_namespaces(rights: Iterable[Right], settings: Settings) -> Iterator[Right]:
+    """The same in the namespaces of these settings; the files have the default ones."""
+    names = {NAMESPACE: settings.namespace, LEASE_NAMESPACE: settings.lease_namespace}
+    for right in rights:
+        name = names.get(right.name, right.name) if right.resource == "namespaces" else right.name
+        yield replace(right, namespace=names.get(right.namespace, right.namespace), name=name)
 
 
 def needs(settings: Settings) -> Iterator[Right]:
     """All rights that our processes need with these settings, independent of the cluster."""
-    yield from _of_detector(settings)
-    yield from _of_worker(settings)
+    files = [*BASE]
     for kind in settings.check_kinds:
-        yield from kind.rights
-        if settings.confirmations == "remove":
-            yield from kind.confirmation_rights
-        if settings.webhook_address:
-            yield from kind.webhook_rights
+        files += kind.roles
+        files += kind.confirmation_roles if settings.confirmations == "remove" else ()
+        files += kind.webhook_roles if settings.webhook_address else ()
+    yield from in_namespaces(_of(files), settings)
 
 
-def _of_detector(settings: Settings) -> Iterator[Right]:
-    right = partial(Right, process=Process.DETECTOR)
-    shared, ours = settings.lease_namespace, settings.namespace
-    yield right(group="", resource="nodes", verbs=WATCH, why="Nodes are the targets of checks")
-    its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield right(group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield right(
-        group="",
-        resource="namespaces",
-        verbs=WATCH,
-        name=shared,
-        why="the global stop is an annotation on it",
-    )
-    upgrades = "an upgrade of the cluster holds every check"
-    yield right(group="config.openshift.io", resource="clusterversions", verbs=WATCH, why=upgrades)
-    yield right(
-        group=LEASES,
-        resource="leases",
-        verbs=WATCH,
-        namespace=shared,
-        why="a target whose Lease has another holder is left alone",
-    )
-    yield right(
-        group="",
-        resource="configmaps",
-        verbs=WATCH,
-        namespace=ours,
-        name=POLICY,
-        why="the policy may change at run time",
-    )
-    yield right(
-        group="",
-        resource="events",
-        verbs=("create",),
-        namespace=ours,
-        why="Events report edits of the policy, and problems of the processes",
-    )
-    made = "the detector makes the ParamedicStatus where it is missing"
-    yield right(group=STATUSES.group, resource=STATUSES.plural, verbs=("create",), namespace=ours, why=made)
-    before_write = "the detector reads the ParamedicStatus before it changes it"
-    yield right(
-        group=STATUSES.group,
-        resource=STATUSES.plural,
-        verbs=("get",),
-        namespace=ours,
-        name=NAME,
-        why=before_write,
-    )
-    yield right(
-        group=STATUSES.group,
-        resource=f"{STATUSES.plural}/status",
-        verbs=("patch",),
-        namespace=ours,
-        name=NAME,
-        why="it has the conditions of the processes",
-    )
-    made = "the first detector makes the Lease of the leader"
-    yield right(group=LEASES, resource="leases", verbs=("create",), namespace=ours, why=made)
-    leading = "the leader renews its Lease, and releases it when it ends or stands back"
-    verbs = ("get", "patch")
-    yield right(group=LEASES, resource="leases", verbs=verbs, namespace=ours, name=LEADER_LEASE, why=leading)
-
-
-def _of_worker(settings: Settings) -> Iterator[Right]:
-    right = partial(Right, process=Process.WORKER)
-    shared, ours = settings.lease_namespace, settings.namespace
-    yield right(group="", resource="nodes", verbs=("get",), why="a Node is read again before an act")
-    its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield right(group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield right(
-        group="",
-        resource="namespaces",
-        verbs=("get",),
-        name=shared,
-        why="each act checks for the global stop",
-    )
-    shadow = "each act checks for shadow mode and the limits of the policy"
-    yield right(group="", resource="configmaps", verbs=("get",), namespace=ours, name=POLICY, why=shadow)
-    holding = "the worker acquires, renews and releases the Lease of each target that it remediates"
-    yield right(
-        group=LEASES,
-        resource="leases",
-        verbs=("create", "get", "patch", "delete"),
-        namespace=shared,
-        why=holding,
-    )
-    renewed = "its renewals show whether a detector leads, its annotations the known workload clusters"
-    yield right(
-        group=LEASES, resource="leases", verbs=("get",), namespace=ours, name=LEADER_LEASE, why=renewed
-    )
-    no_leader = "the worker reports that no detector leads"
-    yield right(
-        group=STATUSES.group,
-        resource=STATUSES.plural,
-        verbs=("get",),
-        namespace=ours,
-        name=NAME,
-        why=no_leader,
-    )
-    yield right(
-        group=STATUSES.group,
-        resource=f"{STATUSES.plural}/status",
-        verbs=("patch",),
-        namespace=ours,
-        name=NAME,
-        why=no_leader,
-    )
-    yield right(group="", resource="events", verbs=("create",), namespace=ours, why=no_leader)
-
-
-def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
-    """The rights to watch a kind whose conditions signal an upgrade."""
-    why = "its condition holds every check"
-    yield Right(process=Process.DETECTOR, group=group, resource=plural, verbs=WATCH, part=SIGNALS, why=why)
+def _of(files: Iterable[str]) -> Iterator[Right]:
+    for file in dict.fromkeys(files):
+        yield from granted_by(file)
 
 
 def needs_for_upgrade_pause() -> Iterator[Right]:
     """The rights to pause checks for upgrades, if upgrades are signalled and no setting turns it off."""
     for kind in CHECK_KINDS.values():
-        yield from kind.upgrade_pause_rights
+        yield from _of(kind.upgrade_pause_roles)
 
 
 def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
@@ -185,86 +109,40 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
 
 def needs_for_etcd() -> Iterator[Right]:
     """Additional rights of the worker on OpenShift, whatever kinds are handled."""
-    right = partial(Right, process=Process.WORKER)
-    why = "a control-plane node is held until etcd's disruption budget allows its loss"
-    yield right(
-        group="policy",
-        resource="poddisruptionbudgets",
-        verbs=("list",),
-        namespace=ETCD_NAMESPACE,
-        part=ETCD,
-        why=why,
-    )
-    yield right(group="", resource="pods", verbs=("list",), namespace=ETCD_NAMESPACE, part=ETCD, why=why)
+    yield from granted_by(ETCD)
 
 
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     """The rights to save evidence in this cluster, as ConfigMaps."""
-    yield from _read_for_evidence(EVIDENCE)
-    why = "evidence is saved, and later deleted, in the namespace of the processes"
-    verbs = ("create", "list", "delete")
-    yield Right(
-        process=Process.WORKER,
-        group="",
-        resource="configmaps",
-        verbs=verbs,
-        namespace=settings.namespace,
-        part=EVIDENCE,
-        why=why,
-    )
+    yield from in_namespaces(granted_by(EVIDENCE), settings)
 
 
-def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
-    right = partial(Right, process=Process.WORKER)
-    yield right(
-        group="",
-        resource="pods",
-        verbs=("list",),
-        part=part,
-        why="the Pods on a Node are part of the evidence",
-    )
-    evidence = "Events about a Node or Machine are part of the evidence"
-    yield right(group="", resource="events", verbs=("list",), part=part, why=evidence)
+def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
+    """The rights to watch a kind whose conditions signal an upgrade."""
+    process = Process.DETECTOR
+    yield Right(process=process, group=group, resource=plural, verbs=WATCH, granted_by=SIGNALS)
 
 
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
     """The rights on the templates and requests of one remediator, by their plurals."""
-    detector, worker, part = Process.DETECTOR, Process.WORKER, REMEDIATOR
-    watched = "the detector sees the end of requests, and finds requests without an incident"
-    yield Right(process=detector, group=group, resource=requests, verbs=WATCH, part=part, why=watched)
-    named = "a check with an unusable template is held"
-    yield Right(process=detector, group=group, resource=templates, verbs=("get",), part=part, why=named)
-    made = "the worker makes and annotates requests, and deletes them when the target is healthy"
-    yield Right(
-        process=worker,
-        group=group,
-        resource=requests,
-        verbs=("get", "create", "patch", "delete"),
-        part=part,
-        why=made,
-    )
-    yield Right(
-        process=worker,
-        group=group,
-        resource=templates,
-        verbs=("get",),
-        part=part,
-        why="a request is made from its template",
-    )
+    for process, resource, verbs in (
+        (Process.DETECTOR, requests, WATCH),
+        (Process.DETECTOR, templates, ("get",)),
+        (Process.WORKER, requests, ("get", "create", "patch", "delete")),
+        (Process.WORKER, templates, ("get",)),
+    ):
+        yield Right(process=process, group=group, resource=resource, verbs=verbs, granted_by=REMEDIATOR)
 
 
 def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
-    """Optional rights that few remediators grant; used when present."""
-    why = "without it the detector reads each template every 15 seconds"
-    yield Right(
-        process=Process.DETECTOR, group=group, resource=templates, verbs=WATCH, part=REMEDIATOR, why=why
-    )
+    """Optional rights that few remediators grant: without them each template is read every 15 seconds."""
+    process = Process.DETECTOR
+    yield Right(process=process, group=group, resource=templates, verbs=WATCH, granted_by=REMEDIATOR)
 
 
-def needs_for_secret(part: RightsGroup, namespace: str, name: str) -> Iterator[Right]:
+def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:
-        why = "the kubeconfig of a workload cluster"
         yield Right(
             process=process,
             group="",
@@ -272,43 +150,15 @@ def needs_for_secret(part: RightsGroup, namespace: str, name: str) -> Iterator[R
             verbs=("get",),
             namespace=namespace,
             name=name,
-            part=part,
-            why=why,
+            granted_by=granted_by,
         )
 
 
 def needs_in_workload_clusters() -> Iterator[Right]:
-    """The rights in a workload cluster, for the identity in its kubeconfig."""
-    part = IN_WORKLOAD_CLUSTERS
-    yield Right(
-        process=Process.DETECTOR,
-        group="",
-        resource="nodes",
-        verbs=WATCH,
-        part=part,
-        why="the Nodes of Machines are there",
-    )
-    yield Right(
-        process=Process.WORKER,
-        group="",
-        resource="nodes",
-        verbs=("get",),
-        part=part,
-        why="a Node is read again before an act",
-    )
-    for process in Process:
-        its_uid = "its uid identifies the workload cluster, also behind another kubeconfig"
-        yield Right(
-            process=process,
-            group="",
-            resource="namespaces",
-            verbs=("get",),
-            name=KUBE_SYSTEM,
-            part=part,
-            why=its_uid,
-        )
+    """The rights in a workload cluster, for the identity in its kubeconfig, which both processes use."""
+    yield from granted_by(IN_WORKLOAD_CLUSTERS)
 
 
 def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:
     """Additional rights to save evidence of the Nodes of a workload cluster."""
-    yield from _read_for_evidence(EVIDENCE_IN_WORKLOAD_CLUSTERS)
+    yield from granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)

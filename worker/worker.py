@@ -28,7 +28,7 @@ from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
 from activities.notifications.receivers import Receivers
-from activities.notifications.webhook import WITHIN, ReceiverFiles, WebhookSender
+from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
@@ -136,7 +136,7 @@ def _notification_worker(
     """
     files = ReceiverFiles(Path(settings.notification_directory))
     reads = SharedReads(connections.management.client)
-    notify = Notify(Receivers(reads, settings.namespace, files, WebhookSender()), monotonic_clock)
+    notify = Notify(Receivers(reads, settings.namespace, files, AppriseSender()), monotonic_clock)
     return Worker(
         temporal,
         task_queue=notification_queue(connections.cluster),

@@ -1,1 +1,1 @@
-"""Delivery of notifications to the receivers of the policy, over HTTP."""
+"""Delivery of notifications to the receivers of the policy, by apprise."""

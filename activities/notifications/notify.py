@@ -1,6 +1,6 @@
 """Notify: the activity that delivers one notification to one receiver of the policy.
 
-Others may write to Temporal, so the input names a receiver and nothing else of it: address, form and limit
+Others may write to Temporal, so the input names a receiver and nothing else of it: address and limit
 come from the policy as the API server has it now. The activity waits in place for its turn, and heartbeats.
 """
 
@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.heartbeats import heartbeats
 from activities.notifications.receivers import Receivers
-from activities.notifications.webhook import DeliveryFailure, DeliveryProblem
+from activities.notifications.sender import DeliveryFailure, DeliveryProblem
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
 from health.notification.messages import Summary
@@ -39,7 +39,7 @@ class _Waiting:
 
 
 class ReceiverLane:
-    """The notifications that wait for one receiver in this worker, and the one request to it at a time.
+    """The notifications that wait for one receiver in this worker, and the one message to it at a time.
 
     Each notification is a request of its own while the allowance lasts. The last request of an allowance
     summarizes all waiting notifications. If a request fails, all of them fail with it: Temporal retries each
@@ -158,7 +158,6 @@ class Notify:
             raise ApplicationError(
                 str(failure),
                 type=failure.problem,
-                next_retry_delay=failure.retry_after,
                 category=ApplicationErrorCategory.BENIGN,  # `_note` logs it once, and not for each attempt
             ) from None
         return NotifyResult(delivery=delivery)

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from activities.notifications.webhook import (
+from activities.notifications.sender import (
+    AppriseSender,
     DeliveryFailure,
     DeliveryProblem,
-    Post,
+    PlainMessage,
     ReceiverFiles,
-    WebhookSender,
 )
 from health.model.notification import Notification
-from health.notification.messages import Summary, document, slack
+from health.notification.messages import Summary, body_of, title_of
 from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, StoredPolicy
-from health.policy.receivers import MessageForm, Receiver
+from health.policy.receivers import Receiver
 from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import CONFIG_MAPS
@@ -27,13 +27,13 @@ class Receivers:
     """The receivers in the policy of one installation, with the files of its Secret."""
 
     def __init__(
-        self, reads: SharedReads, namespace: str, files: ReceiverFiles, webhook: WebhookSender
+        self, reads: SharedReads, namespace: str, files: ReceiverFiles, sender: AppriseSender
     ) -> None:
         """`namespace` contains the ConfigMap of the policy."""
         self._reads = reads
         self._namespace = namespace
         self._files = files
-        self._webhook = webhook
+        self._sender = sender
 
     async def all(self) -> Sequence[Receiver]:
         """The receivers that the policy names now, in its order.
@@ -52,17 +52,13 @@ class Receivers:
             raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, INVALID) from None
         return policy.notifications
 
-    async def send(self, receiver: Receiver, message: Notification | Summary) -> int:
-        """Send the message in one request. Returns the status of the answer, from 200 to 299.
+    async def send(self, receiver: Receiver, message: Notification | Summary) -> None:
+        """Send the message once.
 
         Raises:
             DeliveryFailure: it was not delivered.
 
         """
         url = await self._files.read(receiver.url_file)
-        token = None if receiver.token_file is None else await self._files.read(receiver.token_file)
-        form = slack if receiver.form is MessageForm.SLACK else document
-        body = form(message, datetime.now(UTC))
-        return await self._webhook.send(
-            Post(url=url, token=token, body=body, id=message.id, allows_http=receiver.allow_http)
-        )
+        text = PlainMessage(title_of(message), body_of(message, datetime.now(UTC)))
+        await self._sender.send(receiver.name, url, text)

@@ -19,7 +19,7 @@ from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, fin
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
-from health.kinds.right import RightsGroup
+from health.kinds.right import Process
 from kube.errors import Forbidden, KubernetesError
 from kube.resource import NODES
 from kube.workload_connections import ClusterConnections
@@ -37,8 +37,8 @@ class KubeconfigSecret:
 
     name: str
     secret: SecretField
-    part: RightsGroup
-    """The rights that let our processes read that Secret."""
+    granted_by: str
+    """The file with a role that lets our processes read that Secret."""
     saves_evidence: bool = False
     """True if a check asks for evidence of its Nodes."""
 
@@ -70,12 +70,12 @@ def judged_clusters(
     kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
 ) -> list[KubeconfigSecret]:
     """The clusters whose Nodes these checks judge, each in its context."""
-    if kind.kubeconfig is None or kind.kubeconfig_part is None:
+    if kind.kubeconfig is None:
         return []
     named = [(check.node_cluster(context), check.choices.evidence is not None) for check, context in judged]
     with_evidence = {name for name, saves_evidence in named if saves_evidence}
     return [
-        KubeconfigSecret(name, kind.kubeconfig(name), kind.kubeconfig_part, name in with_evidence)
+        KubeconfigSecret(name, kind.kubeconfig(name), kind.kubeconfig_roles, name in with_evidence)
         for name in sorted({name for name, _ in named} - {MANAGEMENT_CLUSTER})
     ]
 
@@ -102,6 +102,7 @@ async def unusable_findings(
 async def _examine(
     connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
 ) -> list[Finding]:
+    identity = f"the identity in {cluster.secret}"
     needs = [*needs_in_workload_clusters()]
     if cluster.saves_evidence:
         needs += needs_for_evidence_in_workload_clusters()
@@ -125,11 +126,11 @@ async def _examine(
         Finding(
             severity=FindingSeverity.PROBLEM,
             reason="WorkloadRightMissing",
-            what=f"the {need.process} may not {', '.join(verbs)} {need} in the workload cluster "
-            f"{cluster.name} as the identity in {cluster.secret}",
+            what=f"{identity} may not {', '.join(verbs)} {need} in the workload cluster {cluster.name}",
             advice=f"apply {need.granted_by} there",
         )
         for need, verbs in refused.items()
+        if need.process is Process.DETECTOR  # the worker has the same identity
     ]
 
 

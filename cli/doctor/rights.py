@@ -1,4 +1,4 @@
-"""The question whether our processes have all rights that the table of rights lists.
+"""The question whether our processes have all rights that the roles in `deploy/` grant.
 
 An administrator, who may review others, asks about the ServiceAccounts of `deploy/`. One of these accounts
 asks about itself, and reports that it cannot review the other.
@@ -36,7 +36,7 @@ async def missing_rights(cluster: ExaminedCluster) -> Found:
 async def missing_rights_on_kubeconfigs(cluster: ExaminedCluster) -> Found:
     wanted: list[Right] = []
     for one in await workload_clusters(cluster):
-        wanted += needs_for_secret(one.part, one.secret.namespace, one.secret.name)
+        wanted += needs_for_secret(one.granted_by, one.secret.namespace, one.secret.name)
     async for found in _reviewed(cluster, wanted):
         if isinstance(found, Finding) and found.reason == missing_rights.reason:
             yield found

@@ -17,7 +17,6 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_upgrades import ClusterOf
 from health.cluster.upgrade import UpgradeSignal
 from health.gate.back_off import LostRequest
-from health.kinds.right import Right, RightsGroup
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.upgrade.pausable_check import PauseAnnotations
@@ -86,12 +85,12 @@ class CheckKind(ServedKind):
     stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None] = lambda *_: None
     """The storm that a stored status describes."""
     failing_conditions: tuple[FailingCondition, ...] = ()
-    rights: tuple[Right, ...] = ()
-    """Rights that our processes need for checks of this kind only."""
-    confirmation_rights: tuple[Right, ...] = ()
-    """Further rights, to remove a person's confirmation that a target is healthy."""
-    webhook_rights: tuple[Right, ...] = ()
-    """Further rights, to answer the admission webhook."""
+    roles: tuple[str, ...] = ()
+    """Files in `deploy/` with roles that our processes need for checks of this kind only."""
+    confirmation_roles: tuple[str, ...] = ()
+    """Further ones, to remove a person's confirmation that a target is healthy."""
+    webhook_roles: tuple[str, ...] = ()
+    """Further ones, to answer the admission webhook."""
     operator: str
     """The controller that we replace, by its usual name."""
     operator_lease: str
@@ -112,8 +111,8 @@ class CheckKind(ServedKind):
     kubeconfig: Callable[[str], SecretField] | None = None
     """The Secret with the kubeconfig of another cluster, by its name; None: Nodes and checks share a
     cluster."""
-    kubeconfig_part: RightsGroup | None = None
-    """The rights that let our processes read it."""
+    kubeconfig_roles: str = ""
+    """The file with the example of a role that lets our processes read it."""
     mark_on: Callable[[Mapping[str, Any]], str] | None = None
     """The mark on a stored target that asks another controller to remediate it; "": no mark. None: the kind
     has no marks.
@@ -127,8 +126,8 @@ class CheckKind(ServedKind):
     """The managed cluster that an object of any kind belongs to."""
     upgrade_pause: PauseAnnotations | None = None
     """The annotations that pause its checks during an upgrade; None: the upgrade only holds them."""
-    upgrade_pause_rights: tuple[Right, ...] = ()
-    """Rights for the pause, needed even where checks of the kind are not handled."""
+    upgrade_pause_roles: tuple[str, ...] = ()
+    """Files with roles for the pause, needed even where checks of the kind are not handled."""
 
     def involved(self, target: TargetReference) -> InvolvedObject:
         """A target of the kind as the object of an Event."""

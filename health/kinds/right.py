@@ -1,8 +1,4 @@
-"""Right: what one of our processes may do to one resource, and why: one row of the table of rights.
-
-The roles in `deploy/`, the questions of `paramedic doctor` and docs/rights.md are generated from these rows,
-so they always agree. A row without a need is an excess right: its clause says what would fail without it.
-"""
+"""Right: what one of our processes may do to one resource: one rule of a role in `deploy/`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,22 +9,6 @@ class Process(StrEnum):
 
     DETECTOR = "detector"
     WORKER = "worker"
-
-
-@dataclass(frozen=True)
-class RightsGroup:
-    """Rights that an installation grants together or not at all."""
-
-    granted_by: str
-    """The file that grants them; {process} stands for the process."""
-    needed: str
-    """When they are needed."""
-    name: str = ""
-    """Distinguishes their roles from those of every installation."""
-
-
-"""The reason to patch checks and Machines."""
-BASE = RightsGroup("deploy/base/rbac/{process}.yaml", "always")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +22,8 @@ class Right:
     verbs: tuple[str, ...]
     namespace: str = ""
     name: str = ""
-    part: RightsGroup = BASE
-    why: str = ""
-    """The purpose, in a clause."""
-
-    @property
-    def granted_by(self) -> str:
-        return self.part.granted_by.format(process=self.process)
+    granted_by: str = ""
+    """The file that grants it, or what a person grants."""
 
     @property
     def resource_name(self) -> str:

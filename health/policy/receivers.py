@@ -1,15 +1,14 @@
 """Receivers of notifications, as the policy names them. Pure.
 
 A receiver refers to its address by the name of a file: the worker reads it in a directory that is mounted
-from a Secret. So neither the policy nor Temporal has the address, which is a secret for Slack.
+from a Secret. So neither the policy nor Temporal has the address, which has the token of the service.
 """
 
 import re
 from datetime import timedelta
-from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
 from health.model.notification import DEFAULT_EVENTS, NotificationEvent, WantedEvents
@@ -38,40 +37,24 @@ def _without_duplicates(events: tuple[NotificationEvent, ...]) -> tuple[Notifica
     return events
 
 
-_FileName = Annotated[StrictStr, AfterValidator(_file)]
-
-
-class MessageForm(StrEnum):
-    """The form of the messages to a receiver."""
-
-    SLACK = "slack"
-    """`{"text": …}`, as Slack, Mattermost and others take it."""
-    JSON = "json"
-
-
 class Receiver(Bounded):
     """One receiver of notifications, as the policy defines it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     name: Annotated[StrictStr, LABEL]
-    form: MessageForm
-    url_file: _FileName
-    """The name of the file that contains its URL."""
-    token_file: _FileName | None = None
-    """The name of the file with a bearer token; None: the request has none."""
+    url_file: Annotated[StrictStr, AfterValidator(_file)]
+    """The name of the file that contains its apprise URL."""
     events: Annotated[
         tuple[NotificationEvent, ...], Field(min_length=1), AfterValidator(_without_duplicates)
     ] = DEFAULT_EVENTS
     held_for: Annotated[WrittenDuration, within(SHORTEST_HOLD, LONGEST_HOLD)] = timedelta(minutes=30)
     max_per_minute: Annotated[StrictInt, Field(ge=1, le=MOST_PER_MINUTE)] = 10
-    """The most requests that one worker sends to it; further messages are summarized."""
-    allow_http: StrictBool = False
-    """True if its URL may begin with http:// although its host is not this machine."""
+    """The most messages that one worker sends to it; further ones are summarized."""
 
     @property
     def wanted(self) -> WantedEvents:
-        """The part that goes to incidents, without its address and form."""
+        """The part that goes to incidents, without its address."""
         return WantedEvents(
             receiver=self.name, events=self.events, held_for_seconds=self.held_for.total_seconds()
         )

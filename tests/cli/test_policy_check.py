@@ -13,8 +13,8 @@ outageGuard: {}
 maintenanceWindows:
 - {name: nights, schedule: "0 22 * * *", duration: 6h, remediation: Allowed}
 notifications:
-- {name: oncall, form: json, urlFile: url}
-- {name: chat, form: slack, urlFile: chat, events: [Held]}
+- {name: oncall, urlFile: url}
+- {name: chat, urlFile: chat, events: [Held]}
 """
 IN_FORCE = """\
 stalenessLimit: 30s (default)
@@ -30,8 +30,8 @@ maxOrdersInFlight: 1 (default)
 maintenanceWindows:
 - {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
 notifications:
-- {"name": "oncall", "form": "json", "urlFile": "url"}
-- {"name": "chat", "form": "slack", "urlFile": "chat", "events": ["Held"]}
+- {"name": "oncall", "urlFile": "url"}
+- {"name": "chat", "urlFile": "chat", "events": ["Held"]}
 """
 
 

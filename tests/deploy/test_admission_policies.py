@@ -19,9 +19,9 @@ from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import CONFIG_MAPS, NODES, Object
 from kube.transport import Transport
-from rights.generator import of_installations
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from tests.support.story.world import REQUESTS
+from tests.support.values.rights import of_installations
 
 FILES = (
     ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml",

@@ -371,7 +371,7 @@ async def test_without_a_policy_among_the_values_none_is_installed_or_required(c
                 {"name": "a", "schedule": "* * * *", "duration": "1h", "remediation": "Allowed"}
             ]
         },
-        {"notifications": [{"name": "a", "form": "slack", "urlFile": "a", "events": ["Held", "Held"]}]},
+        {"notifications": [{"name": "a", "urlFile": "a", "events": ["Held", "Held"]}]},
     ],
     ids=str,
 )

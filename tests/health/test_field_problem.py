@@ -69,7 +69,7 @@ POLICY = {
     "maintenanceWindows": [
         {"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "remediation": "Allowed"}
     ],
-    "notifications": [{"name": "oncall", "form": "json", "urlFile": "url", "events": ["Held"]}],
+    "notifications": [{"name": "oncall", "urlFile": "url", "events": ["Held"]}],
 }
 ORDER = {
     "check": "NodeHealthCheck/workers",

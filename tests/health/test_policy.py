@@ -15,7 +15,7 @@ from health.policy.held_nodes import HeldNodes
 from health.policy.outage_guard import OutageGuard
 from health.policy.policy import DEFAULTS, InvalidPolicyError, Policy, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
-from health.policy.receivers import MessageForm, Receiver
+from health.policy.receivers import Receiver
 from objects.event import Severity
 from tests.support.values.builders import limits
 
@@ -34,13 +34,12 @@ FIELDS = (
 CORDONED = HeldNodes.model_validate({"cordoned": True})
 ONCALL = Receiver(
     name="oncall",
-    form=MessageForm.JSON,
     urlFile="oncall.url",
     events=(NotificationEvent.HELD,),
     heldFor="1h",
 )
 NIGHT = "{name: a, schedule: 0 22 * * *, duration: 1h, remediation: Allowed}"
-SLACK = "{name: a, form: slack, urlFile: a}"
+CHAT = "{name: a, urlFile: a}"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -69,7 +68,7 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("forcedOrders: true", settings(forced_orders=True)),
         ("maxOrdersInFlight: 5", settings(max_orders_in_flight=5)),
         (
-            "notifications: [{name: oncall, form: json, urlFile: oncall.url, events: [Held], heldFor: 1h}]",
+            "notifications: [{name: oncall, urlFile: oncall.url, events: [Held], heldFor: 1h}]",
             settings(notifications=(ONCALL,)),
         ),
         ("heldNodes: {cordoned: true}", settings(held_nodes=CORDONED)),
@@ -170,39 +169,39 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is not the key of a taint"),
         ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is not the key of a taint"),
         ("notifications: {}", "notifications: must be a list (found {})"),
-        ("notifications: [{form: json}]", "notifications[0].name: is missing"),
+        ("notifications: [{urlFile: a}]", "notifications[0].name: is missing"),
         ("notifications: [{name: Oncall}]", "notifications[0].name: must be at most 63 lowercase letters, "),
         (
-            f"notifications: [{SLACK.replace('slack', 'teams')}]",
-            "notifications[0].form: must be 'slack' or 'json' (found 'teams')",
+            f"notifications: [{CHAT.replace('}', ', form: slack}')}]",
+            "notifications[0].form: there is no such field",
         ),
         (
-            f"notifications: [{SLACK.replace('urlFile: a', 'url: a')}]",
+            f"notifications: [{CHAT.replace('urlFile: a', 'url: a')}]",
             "notifications[0].urlFile: is missing",
         ),
         (
-            f"notifications: [{SLACK.replace('}', ', events: [Fine]}')}]",
+            f"notifications: [{CHAT.replace('}', ', events: [Fine]}')}]",
             "notifications[0].events[0]: must be 'ApprovalRequired', ",
         ),
         (
-            f"notifications: [{SLACK.replace('}', ', events: []}')}]",
+            f"notifications: [{CHAT.replace('}', ', events: []}')}]",
             "notifications[0].events: must have at least 1 item (found [])",
         ),
         (
-            f"notifications: [{SLACK.replace('}', ', events: [Held, Gone, Held]}')}]",
+            f"notifications: [{CHAT.replace('}', ', events: [Held, Gone, Held]}')}]",
             "notifications[0].events: must name each event once, and names Held 2 times",
         ),
         (
-            f"notifications: [{SLACK.replace('}', ', heldFor: 1s}')}]",
+            f"notifications: [{CHAT.replace('}', ', heldFor: 1s}')}]",
             "notifications[0].heldFor: must be from 1m to 168h (found '1s')",
         ),
         (
-            f"notifications: [{SLACK.replace('}', ', maxPerMinute: 0}')}]",
+            f"notifications: [{CHAT.replace('}', ', maxPerMinute: 0}')}]",
             "notifications[0].maxPerMinute: must be at least 1 (found 0)",
         ),
-        (f"notifications: [{SLACK}, {SLACK}]", "notifications: two receivers have the name a"),
+        (f"notifications: [{CHAT}, {CHAT}]", "notifications: two receivers have the name a"),
         (
-            f"notifications: [{', '.join(SLACK.replace('name: a', f'name: a{n}') for n in range(11))}]",
+            f"notifications: [{', '.join(CHAT.replace('name: a', f'name: a{n}') for n in range(11))}]",
             "notifications: must have at most 10 items",
         ),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
@@ -262,18 +261,15 @@ def test_unknown_field_or_value_is_refused_by_field_and_value(text: str, problem
     assert str(refused.value).startswith(f"policy.yaml: {problem}")
 
 
-@pytest.mark.parametrize("field", ["urlFile", "tokenFile"])
 @pytest.mark.parametrize(
     "value", ["https://hooks.example.com/T0/B0/secret", "../x", "a/b", "..data", "a b", ""]
 )
-def test_address_in_place_of_a_file_is_refused_and_not_quoted(field: str, value: str) -> None:
-    files = {"urlFile": "a", "tokenFile": "b"} | {field: value}
-    written = ", ".join(f'{name}: "{file}"' for name, file in files.items())
-    text = f"{{name: a, form: slack, {written}}}"
+def test_address_in_place_of_a_file_is_refused_and_not_quoted(value: str) -> None:
+    text = f'{{name: a, urlFile: "{value}"}}'
     with pytest.raises(InvalidPolicyError) as refused:
         stored(f"notifications: [{text}]").over(SETTINGS)
     assert str(refused.value) == (
-        f"policy.yaml: notifications[0].{field}: must be the name of a file (a key of a Secret), "
+        "policy.yaml: notifications[0].urlFile: must be the name of a file (a key of a Secret), "
         "and no path or address"
     )
 

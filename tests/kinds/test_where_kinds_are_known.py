@@ -60,9 +60,7 @@ OF_THE_PLATFORM = {
     ("health/policy/quorum.py", "cluster.x-k8s.io/etcd-cluster"),
     ("health/policy/quorum.py", "machine.openshift.io/cluster-api-machine-role=arbiter"),
     ("health/policy/quorum.py", "machine.openshift.io/cluster-api-machine-role=master"),
-    ("runtime/rights.py", "config.openshift.io"),
     ("runtime/rights.py", "deploy/components/openshift/worker-etcd.yaml"),
-    ("runtime/rights.py", "on OpenShift"),
     ("health/model/remediation_request.py", "nodehealthcheck.medik8s.io/old-remediation-cr-flag"),
 }
 """Namespaces, annotations and labels of platforms and of remediators, which matter to every kind of check."""

@@ -27,6 +27,7 @@ from release.manifests import IMAGE
 from release.release import LOCK, build_wheel, version_of
 from tests.histories.files import files_of, read
 from tests.support.api.ports import free_port
+from tests.support.values.rights import of_installations
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = timedelta(minutes=3)
@@ -140,7 +141,10 @@ def test_wheel_takes_one_name_and_has_all_that_operates(built: Path) -> None:
 
     assert {name.parts[0] for name in names if ".dist-info" not in name.parts[0]} == {"paramedic"}
     inside = Path("paramedic", "packages")
-    assert {name.relative_to(inside) for name in names if name.is_relative_to(inside)} == modules
+    found = {name.relative_to(inside) for name in names if name.is_relative_to(inside)}
+    roles = {name for name in found if name.parts[0] == "deploy"}
+    assert found - roles == modules
+    assert {str(role) for role in roles} >= {right.granted_by for right in of_installations()}
 
 
 def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -> None:

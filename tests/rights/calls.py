@@ -39,8 +39,7 @@ class Use(NamedTuple):
     verb: str
 
     def __str__(self) -> str:
-        part = f" ({self.right.part.name})" if self.right.part.name else ""
-        return f"{self.right.process} {self.verb} {self.right}{part}"
+        return f"{self.right.process} {self.verb} {self.right} ({self.right.granted_by})"
 
 
 def calls(audit_log: Path) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""The table of rights against what our processes asked for in a run: nothing missing, nothing unused.
+"""The roles in `deploy/` against what our processes asked for in a run: nothing missing, nothing unused.
 
 In any run, no process may ask for more than the table. In a run of all tests, each row must be used.
 """
@@ -8,21 +8,21 @@ from pathlib import Path
 
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Right
-from rights.generator import of_installations
 from runtime.rights import needs_for_requests, needs_for_secret, wishes_for_requests
 from tests.end_to_end.third_kind.check import GROUP as MADE_UP
 from tests.rights.calls import Call, Use, all_uses, calls, uses
+from tests.support.values.rights import of_installations
 
 UNUSED: dict[str, str] = {}
 """Verbs of rows that no test takes, each with the reason why they are granted all the same."""
 ROWS = tuple(of_installations())
 GROUPS = {right.group for right in ROWS}
-SECRETS_OF = [kind.kubeconfig_part for kind in CHECK_KINDS.values() if kind.kubeconfig_part is not None]
+SECRETS_OF = [kind.kubeconfig_roles for kind in CHECK_KINDS.values() if kind.kubeconfig is not None]
 
 
 def problems(audit_logs: Iterable[Path], *, is_whole_run: bool) -> list[str]:
     asked = {call for log in audit_logs for call in calls(log)}
-    beyond = [f"{call}: the table of rights does not say so" for call in asked if not _is_in_table(call)]
+    beyond = [f"{call}: no role of deploy/ grants it" for call in asked if not _is_in_table(call)]
     return sorted(beyond) + (sorted(_unused(asked)) if is_whole_run else [])
 
 

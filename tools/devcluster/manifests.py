@@ -30,10 +30,7 @@ EVIDENCE = tuple(
 )
 OF_KINDS = tuple(
     dict.fromkeys(
-        ROOT / right.granted_by
-        for kind in CHECK_KINDS.values()
-        for right in (*kind.rights, *kind.upgrade_pause_rights)
-        if right.granted_by.endswith(".yaml")
+        ROOT / file for kind in CHECK_KINDS.values() for file in (*kind.roles, *kind.upgrade_pause_roles)
     )
 )
 """Manifests that kinds of check need beyond `deploy/base/rbac`."""

@@ -14,7 +14,6 @@ from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES, mark_on
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
-from health.kinds.clusterapi.rights import RIGHTS, SECRETS
 from health.kinds.clusterapi.status import FAILING, status_patch
 
 ROLLING_OUT = tuple(
@@ -45,7 +44,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
     failing_conditions=FAILING,
-    rights=RIGHTS,
+    roles=("deploy/components/cluster-api/machine-health-checks.yaml",),
     operator="Cluster API",
     operator_lease="controller-leader-election-capi",
     operator_guide="docs/cluster-api-switch.md#switch",
@@ -56,7 +55,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
-    kubeconfig_part=SECRETS,
+    kubeconfig_roles="deploy/examples/kubeconfig-secrets.yaml",
     upgrade_signals=ROLLING_OUT,
     cluster_of=cluster_of,
 )

@@ -9,7 +9,6 @@ from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
-from health.kinds.nodehealthcheck.rights import CONFIRMATION_RIGHTS, RIGHTS, WEBHOOK_RIGHTS
 from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
@@ -52,9 +51,8 @@ NODE_HEALTH_CHECK = CheckKind(
     failing_conditions=(
         FailingCondition(type="Disabled", status="True", finding="CheckDisabled", words="is disabled"),
     ),
-    rights=RIGHTS,
-    confirmation_rights=CONFIRMATION_RIGHTS,
-    webhook_rights=WEBHOOK_RIGHTS,
+    confirmation_roles=("deploy/base/rbac/confirmations.yaml",),
+    webhook_roles=("deploy/components/webhook/rbac.yaml",),
     operator="NodeHealthCheck operator",
     operator_lease="e1f13584.medik8s.io",
     owner_of=owner_of,

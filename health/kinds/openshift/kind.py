@@ -18,7 +18,6 @@ from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.events import EVENTS
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION, mark_on
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
-from health.kinds.openshift.rights import RIGHTS, UPGRADE_PAUSE_RIGHTS
 from health.upgrade.pausable_check import PauseAnnotations
 
 Status = Mapping[str, Any]
@@ -59,12 +58,12 @@ MACHINE_HEALTH_CHECK = CheckKind(
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
     failing_conditions=FAILING,
-    rights=RIGHTS,
+    roles=("deploy/components/openshift-machines/machine-health-checks.yaml",),
     operator="machine-api-operator",
     operator_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
     mark_on=mark_on,
     upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
-    upgrade_pause_rights=UPGRADE_PAUSE_RIGHTS,
+    upgrade_pause_roles=("deploy/components/openshift/upgrade-pause.yaml",),
 )

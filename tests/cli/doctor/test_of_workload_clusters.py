@@ -13,7 +13,7 @@ from aiohttp import web
 from cli.doctor.finding import Finding
 from cli.doctor.of_workload_clusters import KubeconfigSecret, judged_clusters, unusable_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from health.kinds.right import Process, RightsGroup
+from health.kinds.right import Process
 from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
 from kube.transport import Transport
@@ -41,7 +41,7 @@ def test_clusters_are_those_that_a_check_names_once_there_is_an_api_server() -> 
 
 def test_both_processes_need_that_one_secret_and_what_grants_it_is_said() -> None:
     (found,) = judged_clusters(CAPI, [(check(), in_cluster())])
-    needs = [*needs_for_secret(found.part, found.secret.namespace, found.secret.name)]
+    needs = [*needs_for_secret(found.granted_by, found.secret.namespace, found.secret.name)]
     assert {need.process for need in needs} == set(Process)
     assert {(need.verbs, str(need)) for need in needs} == {(("get",), "secrets edge-kubeconfig in fleet")}
     assert {need.granted_by for need in needs} == {"deploy/examples/kubeconfig-secrets.yaml"}
@@ -66,7 +66,7 @@ class Fleet:
         secret = SecretField("fleet", f"{name}-kubeconfig", "value")
         answers = [said(reply) if isinstance(reply, dict) else reply for reply in answer]
         self.management.answer("GET", SECRETS.path("fleet", secret.name), *answers)  # type: ignore[arg-type]
-        return KubeconfigSecret(f"fleet/{name}", secret, RightsGroup("a file", "always"))
+        return KubeconfigSecret(f"fleet/{name}", secret, "a file")
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ async def test_rights_that_the_identity_lacks_there_are_named_with_what_grants_t
     allow(fleet.workload, "namespaces", "pods")
     found = await looked_at(fleet, fleet.add("east"))
     assert {(finding.severity, finding.reason) for finding in found} == {("problem", "WorkloadRightMissing")}
-    assert [finding.what.split(" may not ")[0] for finding in found] == ["the detector", "the worker"]
-    assert "get namespaces" in found[0].what
-    assert "in the workload cluster fleet/east as the identity in the key value" in found[0].what
+    (words,) = [finding.what for finding in found]
+    assert words.startswith("the identity in the key value of the Secret fleet/east-kubeconfig may not ")
+    assert words.endswith("get namespaces kube-system in the workload cluster fleet/east")
     assert found[0].advice == "apply deploy/workload-cluster/nodes.yaml there"
 
     with_evidence = replace(fleet.add("west"), saves_evidence=True)

@@ -1,4 +1,4 @@
-"""The generated roles and pages equal the table of rights, and the table grants only what it names."""
+"""The roles in `deploy/` grant only what is named, each rule with its reason, and are read as they are."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,19 +10,12 @@ import yaml
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
-from rights.generator import ROOT, everything, of_installations, of_others, written
 from runtime.process_names import SERVICE_ACCOUNTS
-from runtime.rights import (
-    needs,
-    needs_for_evidence_in_workload_clusters,
-    needs_for_upgrade_pause,
-    needs_in_workload_clusters,
-    signals_upgrades_here,
-)
+from runtime.rights import ROOT, granted_by, needs, needs_for_upgrade_pause, signals_upgrades_here
 from runtime.settings import Settings
+from tests.support.values.rights import everything, of_installations
 
 DEPLOY = ROOT / "deploy"
-MADE = written()
 ROLES = {"ClusterRole", "Role"}
 Granted = tuple[str, str, str, str, str]
 """Group, resource, verb, namespace, name."""
@@ -51,39 +44,43 @@ ALL = {file.relative_to(ROOT): list(rules(file)) for file in FILES}
 EACH_RULE = [(file, rule) for file, found in ALL.items() for rule, _ in found]
 
 
-@pytest.mark.parametrize("path", MADE)
-def test_files_are_as_the_table_says(path: str) -> None:
-    assert (ROOT / path).read_text() == MADE[path], "run `make rights`"
+GRANTED = {right.granted_by for right in of_installations()}
+BY_HAND = {
+    "deploy/examples/kubeconfig-secrets.yaml",
+    "deploy/workload-cluster/evidence.yaml",
+    "deploy/workload-cluster/nodes.yaml",
+}
+"""Files that a person edits, or applies in another cluster."""
 
 
-def test_only_files_that_are_made_and_those_that_a_person_edits_grant_anything() -> None:
-    by_hand = {
-        Path("deploy/examples/kubeconfig-secrets.yaml"),
-        Path("deploy/workload-cluster/evidence.yaml"),
-        Path("deploy/workload-cluster/nodes.yaml"),
-    }
-    assert {file for file, found in ALL.items() if found} - by_hand == {Path(path) for path in MADE} - {
-        Path("docs/rights.md")
-    }
+def test_doctor_and_the_comparison_read_each_file_that_grants_anything() -> None:
+    assert {str(file) for file, found in ALL.items() if found} == GRANTED | BY_HAND
 
 
-def test_manifest_grants_exactly_its_rows() -> None:
-    for path in MADE.keys() - {"docs/rights.md"}:
-        rows = [right for right in of_installations() if right.granted_by == path]
-        assert set(granted(ROOT / path)) == {one for row in rows for one in _of(row)}
+@pytest.mark.parametrize("file", sorted(GRANTED))
+def test_rights_that_are_read_are_those_that_the_api_server_grants(file: str) -> None:
+    assert {one for right in granted_by(file) for one in _of(right)} == set(granted(ROOT / file))
 
 
-def test_in_workload_clusters_is_read_what_the_table_says() -> None:
-    for right in (*needs_in_workload_clusters(), *needs_for_evidence_in_workload_clusters()):
-        assert set(_of(right)) <= set(granted(ROOT / right.granted_by))
-    for path in {right.granted_by for right in of_others() if "workload-cluster/" in right.granted_by}:
-        rows = [right for right in of_others() if right.granted_by == path]
-        assert set(granted(ROOT / path)) == {one for row in rows for one in _of(row)}
+def test_identity_in_a_kubeconfig_has_the_rights_of_both_processes() -> None:
+    of_nodes = granted_by("deploy/workload-cluster/nodes.yaml")
+    assert {right.process for right in of_nodes} == set(Process)
+    assert {one for right in of_nodes for one in _of(right)} == set(
+        granted(ROOT / "deploy/workload-cluster/nodes.yaml")
+    )
 
 
 def _of(right: Right) -> Iterator[Granted]:
     for verb in right.verbs:
         yield right.group, right.resource, verb, right.namespace, right.name
+
+
+@pytest.mark.parametrize("file", sorted(GRANTED | BY_HAND - {"deploy/examples/kubeconfig-secrets.yaml"}))
+def test_each_rule_has_its_reason_above_it(file: str) -> None:
+    lines = (ROOT / file).read_text().splitlines()
+    rules = [number for number, line in enumerate(lines) if line.startswith("  - apiGroups:")]
+    assert rules
+    assert [lines[number] for number in rules if not lines[number - 1].startswith("  # ")] == []
 
 
 @pytest.mark.parametrize(("file", "rule"), EACH_RULE, ids=str)
@@ -110,10 +107,6 @@ def test_to_patch_nodes_is_granted_by_a_role_of_its_own() -> None:
         str(file) for file, rule in EACH_RULE if "nodes" in rule["resources"] and "patch" in rule["verbs"]
     }
     assert file == "deploy/base/rbac/confirmations.yaml"
-
-
-def test_each_row_says_why() -> None:
-    assert [right for right in (*of_installations(), *of_others()) if not right.why] == []
 
 
 def test_accounts_are_those_that_deploy_makes() -> None:
