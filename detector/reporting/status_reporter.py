@@ -242,12 +242,13 @@ def pause_after(took: timedelta) -> timedelta:
 
 
 def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
-    """When the next timer or step of a target ends, which the status then reports."""
+    """When the next timer or step of a target ends, or a hold is reported."""
     targets = snapshot.targets.values()
     waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
     steps = [target.step_ends for target in targets]
     owners = [target.owner_until for target in targets]
-    return min((deadline for deadline in (*waiting, *steps, *owners) if deadline is not None), default=None)
+    deadlines = (*waiting, *steps, *owners, snapshot.holds.reported_at)
+    return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
 
 class StatusReporters:

@@ -6,6 +6,7 @@ its result from here, so that they name no hold of the table.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from health.cluster.cluster_context import CheckProblem
 from health.model.observation import Hold, HoldReason
@@ -48,6 +49,8 @@ class CheckHolds:
     """The problem that disables the check."""
     is_fully_paused: bool = False
     """True if the pause also stops clean-up and marks, so that nothing is written (rule 7)."""
+    reported_at: datetime | None = None
+    """When a hold that is not reported yet is reported; None: all are."""
 
     @property
     def first(self) -> Hold | None:

@@ -6,7 +6,7 @@ that is added here holds requests, and appears in the status, the Events and the
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 
 from health.check.annotated_hold import hold_on_check
@@ -23,6 +23,8 @@ from objects.event import Severity
 from objects.timestamps import stamp
 
 STALE_ASK_AGAIN_SECONDS = 10.0
+PAUSED_WITHIN = timedelta(minutes=1)
+"""How soon after its begin an upgrade has paused its checks."""
 
 
 NOT_YET = "not read completely yet"
@@ -119,14 +121,26 @@ class CheckHoldRow:
 def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds:
     """The holds of a check now, in the order of `rows`."""
     holds = (row.found(moment) for row in rows)
-    # The status of a check that is about to be paused is left alone, as it is once it is paused: hundreds of
-    # status writes at the begin of an upgrade would only delay the pauses.
-    is_awaited = moment.is_handled is False and moment.context.upgrade.phase is UpgradePhase.UNDER_WAY
+    until = _awaits_pause_until(moment)
+    is_awaited = until is not None and moment.now < until
     return CheckHolds(
         tuple(hold for hold in holds if hold is not None),
         moment.problem,
         moment.check.is_fully_paused_in(moment.context) or is_awaited,
+        reported_at=until if is_awaited else None,
     )
+
+
+def _awaits_pause_until(moment: CheckMoment) -> datetime | None:
+    """Until when the status of a check that is about to be paused is left alone, as it is once it is paused.
+
+    Hundreds of status writes at the begin of an upgrade would only delay the pauses. If nobody pauses it
+    meanwhile, its status says that the upgrade holds it (rule 55).
+    """
+    upgrade = moment.context.upgrade
+    if moment.is_handled is not False or upgrade.phase is not UpgradePhase.UNDER_WAY:
+        return None
+    return None if upgrade.since is None else upgrade.since + PAUSED_WITHIN
 
 
 def stale_cache(unread: UnreadSource | None) -> Hold | None:

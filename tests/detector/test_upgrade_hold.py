@@ -150,3 +150,16 @@ def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None
 def held_of(world: SmallCluster) -> str | None:
     found = check_holds(world.cluster_state, NODES, NOW).found
     return next((check.hold.reason for check in found if check.hold.reason in OF_UPGRADES), None)
+
+
+@pytest.mark.rule("rule 55")
+@pytest.mark.parametrize(("seconds", "is_left_alone"), [(0, True), (59, True), (60, False)])
+def test_status_of_a_check_that_awaits_its_pause_is_left_alone_for_a_minute(
+    world: SmallMachines, seconds: int, *, is_left_alone: bool
+) -> None:
+    context(world, UNDER_WAY, PauseProgress())
+    holds = check_holds(world.cluster_state, world.named(), NOW + timedelta(seconds=seconds))
+    assert holds.is_fully_paused is is_left_alone
+    assert holds.reported_at == (NOW + timedelta(minutes=1) if is_left_alone else None)
+    assert holds.first is not None
+    assert holds.first.reason is HoldReason.UPGRADING
