@@ -205,10 +205,12 @@ class Revalidation:
             raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
-        now, policy = self.live.management.server_clock.now(), confirmed.policy or DEFAULTS
-        held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
+        now, policy = self.live.management.server_clock.now(), confirmed.policy
+        held = None
+        if policy is not None:  # while it is invalid, the last valid one decided
+            held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
         if held is not None:
-            raise StepHeld(held)
+            raise StepHeld(held.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
         if is_by_order(judged.fact):
             self._refuse_order_that_is_over(check, target)
         if confirmed.policy is not None and not is_shadow:

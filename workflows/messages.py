@@ -45,7 +45,10 @@ class EarlierAttempt(Frozen):
     """A remediation of the same target that ended before an incident began."""
 
     number: int
-    ended: datetime
+    """Its place in the row; 0: there was none within the last hour."""
+    ended: datetime | None = None
+    requested: datetime | None = None
+    """When its request was created; None: unknown."""
 
 
 class RemediationInput(RunInput):

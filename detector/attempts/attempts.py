@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 
 from temporalio.service import RPCError
 
@@ -33,6 +34,7 @@ from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 from runtime.payload_codec import UnreadablePayload
 from runtime.problems import Problems, retry_forever
+from workflows.messages import EarlierAttempt
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND
@@ -204,11 +206,10 @@ class AttemptReading:
     """Reads from Temporal the remediations that ended before this detector became the leader.
 
     It reads them once, and once more when visibility, which is eventually consistent, must list all of them.
-    Later ends are seen in the watch. Nothing new is admitted before the first answer, unless this process has
-    watched for long enough. Without a limit nothing
-    is read; when the limit grows, everything is read again, as older ends matter too. An incident that is
-    encrypted with a missing key is waited for like an unreachable Temporal, until it ended too long ago to
-    matter.
+    Later ends are seen in the watch. Before the first answer only targets are admitted whose own incidents
+    tell all (`ask`), unless this process has watched for long enough. Without a limit nothing is read; when
+    the limit grows, everything is read again, as older ends matter too. An incident that is encrypted with a
+    missing key is waited for like an unreachable Temporal, until it ended too long ago to matter.
     """
 
     def __init__(
@@ -243,16 +244,23 @@ class AttemptReading:
         checks = self._cluster_state.checks.items()
         place, name = place_of(incident.check), incident.target.name
         selecting = [check for check, it in checks if place_of(check) == place and name in it.selected]
-        with suppress(UnreadablePayload):  # the list names the missing key
-            incidents = [
-                IncidentReference(cluster=incident.cluster, check=check, target=incident.target)
-                for check in {incident.check, *selecting}
-            ]
-            found = [await self._calls.latest_attempt(each) for each in incidents]
-            self._attempts.asked(incident.target, filter(None, found))
+        incidents = [
+            IncidentReference(cluster=incident.cluster, check=check, target=incident.target)
+            for check in {incident.check, *selecting}
+        ]
+        found = [await self._calls.latest_attempts(each) for each in incidents]
+        known = [attempts for attempts in found if attempts is not None]
+        if len(known) == len(incidents):
+            self._attempts.asked(incident.target, chain.from_iterable(known))
 
-    def latest(self, incident: IncidentReference) -> EndedAttempt | None:
-        return self._attempts.before(TargetName.of(incident.target)).latest
+    def latest(self, incident: IncidentReference) -> EarlierAttempt | None:
+        back_off = self._attempts.before(TargetName.of(incident.target), self._target(incident))
+        if back_off.unread:
+            return None
+        latest = back_off.latest
+        if latest is None:
+            return EarlierAttempt(number=0)
+        return EarlierAttempt(number=latest.number, ended=latest.ended, requested=latest.requested)
 
     def _target(self, incident: IncidentReference) -> Target | None:
         return self._cluster_state.targets.get(incident.check, incident.target.name)

@@ -10,13 +10,13 @@ from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
-from health.gate.back_off import EndedAttempt
 from health.model.admission import Intent
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
 from runtime.problems import Problems
 from workflows.contracts import FRESH
+from workflows.messages import EarlierAttempt
 
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """By then the effect of an admission is seen: two seconds for clocks, one for the watch."""
@@ -33,8 +33,8 @@ class EarlierAttempts(Protocol):
     async def ask(self, incident: IncidentReference) -> None:
         """Ask Temporal for the latest remediation of this target alone; raises RPCError."""
 
-    def latest(self, incident: IncidentReference) -> EndedAttempt | None:
-        """The latest known remediation of the target."""
+    def latest(self, incident: IncidentReference) -> EarlierAttempt | None:
+        """The latest remediation of the target, or that there was none; None: that is unknown."""
 
 
 Observe = Callable[[IncidentReference], Observation]

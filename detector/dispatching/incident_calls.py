@@ -1,6 +1,7 @@
 """IncidentCalls: the calls to Temporal that start, wake and list incidents."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowQueryFailedError
@@ -57,12 +58,12 @@ class IncidentCalls:
         self._unread = Problems("an incident begins with the first step, as the one before it cannot be read")
 
     async def start(
-        self, incident: IncidentReference, observation: Observation, earlier: EndedAttempt | None = None
+        self, incident: IncidentReference, observation: Observation, earlier: EarlierAttempt | None = None
     ) -> None:
         """Start the incident with its observation, or wake it if it is open, in one call without a race.
 
-        `earlier` is the latest remediation of the target, for `latest_attempt`. Where steps follow each
-        other, a new incident begins with what the one before it tells (rule 64).
+        `earlier` is the latest remediation of the target, for `latest_attempts`; None: it is unknown. Where
+        steps follow each other, a new incident begins with what the one before it tells (rule 64).
         """
         memory = Memory()
         if not is_classic(observation):
@@ -76,7 +77,7 @@ class IncidentCalls:
             memory = Memory(earlier=await self._earlier(latest, observation.seen_at or datetime.now(UTC)))
         memo = {INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by}
         if earlier is not None:
-            memo[EARLIER_ATTEMPT_MEMO] = EarlierAttempt(number=earlier.number, ended=earlier.ended)
+            memo[EARLIER_ATTEMPT_MEMO] = earlier
         await self._client().start_workflow(
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation, memory=memory),
@@ -93,24 +94,28 @@ class IncidentCalls:
             rpc_timeout=RPC_TIMEOUT,
         )
 
-    async def latest_attempt(self, incident: IncidentReference) -> EndedAttempt | None:
-        """The latest remediation of an object that has ended, as its latest incident tells; needs no list.
+    async def latest_attempts(self, incident: IncidentReference) -> tuple[EndedAttempt, ...] | None:
+        """The latest remediation of an object, if there was one, as its latest incident tells; needs no list.
+
+        None: the incident does not tell it, for example because its memo cannot be read.
 
         Raises:
             RPCError: Temporal cannot be asked.
-            UnreadablePayload: the incident is encrypted with a missing key.
 
         """
         latest = await self._latest(incident.workflow_id)
         if latest is None:
-            return None
+            return ()
         own = _noted_attempt(latest)
         if own is not None:
-            return own
-        memo: EarlierAttempt | None = await latest.memo_value(
-            EARLIER_ATTEMPT_MEMO, default=None, type_hint=EarlierAttempt
-        )
-        return None if memo is None else EndedAttempt(memo.number, memo.ended)
+            return (own,)
+        earlier: EarlierAttempt | None = None
+        with suppress(UnreadablePayload, *UNREADABLE):
+            earlier = await latest.memo_value(EARLIER_ATTEMPT_MEMO, default=None, type_hint=EarlierAttempt)
+        if earlier is None:
+            return None
+        number = min(earlier.number, MOST_ATTEMPTS)
+        return (EndedAttempt(number, earlier.ended, earlier.requested),) if earlier.ended else ()
 
     async def _latest(self, workflow_id: str) -> WorkflowExecution | None:
         """The latest incident with this id, open or closed; None if there was none."""

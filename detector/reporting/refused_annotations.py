@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,12 +17,12 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.annotations import APPROVE, HOLD, ON_TARGETS, REJECT, digest_of, hold_in, question_in
 from health.model.node import Node, involved_node
 from health.model.references import CheckReference
-from health.model.remediation_order import REMEDIATE, problem_in, shown
+from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in, shown
 from health.model.target import Target
 from health.policy.check_choices import SETTINGS, annotation_hint
 from kube.time_slice import TimeSlice
 from objects.event import Event, InvolvedObject, Severity
-from objects.timestamps import as_time
+from objects.timestamps import as_time, stamp
 
 LOOK_AGAIN_SECONDS = 10.0
 MOST_AT_ONCE = 20
@@ -53,12 +54,11 @@ class RefusedAnnotations:
     leader emits no second one. The detector skips targets that no check selects, and checks in shadow.
     """
 
-    def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
+    def __init__(self, cluster_state: ClusterState, emit: EmitEvents, now: Callable[[], datetime]) -> None:
         self._cluster_state = cluster_state
         self._emit = emit
+        self._now = now
         self._reported: set[_Found] = set()
-        self._answers: set[_Found] = set()
-        """Annotations that answered a question, and are left over."""
 
     async def lead(self) -> None:
         """Emit Events about new ones every ten seconds, until cancelled."""
@@ -79,7 +79,7 @@ class RefusedAnnotations:
 
     async def _refusals(self) -> AsyncIterator[_Refusal]:
         context, piece = self._cluster_state.cluster_context, TimeSlice()
-        questions, answers = _OpenQuestions(self._cluster_state), set[_Found]()
+        questions = _OpenQuestions(self._cluster_state)
         for check, check_state in [*self._cluster_state.checks.items()]:
             if check_state.is_shadow_in(context):
                 continue
@@ -92,9 +92,8 @@ class RefusedAnnotations:
                 for holder in annotated(target) if target else ():
                     for refusal in self._of_target(check, holder, is_target=holder is target):
                         yield refusal
-                    for refusal in self._of_answers(check, holder, questions, answers):
+                    for refusal in self._of_answers(check, holder, questions):
                         yield refusal
-        self._answers = answers
 
     def _of_check(self, check: CheckReference, check_state: CheckState) -> Iterator[_Refusal]:
         context, metadata = self._cluster_state.cluster_context, check_state.record.metadata
@@ -102,7 +101,9 @@ class RefusedAnnotations:
             if (text := metadata.annotations.get(name)) is not None:
                 words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
                 yield _refusal(check, _Found(metadata.uid, name, digest_of(text)), words)
-        if (text := metadata.annotations.get(HOLD)) is not None and (words := self._problem_of_hold(text)):
+        if (text := metadata.annotations.get(HOLD)) is not None and (
+            words := self._problem_of_hold(text[:LONGEST_VALUE])
+        ):
             yield _refusal(check, _Found(metadata.uid, HOLD, digest_of(text)), words)
         text, refused = metadata.annotations.get(CONFIRM), context.refused_confirmations.get(check)
         if text is not None and refused is not None and as_time(text) == refused:
@@ -128,23 +129,25 @@ class RefusedAnnotations:
     def _problem_of_hold(self, text: str) -> str:
         if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
             return TURNED_OFF
-        problem = hold_in(text).problem
-        return problem and f"stands until it is removed, as its value cannot be read: {problem}"
+        hold = hold_in(text)
+        if hold.until is not None and hold.is_over(self._now()):
+            return f"holds nothing any more: it ended at {stamp(hold.until)}"
+        return hold.problem and f"stands until it is removed, as its value cannot be read: {hold.problem}"
 
     def _of_answers(
-        self, check: CheckReference, holder: Target, questions: "_OpenQuestions", answers: set[_Found]
+        self, check: CheckReference, holder: Target, questions: "_OpenQuestions"
     ) -> Iterator[_Refusal]:
-        """Refuse an answer that names no open question; an accepted one may stay on the object."""
+        """Refuse an answer while another question is open; an accepted one may stay on the object."""
         for name, text in ((APPROVE, holder.annotations.approve), (REJECT, holder.annotations.reject)):
             if text is None:
                 continue
             found = _Found(holder.metadata.uid, name, digest_of(text))
             if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
                 yield _refusal(check, found, TURNED_OFF, _involved(check, holder))
-            elif question_in(text) in questions.of(holder) or found in self._answers:
-                answers.add(found)
-            elif not questions.may_be_unknown(holder):
-                words = f"answers no open question about it (found {shown(text)!r})"
+                continue
+            ids = questions.of(holder)
+            if ids and question_in(text) not in ids and not questions.may_be_unknown(holder):
+                words = f"answers no open question (found {shown(text)!r}); open is {', '.join(sorted(ids))}"
                 yield _refusal(check, found, words, _involved(check, holder))
 
 

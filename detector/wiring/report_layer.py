@@ -136,7 +136,7 @@ def _reporters(
         of_trouble=TroubleReporter(
             cluster_state, own_status.reported, own_status.checks_without_slots, reporters.emit, now
         ),
-        of_orders=RefusedAnnotations(cluster_state, reporters.emit),
+        of_orders=RefusedAnnotations(cluster_state, reporters.emit, now),
         of_names=SharedNames(cluster_state, reporters.emit),
     )
 

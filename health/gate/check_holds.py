@@ -134,8 +134,8 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
 def _awaits_pause_until(moment: CheckMoment) -> datetime | None:
     """Until when the status of a check that is about to be paused is left alone, as it is once it is paused.
 
-    Hundreds of status writes at the begin of an upgrade would only delay the pauses. If nobody pauses it
-    meanwhile, its status says that the upgrade holds it (rule 55).
+    Hundreds of status writes at the begin of an upgrade would only delay the pauses. If it is not
+    paused by then, its status says that the upgrade holds it (rule 55).
     """
     upgrade = moment.context.upgrade
     if moment.is_handled is not False or upgrade.phase is not UpgradePhase.UNDER_WAY:

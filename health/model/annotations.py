@@ -89,7 +89,7 @@ class HoldOptions(Frozen):
     model_config = ConfigDict(extra="forbid")
 
     reason: PersonText = ""
-    until: AwareDatetime | None = None
+    until: AwareDatetime | None = Field(default=None, strict=True)
     """When the hold ends; None: with the annotation."""
 
 
@@ -131,13 +131,13 @@ class AnnotatedAnswer(Frozen):
 
 def answer_in(text: str, *, is_approval: bool, place: str) -> AnnotatedAnswer:
     """The answer in the value of `paramedic.dev/approve` or `paramedic.dev/reject`."""
-    reason = text.strip().partition(" ")[2].strip()
+    reason = "".join(text.split(maxsplit=1)[1:]).strip()
     return AnnotatedAnswer(is_approval=is_approval, question=question_in(text), reason=reason, place=place)
 
 
 def question_in(text: str) -> str:
     """The id in the value, which is its first word; "" without one."""
-    return text.strip().partition(" ")[0]
+    return next(iter(text.split(maxsplit=1)), "").lower()
 
 
 def digest_of(value: str) -> str:

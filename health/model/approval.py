@@ -10,7 +10,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Self
 
-from health.model.annotations import APPROVE
+from health.model.annotations import APPROVE, REJECT
 from health.model.order import OrderRecord
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import Fact
@@ -120,7 +120,8 @@ class Approval(Frozen):
         if self.answer is not None:
             at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
             return f"{self.name} was {self.answer.lower()}{at}, {self.answered_by}"
-        how = f"; kubectl annotate --overwrite {self.resource} {APPROVE}={self.id}" if self.resource else ""
+        command = f"; kubectl annotate --overwrite {self.resource} {APPROVE}={self.id} (or {REJECT})"
+        how = command if self.resource else ""
         return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}{how}"
 
     @property

@@ -119,13 +119,13 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
     approval = memory.approval
     if approval is None:
         return memory
-    if observation.state is TargetState.UNKNOWN:
+    if observation.state is TargetState.UNKNOWN or _counts_anew(approval, observation):
         paused = approval.model_copy(update={"counts_from": None, "expires_at": None})
         return memory.model_copy(update={"approval": paused if approval.answer is None else approval})
     if _is_over(approval, memory, observation, now):
         return memory.model_copy(update={"approval": None})
     for given in observation.answers:
-        if approval.answer is None and given.question == approval.id and not memory.is_blocked:
+        if given.question == approval.id and _counts(given, approval, memory):
             return _by_annotation(memory, approval, given, now)
     runs = approval.answer is not None or _holds_alone(memory, observation)
     counts_from = (approval.counts_from or now) if runs else None
@@ -191,6 +191,19 @@ def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
     reason = f"no answer within {in_words(now - (approval.counts_from or approval.asked_at))}"
     order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
     return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
+
+
+def _counts_anew(approval: Approval, observation: Observation) -> bool:
+    """True if the timer of the same failure runs again, for example after a time without a detector."""
+    fact = approval.fact
+    return observation.state is TargetState.WAITING and fact is not None and fact.same_as(observation.fact)
+
+
+def _counts(given: AnnotatedAnswer, approval: Approval, memory: Memory) -> bool:
+    """True if it answers the open question; a rejection takes back an approval whose step was not taken."""
+    if given.is_approval:
+        return approval.answer is None and not memory.is_blocked
+    return approval.answer is not ApprovalAnswer.REJECTED
 
 
 def _by_annotation(memory: Memory, approval: Approval, given: AnnotatedAnswer, now: datetime) -> Memory:

@@ -36,7 +36,14 @@ from tests.support.cluster.temporal_servers import client_of
 from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import without_limits
 from tests.support.values.payload_keys import THIS_YEAR, keys_file
-from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
+from workflows.messages import (
+    ATTEMPT,
+    ATTEMPT_ENDED,
+    INCIDENT_MEMO,
+    WORKFLOW,
+    EarlierAttempt,
+    RemediationInput,
+)
 
 pytestmark = pytest.mark.rule("rule 14")
 
@@ -285,7 +292,8 @@ async def test_the_latest_remediation_of_one_target_is_known_without_a_list(
         noting = leader.machines.incident(incident.target.name, "others")
     earlier = EndedAttempt(3, NOW - MINUTE)
     if is_noted_by == "its memo":
-        await leader.calls.start(noting, leader.observe(noting), earlier)
+        told = EarlierAttempt(number=earlier.number, ended=earlier.ended)
+        await leader.calls.start(noting, leader.observe(noting), told)
     else:
         await note_end(client, noting, earlier)
 
@@ -301,4 +309,24 @@ async def test_an_incident_that_began_later_passes_on_the_remediation_before_it(
     await note_end(client, incident, EndedAttempt(3, NOW - MINUTE))
     await leader.start(incident)
 
-    assert await leader.calls.latest_attempt(incident) == EndedAttempt(3, NOW - MINUTE)
+    assert await leader.calls.latest_attempts(incident) == (EndedAttempt(3, NOW - MINUTE),)
+
+
+async def test_an_incident_that_does_not_tell_the_remediation_before_it_waits_for_the_list(
+    client: Client,
+) -> None:
+    leader = NewLeader(client)
+    incident = leader.unhealthy(created=timedelta(hours=3))
+    await leader.calls.start(incident, leader.observe(incident), None)
+
+    held = await leader.start(incident)
+
+    assert held is not None
+    assert held.message == NOT_READ
+
+
+async def test_an_incident_without_an_earlier_remediation_says_so(client: Client) -> None:
+    leader = NewLeader(client)
+    incident = leader.unhealthy(created=timedelta(hours=3))
+    assert await leader.start(incident) is None
+    assert await leader.calls.latest_attempts(incident) == ()

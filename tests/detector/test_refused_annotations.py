@@ -39,7 +39,7 @@ def events_in(state: ClusterState) -> list[Event]:
         emitted.extend(events)
         return True
 
-    asyncio.run(RefusedAnnotations(state, emit).look())
+    asyncio.run(RefusedAnnotations(state, emit, lambda: NOW).look())
     return emitted
 
 
@@ -56,7 +56,7 @@ class Leader:
         self.cluster.check(annotations={f"paramedic.dev/{name}": text for name, text in annotations.items()})
         self.takes = True
         self.told: list[Event] = []
-        self.orders = RefusedAnnotations(self.cluster.cluster_state, self.emit)
+        self.orders = RefusedAnnotations(self.cluster.cluster_state, self.emit, lambda: NOW)
 
     def emit(self, check: CheckReference, events: Iterable[Event]) -> bool:
         assert check == CHECK
@@ -93,7 +93,7 @@ def test_event_is_emitted_once_for_each_value_and_by_the_next_leader_with_the_sa
     leader.cluster.node(NODE)
     assert leader.look() == []
     leader.cluster.node(NODE, annotations={REMEDIATE: "now"})
-    leader.orders = RefusedAnnotations(leader.cluster.cluster_state, leader.emit)
+    leader.orders = RefusedAnnotations(leader.cluster.cluster_state, leader.emit, lambda: NOW)
     (again,) = leader.look()
     assert first.seed != second.seed == again.seed
 
@@ -165,8 +165,12 @@ def test_annotation_that_does_not_exist_has_one_event_on_the_node(name: str, pro
     ("name", "text", "problem"),
     [
         ("hold", '{"for": "2h"}', "stands until it is removed, as its value cannot be read: for: "),
-        ("approve", "1f0c93ab", "answers no open question about it (found '1f0c93ab')"),
-        ("reject", "", "answers no open question about it (found '')"),
+        ("hold", '{"until": "2026-01-31T12:00:00Z"}', "holds nothing any more: it ended at 2026-01-31T12:00"),
+        (
+            "hold",
+            '{"until": 7200}',
+            "stands until it is removed, as its value cannot be read: until: must be",
+        ),
     ],
 )
 def test_order_that_does_nothing_has_one_event_on_the_node(name: str, text: str, problem: str) -> None:
@@ -200,27 +204,30 @@ def test_hold_on_a_check_that_cannot_be_read_and_an_approval_on_it_have_an_event
     assert "[paramedic.dev/hold]: stands until it is removed" in messages[1]
 
 
-def test_answer_has_an_event_once_the_incident_has_reported_another_question() -> None:
+@pytest.mark.parametrize("name", ["approve", "reject"])
+def test_answer_has_an_event_while_another_question_is_open(name: str) -> None:
     leader = Leader()
-    leader.cluster.node(NODE, ready="Unknown", annotations={"paramedic.dev/approve": "1f0c93ab"})
+    leader.cluster.node(NODE, ready="Unknown", annotations={f"paramedic.dev/{name}": "1f0c93ab"})
     state, incident = leader.cluster.cluster_state, leader.cluster.incident(NODE)
     assert leader.look() == [], "a new leader does not know the question"
     state.found(incident, None)
     state.reported(incident, asking("another"))
     (event,) = leader.look()
-    assert "answers no open question about it (found '1f0c93ab')" in event.message
+    assert event.message.endswith("answers no open question (found '1f0c93ab'); open is another")
+    assert leader.look() == []
 
 
-def test_answer_to_the_open_question_has_no_event_also_when_it_is_left_over() -> None:
+@pytest.mark.parametrize("text", ["1f0c93ab", "1F0C93AB\nINC-7", " 1f0c93ab\tdisk"])
+def test_answer_to_the_open_question_has_no_event_also_when_it_is_left_over(text: str) -> None:
     leader = Leader()
-    leader.cluster.node(NODE, ready="Unknown", annotations={"paramedic.dev/approve": "1f0c93ab INC-7"})
+    leader.cluster.node(NODE, ready="Unknown", annotations={"paramedic.dev/approve": text})
     state, incident = leader.cluster.cluster_state, leader.cluster.incident(NODE)
     state.found(incident, None)
     state.reported(incident, asking("1f0c93ab"))
     assert leader.look() == []
     state.reported(incident, Progress())
     assert leader.look() == []
-    leader.cluster.node(NODE, annotations={"paramedic.dev/approve": "1f0c93ab INC-7"})
+    leader.cluster.node(NODE, annotations={"paramedic.dev/approve": text})
     assert leader.look() == []
 
 

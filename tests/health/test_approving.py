@@ -213,7 +213,10 @@ def test_approval_that_arrives_twice_approves_one_step() -> None:
     "observation",
     [
         pytest.param(needing(state=TargetState.HEALTHY), id="recovered"),
-        pytest.param(needing(state=TargetState.WAITING), id="another timer runs"),
+        pytest.param(
+            needing(state=TargetState.WAITING, fact=fact(NOW + MINUTE)),
+            id="the timer of another failure runs",
+        ),
         pytest.param(needing(state=TargetState.GONE, steps=()), id="gone"),
         pytest.param(needing(fact=fact(NOW + MINUTE)), id="another failure"),
         pytest.param(needing(request_of(FIRST)), id="the step runs"),
@@ -545,6 +548,7 @@ def test_question_has_an_id_and_says_how_kubectl_answers_it() -> None:
     assert approval.id is not None
     assert approval.words.endswith(
         f"; kubectl annotate --overwrite node worker paramedic.dev/approve={approval.id}"
+        " (or paramedic.dev/reject)"
     )
 
 
@@ -604,3 +608,23 @@ def test_annotation_waits_while_an_order_of_a_person_blocks_steps() -> None:
     assert asked(blocked).answer is None
     resumed = answered_by(annotation(question), memory=ordered(blocked, ResumeOrder(), NOW))
     assert resumed.is_approved(FIRST)
+
+
+def test_timer_that_runs_again_for_the_same_failure_keeps_question_and_rejection() -> None:
+    memory = asking(needing(required=ON_NODE))
+    question = asked(memory).id
+    again = needing(required=ON_NODE).model_copy(update={"state": TargetState.WAITING})
+    kept = learned(memory, again, NOW)
+    assert (asked(kept).id, asked(kept).counts_from) == (question, None)
+    rejected = answered_by(annotation(question, is_approval=False), memory=memory)
+    assert asked(learned(rejected, again, NOW)).answer is ApprovalAnswer.REJECTED
+    another = again.model_copy(update={"fact": fact(LATER)})
+    assert learned(rejected, another, NOW).approval is None
+
+
+def test_rejection_takes_back_an_approval_whose_step_was_not_taken() -> None:
+    memory = asking(needing(required=ON_NODE))
+    question = asked(memory).id
+    approved = ordered(answered_by(annotation(question), memory=memory), HoldOrder(), NOW)
+    taken_back = answered_by(annotation(question), annotation(question, is_approval=False), memory=approved)
+    assert asked(taken_back).answer is ApprovalAnswer.REJECTED

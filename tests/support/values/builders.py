@@ -10,7 +10,6 @@ from health.check.template_validity import not_found
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.answer import answered
-from health.gate.back_off import EndedAttempt
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.admission import Admission, Intent
 from health.model.invalid_check import InvalidCheckError
@@ -31,6 +30,7 @@ from health.runbook.task_notes import LeftBehind
 from objects.field_problem import FieldProblem
 from objects.timestamps import stamp
 from tests.support.values.held import held, with_holds
+from workflows.messages import EarlierAttempt
 
 MINUTE = timedelta(minutes=1)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -253,5 +253,5 @@ class NoEarlierAttempts:
     async def ask(self, _incident: IncidentReference) -> None:
         """Return at once, because all earlier attempts are known."""
 
-    def latest(self, _incident: IncidentReference) -> EndedAttempt | None:
-        return None
+    def latest(self, _incident: IncidentReference) -> EarlierAttempt | None:
+        return EarlierAttempt(number=0)
