@@ -8,6 +8,7 @@ reach. Errors of the library quote URLs, and URLs are secrets, so none of its te
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -97,8 +98,8 @@ class AppriseSender:
 
     def __init__(self, within: timedelta = WITHIN) -> None:
         self._within = within
-        self._under_way: dict[str, Thread] = {}
-        """The thread of the latest message to each receiver."""
+        self._under_way: set[str] = set()
+        """The receivers whose latest message has not ended, perhaps long after our limit."""
 
     async def send(self, receiver: str, url: str, message: PlainMessage) -> None:
         """Send the message once.
@@ -107,8 +108,7 @@ class AppriseSender:
             DeliveryFailure: it was not delivered.
 
         """
-        before = self._under_way.get(receiver)
-        if before is not None and before.is_alive():  # it may hang for longer than our limit
+        if receiver in self._under_way:
             raise DeliveryFailure(DeliveryProblem.NO_ANSWER, "an earlier message is still under way")
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         failures: list[DeliveryFailure] = []
@@ -121,11 +121,13 @@ class AppriseSender:
             except Exception as error:  # noqa: BLE001  its text may quote the address
                 problem = f"unexpected {type(error).__name__}"
                 failures.append(DeliveryFailure(DeliveryProblem.INTERNAL_ERROR, problem))
-            loop.call_soon_threadsafe(ended.set)
+            self._under_way.discard(receiver)
+            with suppress(RuntimeError):  # the process has ended meanwhile
+                loop.call_soon_threadsafe(ended.set)
 
+        self._under_way.add(receiver)
         # A daemon, so that a service that hangs does not delay the end of the process.
-        thread = self._under_way[receiver] = Thread(target=work, daemon=True)
-        thread.start()
+        Thread(target=work, daemon=True).start()
         try:
             async with asyncio.timeout(self._within.total_seconds()):
                 await ended.wait()

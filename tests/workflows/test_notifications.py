@@ -165,6 +165,4 @@ async def test_notification_is_given_up_after_an_hour_and_counted(time_skipping:
     assert await finds(client, name, lost)
     counted = scrape(registry)
     assert counted[series("paramedic_notifications_total", result="GivenUp")] == 1
-    assert (
-        counted[series("paramedic_notification_failures_total", problem="ServerError")] == receiver.attempts
-    )
+    assert counted[series("paramedic_notification_failures_total", problem="Rejected")] == receiver.attempts

@@ -46,7 +46,7 @@ class FakeReceiver:
         finally:
             beating.cancel()
         if self.is_failing:
-            raise ApplicationError("it answered 500", type="ServerError")
+            raise ApplicationError("it answered 500", type="Rejected")
         self.told.append(asked)
         return NotifyResult(delivery=Delivery.SENT)
 
