@@ -19,7 +19,7 @@ from cli.shared.parameters import filled
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import pause, unpause
-from cli.upgrade.summary import CheckView, UpgradeSummary, UpgradesView, UpgradeView
+from cli.upgrade.summary import CheckPauseView, UpgradeSummary, UpgradesView, UpgradeView
 from health.upgrade.orders import PauseOrderRecord
 from workflows.upgrade_contracts import UpgradePauseState
 
@@ -141,7 +141,7 @@ def _orders(command: str, cluster: str) -> str:
     return f"{command} upgrade pause|unpause CHECK {where} --reason WORDS"
 
 
-def _checks(checks: Sequence[CheckView], now: datetime) -> Table:
+def _checks(checks: Sequence[CheckPauseView], now: datetime) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("CHECK", "STATE", "SINCE", "BY", "WHY"):
         table.add_column(name, overflow="fold", no_wrap=name in {"STATE", "SINCE"})
@@ -151,5 +151,5 @@ def _checks(checks: Sequence[CheckView], now: datetime) -> Table:
     return table
 
 
-def _why(check: CheckView) -> str:
+def _why(check: CheckPauseView) -> str:
     return f"{check.why}; it failed: {check.problem}" if check.problem else check.why

@@ -22,7 +22,7 @@ _WITHOUT_ORDER: Mapping[str, str] = {
 }
 
 
-class CheckView(Frozen):
+class CheckPauseView(Frozen):
     """The state of one check in an upgrade."""
 
     check: str
@@ -70,13 +70,13 @@ class UpgradeSummary:
         return self.closed is None
 
     @property
-    def checks(self) -> tuple[CheckView, ...]:
+    def checks(self) -> tuple[CheckPauseView, ...]:
         """The state of each check, sorted by its name."""
         if self.state is None or self.state.memory.synced is None:
             return ()
         orders = {order.number: order for order in self.state.memory.orders}
         rows = sorted(self.state.memory.synced.rows, key=lambda row: row.check)
-        return tuple(CheckView.of(row, orders.get(row.order)) for row in rows)
+        return tuple(CheckPauseView.of(row, orders.get(row.order)) for row in rows)
 
 
 class PauseOrderView(Frozen):
@@ -116,7 +116,7 @@ class UpgradeView(Frozen):
     signal: str
     upgrading_since: datetime | None
     told_as_long_at: datetime | None
-    checks: tuple[CheckView, ...]
+    checks: tuple[CheckPauseView, ...]
     checks_left_out: int
     orders: tuple[PauseOrderView, ...]
 

@@ -63,7 +63,7 @@ _QUESTIONS = frozenset({HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
+class TargetPreview:
     """The decision about one target, with the values that decide."""
 
     incident: IncidentReference
@@ -171,12 +171,12 @@ class Preview:
         back_off = built.back_off if limit is None else replace(built.back_off, limit=limit)
         return replace(built, now=self.now, back_off=back_off)
 
-    def decision(self, incident: IncidentReference) -> Decision:
+    def decision(self, incident: IncidentReference) -> TargetPreview:
         """The decision about the target of an incident, whether the incident is open or not."""
         check, target = incident.check, incident.target
         observation = self.builder(incident).observation()
         memory = as_reported(self.state.progress.of(check, target.name, target.uid))
-        return Decision(
+        return TargetPreview(
             incident=incident,
             observation=observation,
             outlook=outlook(observation, memory, self.now),

@@ -56,7 +56,7 @@ async def test_person_skips_a_step_by_the_command_once_and_the_last_step_not_at_
     assert escalation.taken(node) == ["first", "second"]
 
     page = await command("show", node)
-    assert "ordered by ada@" in page.out
+    assert " by ada@" in page.out
     assert "it cannot boot" in page.out
     await _until_events(world, node)
     await world.recover(node)
