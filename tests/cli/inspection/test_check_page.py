@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cli.inspection.check import CheckView, check_lines
 from cli.inspection.words import page, title
-from detector.inspection.preview import Decision, as_asked
+from detector.inspection.preview import TargetPreview, as_asked
 from health.model.approval import Approval, ApprovalDefault, Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
@@ -145,7 +145,7 @@ def test_page_of_an_invalid_check_begins_with_its_error_and_counts_nothing() -> 
 def test_requests_are_named_with_their_state_and_a_skipped_one_did_not_time_out() -> None:
     request = request_of(FIRST, MINUTE).model_copy(update={"timed_out_at": NOW})
     progress = Progress(skipped=(request.uid,))
-    skipped = Decision(
+    skipped = TargetPreview(
         incident=INCIDENT,
         observation=seen(request),
         outlook=outlook(seen(request), as_reported(progress), NOW),
