@@ -1,6 +1,6 @@
 """A decision about a target, as `check`, `explain` and `simulate` get it."""
 
-from detector.inspection.preview import Decision
+from detector.inspection.preview import TargetPreview
 from health.model.observation import Hold, Observation
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
@@ -16,13 +16,13 @@ def decision(
     incident: IncidentReference = INCIDENT,
     found: Hold | None = None,
     is_unheard: bool = False,
-) -> Decision:
+) -> TargetPreview:
     """The decision now; the orders were given a minute ago and reported, and no slot was asked for."""
     memory = Memory()
     for order in orders:
         memory = ordered(memory, order, NOW - MINUTE)
     unasked = observation.model_copy(update={"admission": None})
-    return Decision(
+    return TargetPreview(
         incident=incident,
         observation=unasked,
         outlook=outlook(unasked, as_reported(memory.progress), NOW),
