@@ -200,17 +200,15 @@ class ClusterState(StateView):
         with self.guard.item("numbers", _Counted(reference, name)):
             if check.ignores(name, target):
                 return False
+            was_unhealthy = name in check.unhealthy
             numbers_changed = check.see(name, target, self.cluster_context)
-            self._keep_findings(reference, check, name, target)
+            goes_on = was_unhealthy and name in check.unhealthy and target is not None
+            self._keep_findings(reference, name, target.metadata.uid if target and goes_on else "")
             return numbers_changed
         return check.doubt(name)
 
-    def _keep_findings(
-        self, reference: CheckReference, check: CheckState, name: str, target: Target | None
-    ) -> None:
-        """Drop what incidents reported once the target is healthy or has another uid."""
-        is_unhealthy = target is not None and name in check.unhealthy
-        uid = target.metadata.uid if target and is_unhealthy else ""
+    def _keep_findings(self, reference: CheckReference, name: str, uid: str) -> None:
+        """Drop the reports of incidents of other objects, and of another failure ("": of all)."""
         self.act_findings.keep_only(reference, name, uid)
         self.progress.keep_only(reference, name, uid)
 

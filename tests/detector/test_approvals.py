@@ -106,7 +106,11 @@ def test_reported_question_and_answer_decide_for_the_object_of_that_uid() -> Non
     assert hold_of(cluster.observe(NODE)) is HoldReason.APPROVAL_REQUIRED, "a new leader knows no approval"
 
 
-@pytest.mark.parametrize("change", ["recovers", "is replaced", "loses its check"])
+@pytest.mark.parametrize(
+    "change", ["recovers", "reports after it recovered", "is replaced", "loses its check"]
+)
+    "change", ["recovers", "reports after it recovered", "is replaced", "loses its check"]
+)
 def test_approval_is_forgotten_when_the_failure_is_over(change: str) -> None:
     cluster = cluster_of({REQUIRE: "true"})
     (step,) = cluster.observe(NODE).steps
@@ -116,6 +120,11 @@ def test_approval_is_forgotten_when_the_failure_is_over(change: str) -> None:
     match change:
         case "recovers":
             cluster.node(NODE)
+        case "reports after it recovered":
+            cluster.node(NODE)
+            cluster.cluster_state.reported(
+                INCIDENT, Progress(approval=question(step, answer=ApprovalAnswer.APPROVED))
+            )
         case "is replaced":
             cluster.node(NODE, uid="another")
         case _:

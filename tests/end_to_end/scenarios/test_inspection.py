@@ -40,6 +40,18 @@ async def document(command: Command, *arguments: str) -> Any:
     return json.loads(ran.out)
 
 
+async def until_decided(world: World, command: Command, node: str, decided: str) -> Any:
+    """Wait until the leader knows what the incident reports; returns its answer about the one check."""
+    answers: list[Any] = []
+
+    async def is_decided() -> bool:
+        answers.append((await document(command, "explain", node))["checks"][0])
+        return bool(answers[-1]["decision"]["decided"] == decided)
+
+    await world.until(is_decided, f"{node} is not {decided}")
+    return answers[-1]
+
+
 def reasons(holds: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(hold["reason"], hold["message"]) for hold in holds]
 
@@ -171,14 +183,14 @@ async def test_commands_say_what_people_ordered_and_do_not_promise_a_remediation
 
     resumed = await command("resume", held)
     assert "; ended the hold by ada@" in resumed.out
-    assert (await document(command, "explain", held))["checks"][0]["decision"]["decided"] == "held"
+    await until_decided(world, command, held, "held")
 
     await world.recover(aborted)
     assert await world.outcome(aborted) == "Recovered"
     await world.fail(aborted)
     await world.until_phase(aborted, "Held")
-    again = (await document(command, "explain", aborted))["checks"][0]
-    assert (again["decision"]["decided"], again["standing"]) == ("held", [])
+    again = await until_decided(world, command, aborted, "held")
+    assert again["standing"] == []
 
 
 async def test_without_temporal_or_a_leader_the_command_names_the_lease_and_what_kubectl_shows(
