@@ -109,8 +109,6 @@ def test_reported_question_and_answer_decide_for_the_object_of_that_uid() -> Non
 @pytest.mark.parametrize(
     "change", ["recovers", "reports after it recovered", "is replaced", "loses its check"]
 )
-    "change", ["recovers", "reports after it recovered", "is replaced", "loses its check"]
-)
 def test_approval_is_forgotten_when_the_failure_is_over(change: str) -> None:
     cluster = cluster_of({REQUIRE: "true"})
     (step,) = cluster.observe(NODE).steps
