@@ -61,7 +61,10 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
         printed_as(HistoryOutput, "How to print; jsonl exports ended incidents, one in each line."),
     ] = HistoryOutput.TABLE,
 ) -> None:
-    """List the past incidents of a node or Machine: how each ended, and how long each phase took."""
+    """List the past incidents of a node or Machine.
+
+    Each with its outcome, and the time in each phase.
+    """
     if name is None and output is not HistoryOutput.JSONL:
         raise typer.BadParameter("is missing; only -o jsonl lists all nodes and Machines", param_hint="NAME")
     wanted = Filter(check=check or "", target=name or "", cluster=cluster or "")

@@ -44,7 +44,10 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
         ),
     ] = None,
 ) -> None:
-    """Show one incident: phase, timers, reasons, requests and history; the last one if none is open."""
+    """Show one incident: phase, timers, reasons, requests, history.
+
+    It is the last one if none is open.
+    """
     document = carry_out(_read(context, name, cluster or "", ui))
     if output is PageOutput.JSON:
         print_json(document)

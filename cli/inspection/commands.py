@@ -61,7 +61,10 @@ def check(  # noqa: PLR0913  each is an option
     cluster: InspectedCluster = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
-    """Show one health check: counts, held targets by reason, requests, and how its incidents ended."""
+    """Show one health check: counts, held targets, requests.
+
+    Held targets are listed by reason, and ended incidents by outcome.
+    """
     from cli.inspection.check import check_lines, read_check  # noqa: PLC0415  see the module
     from cli.inspection.words import page  # noqa: PLC0415
 
@@ -90,7 +93,9 @@ def explain(
     cluster: InspectedCluster = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
-    """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing.
+    """Explain why a Node or Machine is or is not remediated.
+
+    Of a healthy one: what would happen if it failed. It writes nothing.
 
     The orders of people to its open incident count.
     """
@@ -129,7 +134,7 @@ def simulate(
     cluster: InspectedCluster = None,
     output: Output = PageOutput.TEXT,
 ) -> None:
-    """Simulate a check or a policy: which targets would be remediated or held now."""
+    """Simulate a check or a policy on the targets of now."""
     from cli.inspection.simulation import simulation, simulation_page  # noqa: PLC0415  see the module
 
     choice = ClusterChoice(context, kubeconfig_context, cluster)
@@ -187,7 +192,7 @@ def remediate(  # noqa: PLR0913  each is an option
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
 ) -> None:
-    """Order the remediation of a Node or Machine that looks healthy to its check.
+    """Order the remediation of a target that looks healthy.
 
     Its limits, Leases and other holds apply; back-off and maintenance windows do not.
     """

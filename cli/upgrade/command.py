@@ -37,7 +37,9 @@ def show_upgrades(
     ] = None,
     output: Annotated[PageOutput | None, printed_as(PageOutput)] = None,
 ) -> None:
-    """Show the checks that are paused for an upgrade, since when and why; else those of the last upgrade.
+    """Show the checks that are paused for an upgrade.
+
+    Since when and why; without an upgrade those of the last one.
 
     `pause` and `unpause` are orders for one check.
     """
