@@ -42,7 +42,13 @@ class EventLoopStall(NamedTuple):
 
     ended: float
     seconds: float
-    busy: float
+    without_processor: float
+    """The seconds for which other processes had all processors."""
+
+    @property
+    def own(self) -> float:
+        """The seconds that the detector itself caused, on one thread or another."""
+        return self.seconds - self.without_processor
 
 
 NO_STOP = EventLoopStall(0, 0, 0)
@@ -81,13 +87,13 @@ class Strain:
         """The figures of the last measured block."""
         stops = self._noted_stops
         longest = max(stops, key=lambda stop: stop.seconds, default=NO_STOP)
-        busiest = max(stops, key=lambda stop: stop.busy, default=NO_STOP)
+        longest_own = max(stops, key=lambda stop: stop.own, default=NO_STOP)
         unrenewed = max((later - earlier).total_seconds() for earlier, later in pairwise(self._renewals))
         return [
             longest_stop(case, longest.seconds),
             Figure(
-                name=f"the longest time of one stop on the processor, {case}",
-                measured=1000 * busiest.busy,
+                name=f"longest stop without its wait for a processor, {case}",
+                measured=1000 * longest_own.own,
                 goal=None,
                 unit="ms",
             ),
