@@ -121,9 +121,10 @@ class RefusedAnnotations:
         if annotations.hold is not None and (words := self._problem_of_hold(annotations.hold)):
             yield _refusal(check, _Found(uid, HOLD, digest_of(annotations.hold)), words, subject)
         if name := annotations.unknown:
-            hint = annotation_hint(name, ON_TARGETS)
-            words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
-            words = "has no effect: it belongs on a check" if name in SETTINGS else words
+            words = "has no effect: it belongs on a check"
+            if name not in SETTINGS:
+                hint = annotation_hint(name, ON_TARGETS)
+                words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
             yield _refusal(check, _Found(uid, name), words, subject)
 
     def _problem_of_hold(self, text: str) -> str:
@@ -132,7 +133,7 @@ class RefusedAnnotations:
         hold = hold_in(text)
         if hold.until is not None and hold.is_over(self._now()):
             return f"holds nothing any more: it ended at {stamp(hold.until)}"
-        return hold.problem and f"stands until it is removed, as its value cannot be read: {hold.problem}"
+        return hold.why_endless
 
     def _of_answers(
         self, check: CheckReference, holder: Target, questions: "_OpenQuestions"

@@ -63,7 +63,7 @@ def _hold(found: HoldAnnotation, place: str, now: datetime) -> Hold | None:
     if found.reason:
         words += f": {found.reason}"
     if found.problem:
-        words += f" stands until it is removed, as its value cannot be read: {found.problem}"
+        words += f" {found.why_endless}"
     if found.until is None:
         return Hold(reason=HoldReason.HOLD_ANNOTATION, message=words)
     return Hold(

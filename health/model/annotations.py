@@ -101,6 +101,11 @@ class HoldAnnotation(NamedTuple):
     problem: str = ""
     """Why its value cannot be read; it then holds without an end, as the person wants a hold."""
 
+    @property
+    def why_endless(self) -> str:
+        """The problem with its effect, for people; "" without a problem."""
+        return self.problem and f"stands until it is removed, as its value cannot be read: {self.problem}"
+
     def is_over(self, now: datetime) -> bool:
         return self.until is not None and now >= self.until
 
