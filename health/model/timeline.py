@@ -84,4 +84,4 @@ class Timeline(Frozen):
 
 
 def _bytes(entries: Iterable[TimelineEntry]) -> int:
-    return sum(len(entry.model_dump_json()) for entry in entries)
+    return sum(len(entry.model_dump_json().encode()) for entry in entries)

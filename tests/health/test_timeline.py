@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from health.model.approval import Approval
@@ -37,10 +37,11 @@ ENTRIES = st.lists(st.builds(entry, TEXTS, OPEN, TIMES), max_size=200)
 
 
 @given(ENTRIES)
+@example([entry(f"{number} {'é' * 250}", at=NOW + number * MINUTE) for number in range(30)])
 def test_any_timeline_is_bounded_and_loses_no_entry_uncounted(entries: list[TimelineEntry]) -> None:
     made = timeline_of(entries)
     assert len(made.entries) <= MOST_ENTRIES
-    assert sum(len(one.model_dump_json()) for one in made.entries) <= MOST_BYTES
+    assert sum(len(one.model_dump_json().encode()) for one in made.entries) <= MOST_BYTES
     repeated = [one for one, other in pairwise(made.entries) if one.is_like(other)]
     assert not repeated or made.left_out
     if entries:
