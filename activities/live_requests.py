@@ -61,7 +61,9 @@ class LiveRequests:
     async def annotate(
         self, reference: RequestReference, annotations: Mapping[str, str | None], resource_version: str
     ) -> Object | None:
-        """The request with these annotations, without those with the value None; None: the request is gone.
+        """The request with these annotations and our labels; None: the request is gone.
+
+        An annotation with the value None is removed.
 
         Raises:
             Conflict: it changed since `resource_version`, or has another uid: read it again.
@@ -69,7 +71,8 @@ class LiveRequests:
 
         """
         identity = {"uid": reference.uid, "resourceVersion": resource_version}
-        patch: Object = {"metadata": {**identity, "annotations": dict(annotations)}}
+        labels = dict(self._client.labels)  # an adopted request has none of ours yet
+        patch: Object = {"metadata": {**identity, "annotations": dict(annotations), "labels": labels}}
 
         async def merge(resource: Resource) -> Object:
             return await self._client.merge_patch(resource, reference.name, patch, reference.namespace)

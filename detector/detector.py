@@ -22,7 +22,7 @@ from health.model.sighting import Gap
 from health.policy.policy import DEFAULTS, CurrentPolicy
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
-from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE
+from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 from runtime.status_writer import look_forever
 from workflows.contracts import detector_queue
@@ -101,7 +101,6 @@ class Detector:
             LEADER_LEASE,
             identity,
             leadership,
-            annotations={CLUSTER_ANNOTATION: connections.cluster},
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
             gives_way=stand_back.begin_if_due,

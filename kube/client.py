@@ -5,9 +5,10 @@ library, is refused for custom resources.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import from_json
@@ -42,8 +43,15 @@ def _any(_: Object) -> bool:
 class Client:
     """The verbs of the API server. Every method raises `KubernetesError`, see kube/errors.py."""
 
-    def __init__(self, transport: Transport, field_manager: str = "paramedic") -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        field_manager: str = "paramedic",
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Each object that it creates gets `labels`."""
         self._transport = transport
+        self.labels = labels
         self._field_manager: Query = (("fieldManager", field_manager),)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
@@ -54,7 +62,9 @@ class Client:
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         """Create the object; `AlreadyExists` if its name is taken."""
         path = resource.path(namespace)
-        answer = await self._transport.request("POST", path, query=self._field_manager, body=body)
+        answer = await self._transport.request(
+            "POST", path, query=self._field_manager, body=_labelled(body, self.labels)
+        )
         return await _decoded(answer, path)
 
     async def with_defaults(self, resource: Resource, body: Object, namespace: str = "") -> Object:
@@ -171,6 +181,12 @@ class Client:
             if not token:
                 return
             rest = [("continue", token)]
+
+
+def _labelled(body: Object, labels: Mapping[str, str]) -> Object:
+    metadata = body.get("metadata") or {}
+    own = metadata.get("labels") or {}
+    return body | {"metadata": metadata | {"labels": {**own, **labels}}} if labels else body
 
 
 async def _decoded(answer: bytes, path: str) -> Object:

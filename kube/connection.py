@@ -4,7 +4,9 @@ Checks, requests and Leases are in the management cluster. Nodes may be in workl
 connection of its own; the state of one connection says nothing about another.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 from kube.client import Client
@@ -27,9 +29,14 @@ class ClusterConnection:
 
     @classmethod
     def over(
-        cls, transport: Transport, field_manager: str = "paramedic", cluster: str = MANAGEMENT_CLUSTER
+        cls,
+        transport: Transport,
+        field_manager: str = "paramedic",
+        cluster: str = MANAGEMENT_CLUSTER,
+        labels: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
-        return cls(transport, Client(transport, field_manager), Discovery(transport), cluster)
+        """A connection by `transport`; each object that its client creates gets `labels`."""
+        return cls(transport, Client(transport, field_manager, labels), Discovery(transport), cluster)
 
     @property
     def server_clock(self) -> ServerClock:

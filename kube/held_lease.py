@@ -160,7 +160,14 @@ class HeldLeases:
             return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
         if holder_is_valid(lease, wanted.now):
             raise LeaseTaken(wanted.holder.holder_of(lease), path=LEASES.path(self._namespace, wanted.name))
-        patch = taken_over(lease, wanted.holder.identity, wanted.duration, wanted.now, wanted.owner)
+        patch = taken_over(
+            lease,
+            wanted.holder.identity,
+            wanted.duration,
+            wanted.now,
+            wanted.owner,
+            labels=self._client.labels,
+        )
         return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
 
     async def _create(self, wanted: _Wanted) -> LeaseHeld:

@@ -8,10 +8,9 @@ however long a process hangs. Timestamps in the Lease are only for people.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
@@ -132,13 +131,9 @@ class LeaderElection:
         on_started: Callable[[], None] = _nothing,
         on_stopped: Callable[[], None] = _nothing,
         gives_way: Callable[[], bool] = _never,
-        annotations: Mapping[str, str] = MappingProxyType({}),
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
-        """While `gives_way` returns True, another process is to lead, and this one does not stand.
-
-        The leader keeps `annotations` on the Lease.
-        """
+        """While `gives_way` returns True, another process is to lead, and this one does not stand."""
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -148,7 +143,6 @@ class LeaderElection:
         self._on_started = on_started
         self._on_stopped = on_stopped
         self._gives_way = gives_way
-        self._annotations = annotations
         self._clock = leadership.clock
         self._now = now
         self._started = False
@@ -238,9 +232,10 @@ class LeaderElection:
         self._observe(lease)
         holder = lease.spec.holder_identity
         if holder == self._identity:
-            await self._keep(renewed(lease, self._times.duration, self._now()))
+            await self._write(renewed(lease, self._times.duration, self._now()))
         elif not holder or self._is_over(lease):
-            await self._keep(taken_over(lease, self._identity, self._times.duration, self._now(), None))
+            duration, labels = self._times.duration, self._client.labels
+            await self._write(taken_over(lease, self._identity, duration, self._now(), None, labels=labels))
         else:
             return False
         return True
@@ -267,17 +262,12 @@ class LeaderElection:
             now=self._now(),
             owner=None,
         )
-        body["metadata"]["annotations"] = dict(self._annotations)
         try:
             created = await self._client.create(LEASES, body, self._namespace)
         except AlreadyExists:
             return False  # another candidate has created it
         self._ours = LeaseRecord.read(created)
         return True
-
-    async def _keep(self, patch: Object) -> None:
-        patch["metadata"]["annotations"] = dict(self._annotations)
-        await self._write(patch)
 
     async def _write(self, patch: Object) -> None:
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)

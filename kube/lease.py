@@ -10,6 +10,7 @@ it (of another operator, or of an older version) is judged by holderIdentity alo
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Self
@@ -182,11 +183,16 @@ def new_lease(  # noqa: PLR0913, PLR0917  a Lease has these parts
     }
 
 
-def taken_over(
-    lease: LeaseRecord, holder: str, duration: timedelta, now: datetime, owner: OwnerReference | None
+def taken_over(  # noqa: PLR0913, PLR0917  a Lease has these parts
+    lease: LeaseRecord,
+    holder: str,
+    duration: timedelta,
+    now: datetime,
+    owner: OwnerReference | None,
+    labels: Mapping[str, str],
 ) -> Object:
-    """The merge patch by which `holder` takes over a free or expired Lease."""
-    metadata: Object = {"resourceVersion": lease.metadata.resource_version}
+    """The merge patch by which `holder` takes over a free or expired Lease, with the labels of its own."""
+    metadata: Object = {"resourceVersion": lease.metadata.resource_version, "labels": dict(labels)}
     if owner is not None:
         metadata["ownerReferences"] = [_owner(owner)]
     transitions = min((lease.spec.lease_transitions or 0) + 1, _LARGEST)

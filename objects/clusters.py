@@ -14,6 +14,8 @@ UID_LENGTH = 8
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
+INSTALLATION_LABEL = "paramedic.dev/installation"
+"""The label of each object that an installation makes, with the identity of its cluster as the value."""
 MANAGEMENT_CLUSTER = ""
 """The cluster of checks, targets, requests and Leases; it needs no name."""
 

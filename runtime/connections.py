@@ -11,10 +11,12 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
+from objects.clusters import INSTALLATION_LABEL
 from runtime.cluster import read_cluster_identity
 from runtime.exposition import TemporalMetrics, metrics_route, temporal_core
 from runtime.payload_codec import with_keys
@@ -62,9 +64,10 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
         connecting = partial(Transport.connect, user_agent=field_manager, most_kept=settings.most_kept_bytes)
         transport = await retry_forever("kubernetes", connecting, (KubernetesError,), problems)
         async with transport:
-            management = ClusterConnection.over(transport, field_manager)
-            read_identity = partial(read_cluster_identity, management.client, settings.cluster)
+            read_identity = partial(read_cluster_identity, Client(transport), settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
+            labels = {INSTALLATION_LABEL: cluster}
+            management = ClusterConnection.over(transport, field_manager, labels=labels)
             temporal = TemporalLink(
                 settings.identity, problems, core.runtime, converter=converter, interceptors=interceptors
             )

@@ -9,5 +9,3 @@ WORKER = "paramedic-worker"
 SERVICE_ACCOUNTS = {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}
 LEADER_LEASE = DETECTOR
 """The holder of this Lease is the leading detector."""
-CLUSTER_ANNOTATION = "paramedic.dev/cluster"
-"""An annotation of that Lease: the identity of the cluster of the detector."""

@@ -4,7 +4,7 @@ Each write carries the uid and the resourceVersion that were read, so an object 
 again. An object that cannot be removed does not keep others from being removed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
@@ -21,15 +21,15 @@ from cli.retire.owned_objects import (
 )
 from cli.shared.installations import installations
 from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
-from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import LABEL
-from health.model.invalid_check import InvalidCheckError
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
+from objects.clusters import INSTALLATION_LABEL
 from objects.group_kind import ServedKind
+from runtime.paramedic_status import PARAMEDIC_STATUSES
 from runtime.process_names import DETECTOR, WORKER
 from runtime.rights import signals_upgrades_here
 from runtime.settings import Settings
@@ -38,7 +38,8 @@ CUSTOM_RESOURCES = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
-_REQUEST, _TEMPLATE = "Remediation", "Template"
+_TEMPLATE = "Template"
+_TARGETS = {kind.targets.group_kind: kind.targets for kind in CHECK_KINDS.values()}.values()
 
 
 def _every(_: Object) -> bool:
@@ -51,7 +52,7 @@ class RetiredCluster:
     def __init__(self, connection: ClusterConnection, settings: Settings) -> None:
         self._connection = connection
         self.settings = settings
-        self._request_kinds: frozenset[Resource] | None = None
+        self._labelled_kinds: tuple[Resource, ...] = ()
 
     def now(self) -> datetime:
         return self._connection.server_clock.now()
@@ -64,20 +65,17 @@ class RetiredCluster:
 
         """
         checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._served(kind)]
-        if self._request_kinds is None:
-            self._request_kinds = await self._find_request_kinds(checks)
+        if not self._labelled_kinds:
+            self._labelled_kinds = (*await self._request_kinds(), LEASES, PARAMEDIC_STATUSES)
         return Snapshot(
             now=self.now(),
-            requests=tuple([request for kind in self._request_kinds for request in await self._listed(kind)]),
-            target_leases=tuple(await self._leases(self.settings.lease_namespace)),
-            own_leases=tuple(await self._leases(self.settings.namespace)),
+            labelled=tuple([found for kind in self._labelled_kinds for found in await self._labelled(kind)]),
             installed=await installations(self._connection.client),
             pausable=tuple((kind, check) for kind, check in checks if kind.upgrade_pause is not None),
             ordered=(
                 *(check for _, check in checks if orders_on(check.body)),
-                *[target for kind in self._target_kinds for target in await self._served(kind, orders_on)],
+                *[target for kind in _TARGETS for target in await self._served(kind, orders_on)],
             ),
-            markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
         )
 
@@ -167,59 +165,34 @@ class RetiredCluster:
     async def _leases(self, namespace: str) -> list[Object]:
         return await self._connection.client.list(LEASES, namespace)
 
-    async def _listed(self, resource: Resource, where: Callable[[Object], object] = _every) -> list[Stored]:
+    async def _labelled(self, resource: Resource) -> list[Stored]:
         try:
-            bodies = await self._connection.client.list(resource, where=where)
-        except KindUnknown:  # its CRD was deleted meanwhile, with its objects
+            bodies = await self._connection.client.list(resource, label_selector=INSTALLATION_LABEL)
+        except KindUnknown:  # its CRD was deleted, with its objects
             return []
         return [Stored(resource, body) for body in bodies]
 
     async def _served(self, kind: ServedKind, where: Callable[[Object], object] = _every) -> list[Stored]:
         try:
             resource = await self._connection.discovery.find(kind)
+            bodies = await self._connection.client.list(resource, where=where)
         except KindUnknown:
             return []
-        return await self._listed(resource, where)
+        return [Stored(resource, body) for body in bodies]
 
-    async def _find_request_kinds(self, checks: list[tuple[CheckKind, Stored]]) -> frozenset[Resource]:
-        """Kinds that the checks' templates create, and kinds named like a request with a template."""
-        found: dict[tuple[str, str], Resource] = {}
-        for resource in await self._named_as_requests():
-            found[resource.group, resource.kind] = resource
-        for kind, check in checks:
-            with suppress(InvalidCheckError):
-                for step in kind.parse(check.body).steps:
-                    with suppress(KindUnknown):
-                        template = step.template
-                        made = await self._connection.discovery.resource(
-                            template.api_version, template.request_kind
-                        )
-                        found.setdefault((made.group, made.kind), made)
-        return frozenset(found.values())
-
-    async def _named_as_requests(self) -> list[Resource]:
+    async def _request_kinds(self) -> list[Resource]:
+        """The kinds of requests: those of templates, without the end of the name."""
         # Each definition has up to 1 MB of schema, and most are of no interest here.
-        bodies = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_named_as_request)
-        definitions = [body["spec"] for body in bodies]
-        kinds = {(definition["group"], definition["names"]["kind"]) for definition in definitions}
-        return [
-            _resource(definition)
-            for definition in definitions
-            if definition["names"]["kind"].endswith(_REQUEST)
-            and (definition["group"], f"{definition['names']['kind']}{_TEMPLATE}") in kinds
-        ]
-
-    @property
-    def _target_kinds(self) -> Iterable[ServedKind]:
-        return {kind.targets.group_kind: kind.targets for kind in CHECK_KINDS.values()}.values()
-
-    async def _markable(self) -> list[tuple[CheckKind, Stored]]:
-        return [
-            (kind, target)
-            for kind in CHECK_KINDS.values()
-            if kind.mark_on is not None
-            for target in await self._served(kind.targets, kind.mark_on)
-        ]
+        bodies = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_of_templates)
+        found = []
+        for definition in (body["spec"] for body in bodies):
+            version = next(version["name"] for version in definition["versions"] if version["served"])
+            kind = definition["names"]["kind"].removesuffix(_TEMPLATE)
+            with suppress(KindUnknown):
+                found.append(
+                    await self._connection.discovery.resource(f"{definition['group']}/{version}", kind)
+                )
+        return found
 
     async def _upgrading(self) -> str:
         """Why a check must not be unpaused now; "" if there is no upgrade."""
@@ -241,13 +214,5 @@ class RetiredCluster:
         )
 
 
-def _is_named_as_request(definition: Object) -> bool:
-    kind: str = definition["spec"]["names"]["kind"]
-    return kind.removesuffix(_TEMPLATE).endswith(_REQUEST)
-
-
-def _resource(definition: Object) -> Resource:
-    version = next(version["name"] for version in definition["versions"] if version["served"])
-    names = definition["names"]
-    is_namespaced = definition["scope"] == "Namespaced"
-    return Resource(f"{definition['group']}/{version}", names["kind"], names["plural"], is_namespaced)
+def _is_of_templates(definition: Object) -> bool:
+    return str(definition["spec"]["names"]["kind"]).endswith(_TEMPLATE)

@@ -38,14 +38,6 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
             help=f"The configured name of the cluster, as {CLUSTER_VARIABLE}, or its identity.",
         ),
     ] = None,
-    beside: Annotated[
-        list[str] | None,
-        typer.Option(
-            parser=filled,
-            metavar="CLUSTER",
-            help="Another name that this cluster has, or had; objects of that name stay.",
-        ),
-    ] = None,
     namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,
     timeout: Annotated[
@@ -69,6 +61,5 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         is_handed_over=is_handed_over,
         is_dry=is_dry,
         is_without_temporal=is_without_temporal,
-        beside=tuple(beside or ()),
     )
     carry_out(perform(context, options))

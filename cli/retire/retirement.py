@@ -5,7 +5,8 @@
    ended here. After that, the open incidents are the only ones.
 3. Each incident gets the order to abort, so that the workers clean up, and is ended when they have
    (`cli/retire/workflows.py`). With `--hand-over` it is ended as it is.
-4. The remaining objects are removed with the rights of the caller (`cli/retire/owned_objects.py`).
+4. The objects with the label of the installation are removed with the rights of the caller
+   (`cli/retire/owned_objects.py`).
 
 Without Temporal no order can be sent, and the actions of a worker are unknown: it must be gone, like the
 detector.
@@ -26,13 +27,13 @@ from pydantic import ValidationError
 
 from cli.global_stop import order_stop
 from cli.retire.cluster import RetiredCluster
-from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
 from cli.retire.owned_objects import (
     Disposition,
     OwnedObject,
-    Ownership,
     Snapshot,
+    is_installed,
     owned_objects,
+    refuse_other_place,
     running_operators,
 )
 from cli.retire.workflows import ClusterWorkflows, NoWorkflows
@@ -53,9 +54,8 @@ UNINSTALL = "docs/install.md#uninstall has the commands that delete the manifest
 STOP = "Paramedic is being retired"
 LEFT_STOP = "no other controller reads it, and `paramedic start` lifts it if Paramedic comes back"
 UNKNOWN = (
-    "not known without Temporal: which requests of operators were adopted, so these are left; and which "
-    "workflows are open: if that Temporal comes back, terminate those with ParamedicCluster = '{}' before "
-    "a worker starts"
+    "not known without Temporal: which workflows are open; if that Temporal comes back, terminate those with "
+    "ParamedicCluster = '{}' before a worker starts"
 )
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
@@ -78,7 +78,6 @@ class RetireOptions:
     is_handed_over: bool
     is_dry: bool
     is_without_temporal: bool
-    beside: tuple[str, ...] = ()
 
 
 async def perform(context: typer.Context, options: RetireOptions) -> None:
@@ -158,6 +157,8 @@ class Retirement:
 
         """
         snapshot = await self._identified()
+        if snapshot is None:
+            return
         listed = await self._workflows.note_open()
         names = [f"{summary.incident.check.name}/{summary.incident.target.name}" for summary in listed]
         how = "leave what exists of it" if self._options.is_handed_over else "abort it"
@@ -169,8 +170,8 @@ class Retirement:
                 for process, name, advice in await self._running()
             ),
             *(f"{name}: {how}, and end it" for name in sorted(names)),
-            *(f"{stranger}: end it" for stranger in await self._workflows.strangers()),
-            *map(str, owned_objects(snapshot, await self._ownership())),
+            *(f"{workflow_id}: end it" for workflow_id in await self._workflows.others()),
+            *map(str, self._owned(snapshot)),
         ):
             typer.echo(plain(line))
 
@@ -183,7 +184,8 @@ class Retirement:
             RPCError: Temporal cannot be asked.
 
         """
-        await self._identified()
+        if await self._identified() is None:
+            return
         await self._workflows.note_open()
         options = self._options
         namespace = options.settings.lease_namespace
@@ -221,12 +223,13 @@ class Retirement:
             raise CommandError(message) from error
         return latest.left
 
-    async def _identified(self) -> Snapshot:
-        """The snapshot, if the installation in it has the name that is to be retired."""
+    async def _identified(self) -> Snapshot | None:
+        """The snapshot, if the installation of that name has left anything in it; None: nothing is left."""
         snapshot = await self._examined()
-        traces = traces_of(self._identity, snapshot, await self._workflows.traces())
-        refuse_other_name(self._identity, traces, self._options.beside)
-        refuse_other_place(self._identity, traces, self._cluster.settings, self._workflows.namespace)
+        if not is_installed(self._identity, snapshot, await self._workflows.clusters_at_work()):
+            typer.echo(f"nothing is left of {self._identity} in this cluster; {UNINSTALL}")
+            return None
+        refuse_other_place(self._identity, snapshot, self._cluster.settings, self._workflows.namespace)
         return snapshot
 
     async def _examined(self) -> Snapshot:
@@ -263,7 +266,7 @@ class Retirement:
             return RetirementPass(waits=(error.message,))
 
     async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
-        owned = owned_objects(snapshot, await self._ownership())
+        owned = self._owned(snapshot)
         due = [candidate for candidate in owned if candidate.disposal in _DONE]
         waits = [
             f"{candidate.name}: {candidate.why}"
@@ -278,15 +281,8 @@ class Retirement:
         left = tuple(candidate for candidate in owned if candidate.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
-    async def _ownership(self) -> Ownership:
-        return Ownership(
-            cluster=self._identity,
-            incidents=frozenset(self._workflows.incidents),
-            earlier=await self._workflows.terminated(),
-            adopted=self._workflows.adopted,
-            is_handed_over=self._options.is_handed_over,
-            is_without_temporal=isinstance(self._workflows, NoWorkflows),
-        )
+    def _owned(self, snapshot: Snapshot) -> tuple[OwnedObject, ...]:
+        return owned_objects(snapshot, self._identity, is_handed_over=self._options.is_handed_over)
 
     def _show(self, waits: tuple[str, ...]) -> None:
         """Print the progress when the first wait changes."""

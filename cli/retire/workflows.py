@@ -1,7 +1,4 @@
-"""ClusterWorkflows: aborts and ends the open incidents of a cluster, and its upgrade pause.
-
-It remembers the incidents, because the Leases that they held are ours and are removed later.
-"""
+"""ClusterWorkflows: aborts and ends the open incidents of a cluster, and then its other workflows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,25 +13,21 @@ from cli.incidents.orders import GivenOrder, send
 from cli.incidents.state_queries import AT_ONCE, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, open_incidents
-from cli.retire.identification import Traces
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
 from cli.shared.parameters import quoted
 from cli.shared.terminal import plain
 from health.model.moves import Phase
-from health.model.references import IncidentReference
 from health.runbook.orders import AbortOrder
 from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.problems import one_sentence
-from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_for_all
 from workflows.contracts import OBSERVE, worker_queue
-from workflows.messages import WORKFLOW
-from workflows.notification_contracts import NOTIFICATION, NOTIFY
-from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
+from workflows.notification_contracts import NOTIFY
+from workflows.upgrade_contracts import OBSERVE_UPGRADE
 
 
 class IncidentAction(StrEnum):
@@ -120,18 +113,16 @@ class ClusterWorkflows:
         self._reason = reason
         self._is_handed_over = is_handed_over
         self._aborted: set[str] = set()
+        self._seen: set[str] = set()
+        """The incidents that were open so far."""
         self._open = 0
-        self.incidents: set[IncidentReference] = set()
-        """The incidents that were seen open so far."""
-        self.adopted: dict[str, IncidentReference] = {}
-        """By uid, the requests that incidents report as created or adopted."""
 
     @property
     def progress(self) -> str:
-        return f"{len(self.incidents) - self._open} of {len(self.incidents)} incidents have ended"
+        return f"{len(self._seen) - self._open} of {len(self._seen)} incidents have ended"
 
     async def note_open(self) -> list[IncidentSummary]:
-        """List the open incidents and remember them.
+        """List the open incidents.
 
         Raises:
             UsageError: one is encrypted with an unknown key, so it cannot receive an order.
@@ -144,7 +135,7 @@ class ClusterWorkflows:
         unreadable = next((summary for summary in summaries if summary.unreadable), None)
         if unreadable is not None and not self._is_handed_over:
             raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
-        self.incidents |= {summary.incident for summary in summaries}
+        self._seen |= {summary.incident.workflow_id for summary in summaries}
         self._open = len(summaries)
         return summaries
 
@@ -152,55 +143,44 @@ class ClusterWorkflows:
     def namespace(self) -> str:
         return self._client.namespace
 
-    async def traces(self) -> dict[str, Traces]:
-        """The number of workflows for each name of this cluster.
+    async def clusters_at_work(self) -> list[str]:
+        """The clusters with open workflows.
 
         Raises:
             RPCError: Temporal cannot be asked.
 
         """
-        uid = self._cluster.rpartition("-")[2]
-        names = {name for name in await known_clusters(self._client) if name.rpartition("-")[2] == uid}
-        counted = {
-            name: Traces(open=await self._count(name, "="), closed=await self._count(name, "!="))
-            for name in sorted(names | {self._cluster})
-        }
-        return {name: traces for name, traces in counted.items() if traces.open or traces.closed}
+        return await known_clusters(self._client, "ExecutionStatus = 'Running'")
 
-    async def _count(self, cluster: str, comparison: str) -> int:
-        query = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus {comparison} 'Running'"
-        return (await self._client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
+    async def others(self) -> list[str]:
+        """The ids of the open workflows that are no incident: notifications, the upgrade pause, copies.
 
-    async def terminated(self) -> frozenset[IncidentReference]:
-        """The incidents that were terminated earlier, within the retention."""
-        query = (
-            f"WorkflowType = '{WORKFLOW}' AND ParamedicCluster = {quoted(self._cluster)}"
-            " AND ExecutionStatus = 'Terminated'"
-        )
-        listed = [
-            await listed_incident(workflow)
-            async for workflow in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-        ]
-        return frozenset(incident.as_named for incident in listed if incident.as_named is not None)
+        A worker would end a copy of an incident before its first action. A client starts copies without
+        search attributes, so the task queue counts, too.
+
+        Raises:
+            RPCError: Temporal cannot be asked.
+
+        """
+        cluster, queue = quoted(self._cluster), quoted(worker_queue(self._cluster))
+        query = f"(ParamedicCluster = {cluster} OR TaskQueue = {queue}) AND ExecutionStatus = 'Running'"
+        listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+        found = [(await listed_incident(workflow), workflow) async for workflow in listed]
+        return [workflow.id for incident, workflow in found if incident.as_named is None]
 
     async def advance(self) -> tuple[str, ...]:
         """Take the next step of each open incident. Returns the reasons to wait."""
         listed = await self.note_open()
         if not listed:
-            return (
-                *await self._end_strangers(),
-                *await self._end_all(NOTIFICATION, "Paramedic no longer sends notifications"),
-                *await self._end_upgrade_pause(),
-            )
+            why = "nothing of Paramedic goes on here"
+            ended = [await self._end(other, other, why) for other in await self.others()]
+            return tuple(wait for wait in ended if wait)
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
         answered = (
             await StateQueries(self._client).all(listed)
             if has_worker and not self._is_handed_over
             else listed
         )
-        for summary in answered:
-            requests = summary.state.memory.requests if summary.state else ()
-            self.adopted |= {request.uid: summary.incident for request in requests}
         waits = await bounded(
             AT_ONCE, lambda summary: self._advance(summary, has_worker=has_worker), answered
         )
@@ -247,39 +227,6 @@ class ClusterWorkflows:
         typer.echo(plain(f"{name}: {answer}"))
         return f"{name}: it cleans up"
 
-    async def strangers(self) -> list[Stranger]:
-        """The open workflows under an id other than that of their incident or cluster.
-
-        Raises:
-            RPCError: Temporal cannot be asked.
-
-        """
-        return await strangers(self._client, [self._cluster], RPC_TIMEOUT)
-
-    async def _end_strangers(self) -> tuple[str, ...]:
-        """End them; a worker would end them before their first action, so they own nothing in the cluster."""
-        why = "its id is not that of what it is about"
-        waits = [
-            await self._end(stranger.workflow_id, str(stranger), why) for stranger in await self.strangers()
-        ]
-        return tuple(wait for wait in waits if wait)
-
-    async def _end_all(self, workflow_type: str, why: str) -> tuple[str, ...]:
-        """End all of a type; annotations that started them are removed as objects of ours."""
-        query = (
-            f"WorkflowType = '{workflow_type}' AND ParamedicCluster = {quoted(self._cluster)}"
-            " AND ExecutionStatus = 'Running'"
-        )
-        listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-        waits = [await self._end(execution.id, execution.id, why) async for execution in listed]
-        return tuple(wait for wait in waits if wait)
-
-    async def _end_upgrade_pause(self) -> tuple[str, ...]:
-        """End it; the checks that it has paused are unpaused as objects of ours."""
-        why = "Paramedic no longer pauses checks"
-        wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", why)
-        return (wait,) if wait else ()
-
     async def _end(self, workflow_id: str, name: str, why: str) -> str:
         """Terminate it unless an activity is at work. Returns the reason to wait, "" if it has ended."""
         handle = self._client.get_workflow_handle(workflow_id)
@@ -304,20 +251,13 @@ class NoWorkflows:
     progress = "Temporal is not asked"
     namespace = ""
 
-    def __init__(self) -> None:
-        self.incidents: frozenset[IncidentReference] = frozenset()
-        self.adopted: dict[str, IncidentReference] = {}
-
     async def note_open(self) -> list[IncidentSummary]:
         return []
 
-    async def traces(self) -> dict[str, Traces]:
-        return {}
+    async def clusters_at_work(self) -> list[str]:
+        return []
 
-    async def terminated(self) -> frozenset[IncidentReference]:
-        return frozenset()
-
-    async def strangers(self) -> list[Stranger]:
+    async def others(self) -> list[str]:
         return []
 
     async def advance(self) -> tuple[str, ...]:

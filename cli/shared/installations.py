@@ -12,9 +12,10 @@ from cli.shared.parameters import configured_name, is_cluster_called
 from kube.client import Client
 from kube.errors import Forbidden, KindUnknown
 from kube.resource import LEASES, Object
+from objects.clusters import INSTALLATION_LABEL
 from objects.metadata import ObjectMetadata
 from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
-from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
+from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX
 
 NAMESPACE_VARIABLE = f"{PREFIX}NAMESPACE"
@@ -109,7 +110,7 @@ def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ..
 
 
 def named_by_leases(leases: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    found = [(LEASES.kind, body, Installation(cluster=_annotated(body))) for body in leases]
+    found = [(LEASES.kind, body, Installation(cluster=_labelled(body))) for body in leases]
     return _named(found)
 
 
@@ -129,5 +130,5 @@ def _named(found: Iterable[tuple[str, Object, Installation]]) -> tuple[FoundInst
     )
 
 
-def _annotated(lease: Object) -> str:
-    return ObjectMetadata.model_validate(lease["metadata"]).annotations.get(CLUSTER_ANNOTATION, "")
+def _labelled(lease: Object) -> str:
+    return ObjectMetadata.model_validate(lease["metadata"]).labels.get(INSTALLATION_LABEL, "")

@@ -20,8 +20,8 @@ PAGE = 200
 MOST_NAMED = 10
 
 
-async def known_clusters(client: Client) -> list[str]:
-    """The clusters with open or closed workflows in Temporal.
+async def known_clusters(client: Client, condition: str = "") -> list[str]:
+    """The clusters with workflows in Temporal that meet the condition, by default open or closed ones.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -29,7 +29,8 @@ async def known_clusters(client: Client) -> list[str]:
     """
     clusters: set[str] = set()
     while len(clusters) < MOST_CLUSTERS:
-        listed = client.list_workflows(_others(clusters), limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
+        query = " AND ".join(filter(None, (_others(clusters), condition)))
+        listed = client.list_workflows(query, limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
         page = {workflow.typed_search_attributes.get(search_attributes.CLUSTER) async for workflow in listed}
         if not page - clusters - {None, ""}:
             break

@@ -113,11 +113,6 @@ class CheckKind(ServedKind):
     cluster."""
     kubeconfig_roles: str = ""
     """The file with the example of a role that lets our processes read it."""
-    mark_on: Callable[[Mapping[str, Any]], str] | None = None
-    """The mark on a stored target that asks another controller to remediate it; "": no mark. None: the kind
-    has no marks.
-
-    That controller removes the mark, even one that it did not set."""
     upgrade_signals: tuple[UpgradeSignal, ...] = ()
     """Signals of upgrades of the clusters that its checks are about, watched where the kind is handled.
 

@@ -10,7 +10,7 @@ from health.model.remediation_request import (
     TARGET_UID,
     TEMPLATE_NAME,
 )
-from tests.activities.worker_activities import WorkerActivities
+from tests.activities.worker_activities import LABELS, WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, TEMPLATES, World
 from workflows.contracts import ActResult
 
@@ -43,7 +43,7 @@ async def test_act_makes_the_request_that_remediators_expect(world: World, worke
         "metadata": {
             "name": world.name,
             "namespace": NAMESPACE,
-            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
+            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"} | LABELS,
             "annotations": {
                 NODE_NAME: world.name,
                 TEMPLATE_NAME: world.name,

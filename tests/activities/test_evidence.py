@@ -23,7 +23,7 @@ from kube.resource import CONFIG_MAPS, EVENTS, PODS, Object
 from kube.transport import Transport
 from tests.activities.evidence import MADE, SECRET, evidence_asked, make_event, make_pod
 from tests.activities.machine_world import MachineWorld
-from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
+from tests.activities.worker_activities import LABELS, PLENTY, POLICY_NAMESPACE, WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import EVIDENCE_LONGEST
 
@@ -67,7 +67,7 @@ async def test_node_with_its_events_and_pods_is_saved_once(world: World, worker:
     assert found["metadata"]["namespace"] == POLICY_NAMESPACE
     assert found["metadata"]["name"].startswith(f"{PREFIX}{world.name}-")
     assert found["immutable"]
-    assert found["metadata"]["labels"] == {
+    assert found["metadata"]["labels"] == LABELS | {
         LABEL: "true",
         "paramedic.dev/check": f"NodeHealthCheck_{world.name}",
         "paramedic.dev/target": f"Node_{world.name}",

@@ -12,7 +12,7 @@ from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, NODE_NAME, TARGET_UID, TIMED_OUT
 from kube.resource import CONFIG_MAPS, NODES, Object, Resource, resource_of
 from tests.activities.machine_world import MachineWorld
-from tests.activities.worker_activities import WorkerActivities
+from tests.activities.worker_activities import LABELS, WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS, TEMPLATES, World
 from workflows.contracts import AnnotateInput, CleanUpInput
 
@@ -148,6 +148,7 @@ async def test_request_of_the_operator_gets_the_name_of_the_incident_that_adopts
     assert (await worker.annotate(adoption)).failures == ()
     found = await world.client.get(REQUESTS, world.name, NAMESPACE)
     assert found["metadata"]["annotations"] == {INCIDENT: world.incident.workflow_id}
+    assert found["metadata"]["labels"] == LABELS
 
 
 @pytest.mark.rule("rule 39", "rule 10")

@@ -7,7 +7,7 @@ from health.model.references import Step
 from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
 from tests.activities.machine_world import CHECKS, MachineWorld
-from tests.activities.worker_activities import WorkerActivities
+from tests.activities.worker_activities import LABELS, WorkerActivities
 from tests.activities.world import NAMESPACE, POD_TEMPLATES
 from workflows.contracts import ActInput, RequestExists
 
@@ -48,6 +48,7 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
         "metadata": {
             "name": requesting.name,
             "namespace": NAMESPACE,
+            "labels": LABELS,
             "annotations": {
                 "machine.openshift.io/cloned-from-name": requesting.name,
                 "machine.openshift.io/cloned-from-groupkind": (

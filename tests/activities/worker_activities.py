@@ -25,6 +25,7 @@ from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
+from objects.clusters import INSTALLATION_LABEL
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
     ActInput,
@@ -46,6 +47,8 @@ def _now() -> datetime:
 
 POLICY_NAMESPACE = "paramedic-system"
 PLENTY = Retention(1000, timedelta(days=1))
+LABELS = {INSTALLATION_LABEL: "tests"}
+"""Those of each object that the worker makes, takes over or adopts."""
 
 
 class WorkerActivities:
@@ -59,7 +62,7 @@ class WorkerActivities:
         requires_policy: bool = False,
     ) -> None:
         self._removes_confirmations = removes_confirmations
-        self._client = client or Client(transport, "tests")
+        self._client = client or Client(transport, "tests", LABELS)
         connection = self._management = ClusterConnection(transport, self._client, Discovery(transport))
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)

@@ -5,6 +5,7 @@ import pytest
 from kube.client import Client
 from kube.errors import Conflict, Expired, Malformed
 from kube.resource import LEASES, NODES
+from kube.transport import Transport
 from tests.support.api.api_server import ApiServer, refused, said, text
 
 NODE = "/api/v1/nodes/a"
@@ -20,6 +21,17 @@ async def test_create_names_its_field_manager(server: ApiServer, client: Client)
     assert await client.create(LEASES, {"kind": "Lease"}, "b") == {"made": True}
     assert server.asked[0].query == {"fieldManager": "paramedic"}
     assert server.asked[0].body == {"kind": "Lease"}
+
+
+async def test_object_that_is_created_has_the_labels_of_the_client_beside_its_own(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("POST", "/apis/coordination.k8s.io/v1/namespaces/b/leases", said({}, 201))
+    lease = {"metadata": {"name": "a", "labels": {"own": "kept"}}}
+
+    await Client(transport, labels={"of": "us"}).create(LEASES, lease, "b")
+
+    assert server.asked[0].body == {"metadata": {"name": "a", "labels": {"own": "kept", "of": "us"}}}
 
 
 async def test_merge_patch_says_what_it_is(server: ApiServer, client: Client) -> None:

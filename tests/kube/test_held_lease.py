@@ -6,12 +6,14 @@ from kube.client import Client
 from kube.errors import Conflict, KindUnknown, LeaseTaken, NotFound
 from kube.held_lease import HeldLeases
 from kube.lease import TARGET_UID, LeaseHolder
+from kube.transport import Transport
 from objects.metadata import OwnerReference
 from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.support.values.leases import NOW, lease_object
 
 ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/node-a"
+LABELS = {"of": "us"}
 TEN_MINUTES = timedelta(minutes=10)
 ME, OF_NODE = LeaseHolder("me"), LeaseHolder("me", "node-uid")
 NODE = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")
@@ -31,8 +33,8 @@ def held_for(uid: str, renewed: timedelta = timedelta()) -> Answer:
 
 
 @pytest.fixture
-def leases(client: Client) -> HeldLeases:
-    return HeldLeases(client, "leases")
+def leases(transport: Transport) -> HeldLeases:
+    return HeldLeases(Client(transport, labels=LABELS), "leases")
 
 
 def _asked(server: ApiServer) -> list[str]:
@@ -101,7 +103,7 @@ async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: HeldLea
     await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
 
     patch = server.asked[-1].body
-    assert patch["metadata"]["resourceVersion"] == "7"
+    assert patch["metadata"] == {"resourceVersion": "7", "labels": LABELS}
     assert (patch["spec"]["holderIdentity"], patch["spec"]["leaseTransitions"]) == ("me", 5)
 
 
@@ -263,7 +265,11 @@ async def test_lease_of_an_earlier_target_blocks_no_longer_than_its_duration(
     await leases.obtain("node-a", OF_NODE, TEN_MINUTES, NOW)
 
     patch = server.asked[-1].body
-    assert patch["metadata"] == {"resourceVersion": "7", "annotations": {TARGET_UID: "node-uid"}}
+    assert patch["metadata"] == {
+        "resourceVersion": "7",
+        "labels": LABELS,
+        "annotations": {TARGET_UID: "node-uid"},
+    }
     assert patch["spec"]["leaseTransitions"] == 5
 
 

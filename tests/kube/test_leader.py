@@ -9,6 +9,7 @@ import pytest
 
 from kube.client import Client
 from kube.leader import LeaderElection, Leadership, LeaseTimes
+from kube.transport import Transport
 from tests.support.api.api_server import ApiServer, hanging, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.leases import NOW, lease_object
@@ -17,6 +18,7 @@ ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/leader"
 GONE = refused(404, "NotFound", "leader")
 CHANGED = refused(409, "Conflict", "leader")
+LABELS = {"of": "us"}
 UNDECODABLE = refused(503, "ServiceUnavailable")
 
 
@@ -46,7 +48,6 @@ class Candidate:
             on_started=lambda: self.told.append("started"),
             on_stopped=lambda: self.told.append("stopped"),
             gives_way=lambda: self.gives_way,
-            annotations={"example.com/of": "us"},
             now=lambda: NOW,
         )
 
@@ -62,8 +63,8 @@ class Candidate:
 
 
 @pytest.fixture
-def candidate(client: Client) -> Candidate:
-    return Candidate(client)
+def candidate(transport: Transport) -> Candidate:
+    return Candidate(Client(transport, labels=LABELS))
 
 
 @pytest.fixture
@@ -104,8 +105,6 @@ async def test_leader_renews_without_reading(server: ApiServer, candidate: Candi
             asked.body["metadata"]["resourceVersion"] for asked in server.asked if asked.method == "PATCH"
         ]
         assert versions[:2] == ["1", "2"]
-        written = [asked.body["metadata"]["annotations"] for asked in server.asked if asked.method != "GET"]
-        assert {tuple(one.items()) for one in written[:3]} == {(("example.com/of", "us"),)}
 
 
 async def test_lease_of_another_is_waited_for_by_our_own_clock(
@@ -124,6 +123,8 @@ async def test_lease_of_another_is_waited_for_by_our_own_clock(
 
         candidate.clock.seconds += 0.1
         await eventually(candidate.leadership.is_leader)
+        taken = next(asked.body for asked in server.asked if asked.method == "PATCH")
+        assert taken["metadata"]["labels"] == LABELS
 
 
 async def test_living_leader_is_never_taken_over(server: ApiServer, candidate: Candidate) -> None:

@@ -19,6 +19,7 @@ from bench.usage import TemporalRequests, cpu_seconds
 from bench.watched_detector import STOPS_FILE
 from devcluster.dev_cluster_api import NAMESPACE
 from health.cluster.global_stop import STOP
+from kube.errors import none_if_absent
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, NAMESPACES
 from runtime.process_names import LEADER_LEASE
@@ -61,8 +62,9 @@ class Strain:
         self._cluster = cluster
         self._requests = TemporalRequests(cluster)
         self._stops = cluster.layout.directory / "stops"
-        self._began = time.monotonic()
-        self._renewals: list[datetime] = []
+        self._began, self._ended = time.monotonic(), 0.0
+        self._renewals: list[float] = []
+        """When the Lease was seen with another time of renewal, by the monotonic clock."""
         self._calls = self._cpu = 0.0
 
     async def start(self) -> None:
@@ -81,6 +83,7 @@ class Strain:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
+        self._ended = time.monotonic()
         self._calls, self._cpu = await self._requests.count() - calls, self._detector_cpu - cpu
 
     def figures(self, case: str) -> list[Figure]:
@@ -88,7 +91,10 @@ class Strain:
         stops = self._noted_stops
         longest = max(stops, key=lambda stop: stop.seconds, default=NO_STOP)
         longest_own = max(stops, key=lambda stop: stop.own, default=NO_STOP)
-        unrenewed = max((later - earlier).total_seconds() for earlier, later in pairwise(self._renewals))
+        # A block without any renewal is as bad as it is long.
+        unrenewed = max(
+            later - earlier for earlier, later in pairwise((self._began, *self._renewals, self._ended))
+        )
         return [
             longest_stop(case, longest.seconds),
             Figure(
@@ -117,11 +123,13 @@ class Strain:
         return [stop for stop in noted if stop.ended >= self._began]
 
     async def _watch_lease(self) -> None:
+        before: datetime | None = None
         while True:
-            found = await self._cluster.client.get(LEASES, LEADER_LEASE, _NAMESPACE)
-            renewed = LeaseRecord.read(found).spec.renew_time
-            if renewed is not None and renewed not in self._renewals[-1:]:
-                self._renewals.append(renewed)
+            found = await none_if_absent(self._cluster.client.get(LEASES, LEADER_LEASE, _NAMESPACE))
+            renewed = None if found is None else LeaseRecord.read(found).spec.renew_time
+            if renewed != before:
+                self._renewals.append(time.monotonic())
+            before = renewed
             await asyncio.sleep(_LOOK_SECONDS)
 
 

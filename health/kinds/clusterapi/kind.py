@@ -11,7 +11,7 @@ from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
 from health.kinds.clusterapi.events import EVENTS
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
-from health.kinds.clusterapi.machine import MACHINES, mark_on
+from health.kinds.clusterapi.machine import MACHINES
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.status import FAILING, status_patch
@@ -51,7 +51,6 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     operator_manager="manager",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
-    mark_on=mark_on,
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,

@@ -8,7 +8,7 @@ import dataclasses
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
@@ -27,7 +27,6 @@ from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.owner_signs import OwnerSign, Sign
-from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
 MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=VERSIONS, is_namespaced=True)
@@ -174,11 +173,3 @@ class MachineTarget(LinkedMachineTarget):
         """The condition that asks the owner, with the owner's answer; None if nothing is asked."""
         found = self.machine.condition(OWNER_REMEDIATED)
         return found if found is not None and found.status == "False" else None
-
-
-def mark_on(stored: Mapping[str, Any]) -> str:
-    """The condition, in either form, by which a stored Machine asks its owner; "" without one."""
-    status = stored.get("status") or {}
-    forms = (status, status.get("v1beta2") or {})
-    is_asked = any(string(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)
-    return f"{OWNER_REMEDIATED}=False" if is_asked else ""

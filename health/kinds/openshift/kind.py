@@ -16,7 +16,7 @@ from health.kinds.machines.status_conditions import Form, updated
 from health.kinds.machines.threshold import remediations_allowed
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.events import EVENTS
-from health.kinds.openshift.machine import GROUP, MACHINES, VERSION, mark_on
+from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
 from health.upgrade.pausable_check import PauseAnnotations
 
@@ -63,7 +63,6 @@ MACHINE_HEALTH_CHECK = CheckKind(
     operator_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
-    mark_on=mark_on,
     upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
     upgrade_pause_roles=("deploy/components/openshift/upgrade-pause.yaml",),
 )

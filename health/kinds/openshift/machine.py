@@ -4,9 +4,9 @@ The annotations of NodeHealthCheck that exclude or confirm Nodes have no meaning
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -118,9 +118,3 @@ class MachineTarget(LinkedMachineTarget):
     def has_lost_its_node(self) -> bool:
         """True if it was linked to a Node that does not exist."""
         return bool(self.node_name) and self.node is None and not self.is_node_unread
-
-
-def mark_on(stored: Mapping[str, Any]) -> str:
-    """The annotation by which a stored Machine asks for external remediation; "" without it (rule 28)."""
-    annotations = stored["metadata"].get("annotations") or {}
-    return EXTERNAL_REMEDIATION if EXTERNAL_REMEDIATION in annotations else ""

@@ -8,7 +8,7 @@ from kube.client import Client
 from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.activities.clusterapi.world import ClusterApiWorld
-from tests.activities.worker_activities import WorkerActivities
+from tests.activities.worker_activities import LABELS, WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, TEMPLATES
 from tests.support.api.eventually import eventually
 from workflows.contracts import ActInput, RequestExists
@@ -43,7 +43,7 @@ async def test_act_makes_the_request_that_remediators_of_cluster_api_expect(
         "metadata": {
             "name": requesting.name,
             "namespace": NAMESPACE,
-            "labels": {"cluster.x-k8s.io/cluster-name": requesting.name},
+            "labels": {"cluster.x-k8s.io/cluster-name": requesting.name} | LABELS,
             "annotations": {
                 "cluster.x-k8s.io/cloned-from-name": requesting.name,
                 "cluster.x-k8s.io/cloned-from-groupkind": "PowerCycleRemediationTemplate.demo.paramedic.dev",

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from cli.shared.installations import named_by_leases, named_by_statuses
 from kube.resource import LEASES, Object
-from runtime.paramedic_status import PARAMEDIC_STATUSES
-from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
+from objects.clusters import INSTALLATION_LABEL
+from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation
+from runtime.process_names import LEADER_LEASE
 from tests.support.api.api_server import NOT_SERVED, ApiServer, refused, said
 from tests.support.api.ports import free_port
 from tests.support.cluster.command import Command
@@ -18,7 +20,7 @@ SEVERAL = "there are several installations, give --cluster: east-00000001, west-
 def leader(cluster: str, namespace: str) -> Object:
     """The Lease of a detector that has led for the cluster."""
     identity = {"name": LEADER_LEASE, "namespace": namespace, "uid": f"uid-of-{cluster}"}
-    more = {"annotations": {CLUSTER_ANNOTATION: cluster}, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    more = {"labels": {INSTALLATION_LABEL: cluster}, "creationTimestamp": "2026-01-01T00:00:00Z"}
     return {"metadata": identity | more}
 
 
@@ -57,3 +59,17 @@ async def test_cluster_without_a_known_installation_needs_a_name(
         server.answer("GET", LEASES.path(), refused(403, "Forbidden"))
     ran = await command("doctor")
     assert (ran.code, ran.out, ran.err) == (2, "", f"paramedic: {NAMES_IT}\n")
+
+
+def test_status_and_lease_that_name_no_installation_are_none() -> None:
+    east, of_leader = "east-00000001", leader("east-00000001", "ours")
+    unnamed = of_leader | {"metadata": of_leader["metadata"] | {"labels": {}}}
+
+    assert named_by_statuses([unnamed, unnamed | {"status": {"conditions": "?"}}]) == ()
+    assert named_by_leases([unnamed]) == ()
+    (one,) = named_by_leases([of_leader])
+    found = (one.source, one.namespace, one.installation.cluster)
+    assert found == (f"Lease ours/{LEADER_LEASE}", "ours", east)
+    status = {"installation": {"cluster": east, "leaseNamespace": "l"}}
+    (one,) = named_by_statuses([unnamed | {"status": status}])
+    assert one.installation == Installation(cluster=east, lease_namespace="l")

@@ -7,30 +7,35 @@ import pytest
 
 from cli.retire.owned_objects import (
     Disposition,
-    Ownership,
+    OwnedObject,
     Snapshot,
     Stored,
+    is_installed,
     is_scaled_up,
     owned_objects,
+    refuse_other_place,
     running_detectors,
     running_operators,
 )
+from cli.shared.errors import ExitCode, NotFoundError
 from cli.shared.installations import FoundInstallation
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from health.model.remediation_request import INCIDENT, NODE_NAME
-from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, lock_of
-from kube.resource import NODES, Object, Resource, resource_of
+from kube.lease import LeaseRecord
+from kube.resource import LEASES, NODES, Object, Resource, resource_of
+from objects.clusters import INSTALLATION_LABEL
 from objects.timestamps import micro_time
-from runtime.paramedic_status import Installation
+from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation
 from runtime.process_names import LEADER_LEASE
+from runtime.settings import Settings
 from tests.support.values.builders import NOW
 
 REQUESTS = Resource("example.com/v1", "Reboot", "reboots", namespaced=True)
-CLUSTER = "prod-1a2b3c4d"
+CLUSTER, OTHER = "prod-1a2b3c4d", "test-1a2b3c4d"
 PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
+REQUEST, LEASE = "Reboot/ns/node-1", "Lease/leases/node-node-1"
+DELETE, AWAIT, LEAVE = Disposition.DELETE, Disposition.AWAIT, Disposition.LEAVE
 
 
 def incident(node: str = "node-1", cluster: str = CLUSTER) -> IncidentReference:
@@ -46,26 +51,29 @@ def body(name: str, **metadata: Any) -> Object:
     return {"metadata": known | metadata}
 
 
-def request(of: IncidentReference, **metadata: Any) -> Stored:
-    annotations = {INCIDENT: of.workflow_id, NODE_NAME: of.target.name}
-    return Stored(REQUESTS, body(of.target.name, namespace="ns", annotations=annotations, **metadata))
+def request(cluster: str = CLUSTER, **metadata: Any) -> Stored:
+    labels = {INSTALLATION_LABEL: cluster}
+    return Stored(REQUESTS, body("node-1", namespace="ns", labels=labels, **metadata))
 
 
-def adopted(of: IncidentReference) -> Stored:
-    owner = {
-        "apiVersion": NODE_HEALTH_CHECK.api_version,
-        "kind": of.check.kind,
-        "name": of.check.name,
-        "uid": "1",
-    }
-    return Stored(REQUESTS, body(of.target.name, namespace="ns", ownerReferences=[owner]))
-
-
-def lease(name: str, holder: str, *, renewed_ago: timedelta = timedelta(), **metadata: Any) -> Object:
+def lease(
+    name: str, holder: str, *, renewed_ago: timedelta = timedelta(), cluster: str = CLUSTER, **metadata: Any
+) -> Object:
     times = {"renewTime": micro_time(NOW - renewed_ago), "acquireTime": micro_time(NOW - renewed_ago)}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, **times}
-    written = {"managedFields": [{"manager": "paramedic-worker", "time": NOW.isoformat()}]}
+    written = {
+        "managedFields": [{"manager": "paramedic-worker", "time": NOW.isoformat()}],
+        "labels": {INSTALLATION_LABEL: cluster},
+    }
     return body(name, namespace="leases", **(written | metadata)) | {"spec": spec}
+
+
+def stored_lease(name: str = "node-node-1", **of: Any) -> Stored:
+    return Stored(LEASES, lease(name, "NodeHealthCheck-workers", **of))
+
+
+LEADER = stored_lease(LEADER_LEASE)
+STATUS = Stored(PARAMEDIC_STATUSES, body("paramedic", labels={INSTALLATION_LABEL: CLUSTER}))
 
 
 def check(*annotations: str, **metadata: Any) -> Stored:
@@ -75,17 +83,61 @@ def check(*annotations: str, **metadata: Any) -> Stored:
     )
 
 
-def found(whose: Ownership, **snapshot: Any) -> list[tuple[str, Disposition]]:
-    return [(owned.name, owned.disposal) for owned in owned_objects(Snapshot(now=NOW, **snapshot), whose)]
+def installed(cluster: str, **of: str) -> FoundInstallation:
+    return FoundInstallation("its status", "ours", Installation(cluster=cluster, **of))
 
 
-def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
-    made = (request(incident()),)
+def owned(*, is_handed_over: bool = False, **snapshot: Any) -> tuple[OwnedObject, ...]:
+    return owned_objects(Snapshot(now=NOW, **snapshot), CLUSTER, is_handed_over=is_handed_over)
 
-    assert found(Ownership(cluster=CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposition.DELETE)]
-    assert found(Ownership(cluster=CLUSTER, is_handed_over=True), requests=made) == [
-        ("Reboot/ns/node-1", Disposition.LEAVE)
-    ]
+
+def found(*labelled: Stored, is_handed_over: bool = False, **snapshot: Any) -> list[tuple[str, Disposition]]:
+    of = owned(labelled=labelled, is_handed_over=is_handed_over, **snapshot)
+    return [(one.name, one.disposal) for one in of]
+
+
+@pytest.mark.parametrize(
+    ("labelled", "expected", "expected_if_handed_over"),
+    [
+        ((request(),), [(REQUEST, DELETE)], [(REQUEST, LEAVE)]),
+        ((stored_lease(),), [(LEASE, DELETE)], [(LEASE, LEAVE)]),
+        (
+            (request(), stored_lease()),
+            [(REQUEST, DELETE), (LEASE, AWAIT)],
+            [(REQUEST, LEAVE), (LEASE, LEAVE)],
+        ),
+        ((request(OTHER), stored_lease(cluster=OTHER)), [], []),
+        (
+            (LEADER, STATUS),
+            [("Lease/leases/paramedic-detector", DELETE), ("ParamedicStatus/paramedic", DELETE)],
+            [("Lease/leases/paramedic-detector", DELETE), ("ParamedicStatus/paramedic", DELETE)],
+        ),
+        (
+            (LEADER, request(), STATUS),
+            [(REQUEST, DELETE)],
+            [
+                (REQUEST, LEAVE),
+                ("Lease/leases/paramedic-detector", DELETE),
+                ("ParamedicStatus/paramedic", DELETE),
+            ],
+        ),
+    ],
+    ids=[
+        "a request",
+        "a Lease",
+        "a Lease stays with its request",
+        "objects of another installation",
+        "what proves the installation",
+        "what proves the installation stays until the rest is gone",
+    ],
+)
+def test_objects_with_our_label_are_deleted_or_left_to_the_operators(
+    labelled: tuple[Stored, ...],
+    expected: list[tuple[str, Disposition]],
+    expected_if_handed_over: list[tuple[str, Disposition]],
+) -> None:
+    assert found(*labelled) == expected
+    assert found(*labelled, is_handed_over=True) == expected_if_handed_over
 
 
 @pytest.mark.parametrize("is_handed_over", [False, True])
@@ -94,9 +146,8 @@ def test_orders_on_any_object_are_removed_before_a_later_installation_obeys_them
 ) -> None:
     orders = {"paramedic.dev/hold": "disk", "paramedic.dev/remediate": "INC-7"}
     node = Stored(NODES, body("node-1", annotations={"theirs": "kept", **orders}))
-    whose = Ownership(cluster=CLUSTER, is_handed_over=is_handed_over)
 
-    (one,) = owned_objects(Snapshot(now=NOW, ordered=(node,)), whose)
+    (one,) = owned(ordered=(node,), is_handed_over=is_handed_over)
 
     assert str(one) == (
         "remove the orders on Node/node-1: "
@@ -105,143 +156,117 @@ def test_orders_on_any_object_are_removed_before_a_later_installation_obeys_them
     assert one.annotations == dict.fromkeys(orders)
 
 
-def test_orders_are_left_to_another_installation_of_the_same_cluster() -> None:
+def test_annotations_are_left_to_another_installation_of_the_same_cluster() -> None:
     node = Stored(NODES, body("node-1", annotations={"paramedic.dev/hold": "disk"}))
-    installed = tuple(
-        FoundInstallation("", "ns", Installation(cluster=name)) for name in (CLUSTER, "test-1a2b3c4d")
+    pausable = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK)),)
+
+    of_pause, of_orders = owned(
+        ordered=(node,), pausable=pausable, installed=(installed(CLUSTER), installed(OTHER))
     )
 
-    (one,) = owned_objects(
-        Snapshot(now=NOW, ordered=(node,), installed=installed), Ownership(cluster=CLUSTER)
-    )
-
-    assert one.disposal is Disposition.LEAVE
-    assert "the installation test-1a2b3c4d takes orders, too" in one.why
-
-
-def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:
-    (one,) = owned_objects(
-        Snapshot(now=NOW, requests=(request(incident(cluster="test-1a2b3c4d")),)), Ownership(cluster=CLUSTER)
-    )
-
-    assert one.disposal is Disposition.LEAVE
-    assert "`paramedic retire --cluster test`" in one.why
+    assert of_pause.disposal is of_orders.disposal is LEAVE
+    assert f"the installation {OTHER} takes orders, too" in of_orders.why
 
 
 def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_lease_stays_with_it() -> None:
-    going = request(incident(), deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
-    leases = (lease("node-node-1", "NodeHealthCheck-workers"),)
+    going = request(deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
 
-    of_request, of_lease = owned_objects(
-        Snapshot(now=NOW, requests=(going,), target_leases=leases), Ownership(cluster=CLUSTER)
-    )
+    of_request, of_lease = owned(labelled=(going, stored_lease()))
 
-    assert of_request.disposal is of_lease.disposal is Disposition.AWAIT
+    assert of_request.disposal is of_lease.disposal is AWAIT
     assert "power.example.com/off" in of_request.why
-
-
-def test_request_of_an_operator_is_ours_only_where_an_open_incident_says_that_it_adopted_it() -> None:
-    made = (adopted(incident()),)
-
-    assert found(Ownership(cluster=CLUSTER), requests=made) == []
-    assert (
-        found(
-            Ownership(cluster=CLUSTER, incidents=frozenset([incident()]), earlier=frozenset([incident()])),
-            requests=made,
-        )
-        == []
-    )
-    ours = found(Ownership(cluster=CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
-    assert ours == [("Reboot/ns/node-1", Disposition.DELETE)]
-
-
-@pytest.mark.parametrize(
-    "whose",
-    [
-        Ownership(cluster=CLUSTER, incidents=frozenset([incident()])),
-        Ownership(cluster=CLUSTER, earlier=frozenset([incident()])),
-    ],
-    ids=["open", "terminated"],
-)
-def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownership) -> None:
-    leases = (
-        lease("node-node-1", "NodeHealthCheck-workers"),
-        lease("node-node-1", "NodeHealthCheck-others"),
-        lease("node-node-2", "NodeHealthCheck-workers"),
-        lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-1"),
-        lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
-        lease(lock_of("fleet/core"), "NodeHealthCheck-workers/node-1"),
-    )
-
-    of = owned_objects(Snapshot(now=NOW, target_leases=leases), whose)
-
-    assert [owned.stored.body for owned in of] == [leases[0], leases[3], leases[5]]
-    assert {owned.disposal for owned in of} == {Disposition.DELETE}
 
 
 def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
     ours = {"manager": "paramedic-worker", "time": NOW.isoformat()}
     its = {"manager": "manager", "time": (NOW + timedelta(seconds=1)).isoformat()}
-    leases = (lease("node-node-1", "NodeHealthCheck-workers", managedFields=[its, ours]),)
 
-    assert found(Ownership(cluster=CLUSTER, incidents=frozenset([incident()])), target_leases=leases) == []
+    (one,) = owned(labelled=(stored_lease(managedFields=[its, ours]),))
 
-
-def test_lease_that_is_handed_over_stays() -> None:
-    whose = Ownership(cluster=CLUSTER, incidents=frozenset([incident()]), is_handed_over=True)
-
-    of = found(whose, target_leases=(lease("node-node-1", "NodeHealthCheck-workers"),))
-
-    assert of == [("Lease/leases/node-node-1", Disposition.LEAVE)]
+    assert (one.disposal, one.why) == (LEAVE, "another controller wrote it last, as NodeHealthCheck-workers")
 
 
-@pytest.mark.parametrize(
-    ("annotations", "taken_off"),
-    [((), None), ((PAUSED,), None), ((MARK,), {MARK: None}), ((PAUSED, MARK), {PAUSED: None, MARK: None})],
-)
-def test_only_a_pause_with_our_mark_is_taken_off(
-    annotations: tuple[str, ...], taken_off: dict[str, None] | None
-) -> None:
-    of = owned_objects(
-        Snapshot(now=NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Ownership(cluster=CLUSTER)
-    )
+@pytest.mark.parametrize("annotations", [(), (PAUSED,), (MARK,), (PAUSED, MARK)])
+def test_only_a_pause_with_our_mark_is_taken_off(annotations: tuple[str, ...]) -> None:
+    of = owned(pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),))
 
-    assert [owned.annotations for owned in of] == ([] if taken_off is None else [taken_off])
-    assert all(owned.disposal is Disposition.UNPAUSE for owned in of)
+    taken_off = [{PAUSED: None, MARK: None}] if MARK in annotations else []
+    assert [one.annotations for one in of] == taken_off
+    assert all(one.disposal is Disposition.UNPAUSE for one in of)
 
 
 def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_over() -> None:
     pausable = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK)),)
+    unpaused = ((MACHINE_HEALTH_CHECK, check(MARK)),)
     going = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK, deletionTimestamp=NOW.isoformat())),)
-    name = "MachineHealthCheck/ns/mhc"
+    name, upgrading = "MachineHealthCheck/ns/mhc", "it is being upgraded"
 
-    upgraded = found(Ownership(cluster=CLUSTER), pausable=pausable, upgrading="it is being upgraded")
-    assert upgraded == [(name, Disposition.AWAIT)]
-    assert found(Ownership(cluster=CLUSTER, is_handed_over=True), pausable=pausable) == [
-        (name, Disposition.LEAVE)
-    ]
-    assert found(Ownership(cluster=CLUSTER), pausable=going) == []
+    assert found(pausable=pausable, upgrading=upgrading) == [(name, AWAIT)]
+    assert found(pausable=unpaused, upgrading=upgrading) == [(name, LEAVE)]
+    assert found(pausable=pausable, is_handed_over=True) == [(name, LEAVE)]
+    assert found(pausable=going) == []
 
 
-def test_mark_on_a_machine_is_left_to_its_remediator() -> None:
-    asked = {"conditions": [{"type": "OwnerRemediated", "status": "False"}]}
-    openshift, cluster_api = (kind for kind in CHECK_KINDS.values() if kind.mark_on is not None)
-    annotated = body("marked", namespace="ns", annotations={"host.metal3.io/external-remediation": ""})
-    markable = tuple(
-        (kind, Stored(resource_of(kind.targets), one))
-        for kind, one in (
-            (openshift, annotated),
-            (openshift, body("healthy", namespace="ns")),
-            (cluster_api, body("asked", namespace="ns") | {"status": asked}),
-            (cluster_api, body("asked-by-twin", namespace="ns") | {"status": {"v1beta2": asked}}),
-            (cluster_api, body("healthy", namespace="ns") | {"status": {}}),
-        )
+@pytest.mark.parametrize(
+    ("snapshot", "at_work"),
+    [
+        ({"installed": (installed(CLUSTER), installed(OTHER))}, ()),
+        ({"labelled": (request(), request(OTHER))}, ()),
+        ({"installed": (installed(OTHER),)}, (CLUSTER,)),
+    ],
+    ids=["that has a status", "that has a request", "that has open workflows"],
+)
+def test_installation_that_left_something_is_known(
+    snapshot: dict[str, Any], at_work: tuple[str, ...]
+) -> None:
+    assert is_installed(CLUSTER, Snapshot(now=NOW, **snapshot), at_work)
+
+
+def test_installation_without_any_trace_is_gone_if_no_other_has_one_in_this_cluster() -> None:
+    elsewhere = "prod-ffffffff"
+    snapshot = Snapshot(now=NOW, labelled=(request(elsewhere),), installed=(installed(elsewhere),))
+
+    assert not is_installed(CLUSTER, snapshot, [elsewhere])
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "at_work"),
+    [({"installed": (installed(CLUSTER),)}, ()), ({"labelled": (request(),)}, ()), ({}, (CLUSTER,))],
+)
+def test_unknown_name_is_refused_with_the_names_that_there_are(
+    snapshot: dict[str, Any], at_work: tuple[str, ...]
+) -> None:
+    with pytest.raises(NotFoundError) as refused:
+        is_installed("prdo-1a2b3c4d", Snapshot(now=NOW, **snapshot), at_work)
+    assert str(refused.value) == (
+        "this cluster has no installation called prdo-1a2b3c4d, nothing was changed: it has prod-1a2b3c4d"
     )
+    assert refused.value.code is ExitCode.NOT_FOUND
 
-    names = ["Machine/ns/marked", "Machine/ns/asked", "Machine/ns/asked-by-twin"]
-    assert found(Ownership(cluster=CLUSTER), markable=markable) == [
-        (name, Disposition.LEAVE) for name in names
-    ]
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"namespace": "other"}, "PARAMEDIC_NAMESPACE=ours, and other is given"),
+        ({"lease_namespace": "other"}, "PARAMEDIC_LEASE_NAMESPACE=leases, and other is given"),
+        ({"temporal": "other"}, "TEMPORAL_NAMESPACE=nodes, and other is given"),
+    ],
+)
+def test_other_namespaces_than_those_of_the_installation_are_refused(
+    given: dict[str, str], words: str
+) -> None:
+    known = installed(CLUSTER, lease_namespace="leases", temporal_namespace="nodes")
+    other = installed(OTHER, lease_namespace="elsewhere")
+    snapshot = Snapshot(now=NOW, installed=(known, other))
+    place = {"namespace": "ours", "lease_namespace": "leases", "temporal": "nodes"}
+
+    def refuse(temporal: str, **namespaces: Any) -> None:
+        refuse_other_place(CLUSTER, snapshot, Settings(cluster="prod", **namespaces), temporal)
+
+    refuse(**place)
+    refuse(**place | {"temporal": ""})
+    with pytest.raises(NotFoundError, match=words):
+        refuse(**place | given)
 
 
 def test_lease_of_the_leader_is_known_and_names_the_running_one() -> None:
@@ -249,7 +274,6 @@ def test_lease_of_the_leader_is_known_and_names_the_running_one() -> None:
     assert running_detectors(leases, NOW) == ("leads",)
     assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
     assert running_detectors([lease(LEADER_LEASE, "died", renewed_ago=timedelta(minutes=1))], NOW) == ()
-    assert len(found(Ownership(cluster=CLUSTER), own_leases=leases)) == 1
 
 
 @pytest.mark.parametrize(
@@ -278,19 +302,3 @@ def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_noth
 
     assert len(running) == 2
     assert "'pod' holds the Lease leases/e1f13584.medik8s.io" in running[0]
-
-
-def test_without_temporal_a_lease_is_ours_by_its_writer_unless_its_request_is_anothers() -> None:
-    of_another = (request(incident("node-2", cluster="test-1a2b3c4d")),)
-    leases = (
-        lease("node-node-1", "NodeHealthCheck-workers"),
-        lease("node-node-2", "NodeHealthCheck-workers"),
-        lease("node-node-3", "node-maintenance", managedFields=[{"manager": "a", "time": NOW.isoformat()}]),
-    )
-    gone = Ownership(cluster=CLUSTER, is_without_temporal=True)
-
-    assert found(gone, requests=of_another, target_leases=leases) == [
-        ("Reboot/ns/node-2", Disposition.LEAVE),
-        ("Lease/leases/node-node-1", Disposition.DELETE),
-    ]
-    assert found(Ownership(cluster=CLUSTER), target_leases=leases) == []

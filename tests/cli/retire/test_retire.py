@@ -19,15 +19,16 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.evidence import LABEL
 from health.model.moves import Phase
-from health.model.remediation_request import INCIDENT
 from kube.client import Client
+from kube.errors import none_if_absent
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport
+from objects.clusters import INSTALLATION_LABEL
 from objects.timestamps import micro_time
 from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
-from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
+from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from tests.support.api.ports import free_port
 from tests.support.cluster.command import Command
 from tests.support.cluster.installations import forget_installations
@@ -81,7 +82,7 @@ async def status(
     patch = ParamedicStatusDocument(installation=installation).as_patch(made["metadata"]["resourceVersion"])
     await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, namespace, "status")
     yield
-    await client.delete(PARAMEDIC_STATUSES, NAME, namespace)
+    await none_if_absent(client.delete(PARAMEDIC_STATUSES, NAME, namespace))
 
 
 @pytest.fixture
@@ -126,13 +127,14 @@ async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_o
     await left_behind.fail("node-1", expired())
     await left_behind.listed("Running", 1)
     incident = left_behind.incident("node-1")
-    signed = {"name": "node-1", "annotations": {INCIDENT: incident.workflow_id}}
+    labels = {INSTALLATION_LABEL: incident.cluster}
+    signed = {"name": "node-1", "labels": labels}
     typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
     await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
     await client.create(REQUESTS, typed | {"metadata": {"name": "of-somebody"}}, namespace)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         of_worker = lease("node-node-1", incident.check.lease_holder)
-        await Client(transport, WORKER).create(LEASES, of_worker, namespace)
+        await Client(transport, WORKER, labels).create(LEASES, of_worker, namespace)
     await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
     ordered = {HOLD: "a disk", "theirs": "kept"}
     await client.create(NODES, {"metadata": {"name": namespace, "annotations": ordered}})
@@ -188,13 +190,14 @@ async def test_without_temporal_objects_with_a_known_owner_are_removed_and_the_o
 ) -> None:
     gone = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}
     incident = left_behind.incident("node-3")
-    signed = {"name": "node-3", "annotations": {INCIDENT: incident.workflow_id}}
+    labels = {INSTALLATION_LABEL: incident.cluster}
+    signed = {"name": "node-3", "labels": labels}
     typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
     await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         for node in ("node-3", "node-4"):
             of_worker = lease(f"node-{node}", incident.check.lease_holder)
-            await Client(transport, WORKER).create(LEASES, of_worker, namespace)
+            await Client(transport, WORKER, labels).create(LEASES, of_worker, namespace)
     await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
     await client.create(DEPLOYMENTS, deployment(WORKER, replicas=1), namespace)
 
@@ -272,7 +275,7 @@ async def test_name_that_is_not_the_installed_one_is_refused_before_the_first_wr
     await left_behind.fail("node-1", expired())
     await left_behind.listed("Running", 1)
     of_leader = lease(LEADER_LEASE, "") | {
-        "metadata": {"name": LEADER_LEASE, "annotations": {CLUSTER_ANNOTATION: installed}}
+        "metadata": {"name": LEADER_LEASE, "labels": {INSTALLATION_LABEL: installed}}
     }
     await client.create(LEASES, of_leader, namespace)
 
@@ -280,40 +283,56 @@ async def test_name_that_is_not_the_installed_one_is_refused_before_the_first_wr
 
     assert (ran.code, ran.out) == (3, "")
     assert "this cluster has no installation called typo-" in ran.err
-    counted = "" if "--without-temporal" in how else ", 1 open workflows"
-    sources = f"ParamedicStatus {namespace}/paramedic, Lease {namespace}/paramedic-detector"
-    assert f"{installed} has {sources}{counted}" in ran.err
+    assert f"nothing was changed: it has {installed}" in ran.err
     assert await is_untouched(client, namespace)
     assert (await left_behind.handle("node-1").describe()).close_time is None
 
 
-async def test_other_installation_that_has_incidents_is_named_and_can_be_left(
-    left_behind: Fleet, client: Client, command: Command, idle_fleet: Fleet
+async def test_installation_of_which_only_workflows_are_left_makes_another_name_unknown(
+    left_behind: Fleet, client: Client, command: Command, namespace: str
+) -> None:
+    await client.delete(PARAMEDIC_STATUSES, NAME, namespace)
+    await left_behind.fail("node-1", expired())
+    await left_behind.listed("Running", 1)
+
+    ran = await command("retire", "--cluster", "typo")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert f"it has {left_behind.cluster}" in ran.err
+
+
+async def test_other_installation_of_the_cluster_keeps_its_incidents_and_objects(
+    left_behind: Fleet, client: Client, command: Command, idle_fleet: Fleet, namespace: str
 ) -> None:
     other = Fleet(idle_fleet.client, await read_cluster_identity(client, f"o{uuid.uuid4().hex[:8]}"))
     await other.fail("node-9", expired())
     await other.listed("Running", 1)
+    typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
+    labels = {INSTALLATION_LABEL: other.cluster}
+    await client.create(REQUESTS, typed | {"metadata": {"name": "node-9", "labels": labels}}, namespace)
     try:
-        refused = await command("retire", "--timeout", "5s")
-        assert (refused.code, refused.out) == (3, "")
-        assert f"{left_behind.cluster} is not the only name in this cluster" in refused.err
-        assert f"{other.cluster} has 1 open workflows" in refused.err
-
-        ran = await command("retire", "--beside", other.cluster, "--timeout", "1m")
+        ran = await command("retire", "--timeout", "1m")
         assert (ran.code, f"{left_behind.cluster} is retired" in ran.out) == (0, True), ran.err
         assert (await other.handle("node-9").describe()).close_time is None
+        assert len(await client.list(REQUESTS, namespace)) == 1
     finally:
         await other.end()
 
 
-async def test_installation_that_never_had_an_incident_is_retired_and_again(
-    client: Client, command: Command, namespace: str
+async def test_installation_that_never_had_an_incident_is_retired_and_then_nothing_is_left(
+    left_behind: Fleet, client: Client, command: Command, namespace: str
 ) -> None:
-    await client.create(LEASES, lease(LEADER_LEASE, ""), namespace)
-    for _ in range(2):
-        ran = await command("retire", "--timeout", "1m")
-        assert ran.code == 0, ran.err
-        assert await client.list(LEASES, namespace) == []
+    labels = {INSTALLATION_LABEL: left_behind.cluster}
+    of_leader = {"metadata": {"name": LEADER_LEASE, "labels": labels}}
+    await client.create(LEASES, lease(LEADER_LEASE, "") | of_leader, namespace)
+    await client.merge_patch(PARAMEDIC_STATUSES, NAME, {"metadata": {"labels": labels}}, namespace)
+
+    ran = await command("retire", "--timeout", "1m")
+    assert ran.code == 0, ran.err
+    assert await client.list(LEASES, namespace) == await client.list(PARAMEDIC_STATUSES, namespace) == []
+
+    again = await command("retire", "--timeout", "1m")
+    assert (again.code, f"nothing is left of {left_behind.cluster}" in again.out) == (0, True), again.err
 
 
 async def test_copies_of_workflows_under_other_ids_are_named_and_ended(
@@ -328,12 +347,11 @@ async def test_copies_of_workflows_under_other_ids_are_named_and_ended(
         search_attributes=search_attributes.of_incident(incident),
     )
     await left_behind.listed("Running", 1)
-    told = f"{copy.id} (a copy of {incident.workflow_id})"
-    assert f"{told}: end it" in (await command("retire", "--dry-run")).out.splitlines()
+    assert f"{copy.id}: end it" in (await command("retire", "--dry-run")).out.splitlines()
 
     ran = await command("retire", "--timeout", "1m")
     assert ran.code == 0, ran.err
-    assert f"{told} has ended: its id is not that of what it is about" in ran.out
+    assert f"{copy.id} has ended: nothing of Paramedic goes on here" in ran.out
     assert (await copy.describe()).status is WorkflowExecutionStatus.TERMINATED
 
 

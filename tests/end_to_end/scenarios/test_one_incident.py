@@ -47,7 +47,10 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     check = await world.check()
     incident = await world.incident(node)
     assert request["spec"] == {"powerOffSeconds": 7}
-    assert request["metadata"]["labels"] == {"app.kubernetes.io/part-of": "node-healthcheck-controller"}
+    assert request["metadata"]["labels"] == {
+        "app.kubernetes.io/part-of": "node-healthcheck-controller",
+        "paramedic.dev/installation": world.cluster,
+    }
     assert request["metadata"]["annotations"] == {
         "remediation.medik8s.io/node-name": node,
         "remediation.medik8s.io/template-name": world.name,
