@@ -32,8 +32,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         await fleet.add(NODES_IN_ALL, PADDING)
         await fleet.add_check()
         strain, began = Strain(cluster), time.monotonic()
-        await strain.start()
         async with strain.measured():
+            await strain.start()
             await until(partial(_has_read_all, cluster), within=PATIENCE, otherwise="the Nodes were not read")
         synced, figures = time.monotonic() - began, strain.figures("first sync")
         async with strain.measured():

@@ -66,16 +66,20 @@ class Strain:
         self._renewals: list[float] = []
         """When the Lease was seen with another time of renewal, by the monotonic clock."""
         self._calls = self._cpu = 0.0
+        self._is_started = False
 
     async def start(self) -> None:
+        """Start both, and return when they are ready; a measurement may have begun before."""
         environments = {"detector": {STOPS_FILE: str(self._stops)}}
         await self._cluster.start("detector", "worker", environments=environments, commands=_WATCHED)
+        self._is_started = True
 
     @asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
         """Measure stops, renewals and calls while the block runs."""
         self._began, self._renewals = time.monotonic(), []
-        calls, cpu = await self._requests.count(), self._detector_cpu
+        calls = await self._requests.count() if self._is_started else 0.0
+        cpu = self._detector_cpu if self._is_started else 0.0
         watching = asyncio.create_task(self._watch_lease())
         try:
             yield
