@@ -49,8 +49,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     p95 = quantiles(late, n=20)[-1]
     found = zip(LIMITS, (resident, synced, p95), strict=True)
     return [
-        *(Figure(name=name, measured=value, goal=goal, unit=unit) for (name, goal, unit), value in found),
-        Figure(name=f"{AT_ONCE:,} failures, to the last request", measured=last, goal=None, unit="s"),
+        *(Figure(name, value, unit=unit, goal=goal) for (name, goal, unit), value in found),
+        Figure(f"{AT_ONCE:,} failures, to the last request", last, unit="s"),
         *figures,
     ]
 

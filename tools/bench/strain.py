@@ -102,19 +102,13 @@ class Strain:
         return [
             longest_stop(case, longest.seconds),
             Figure(
-                name=f"longest stop without its wait for a processor, {case}",
-                measured=1000 * longest_own.own,
-                goal=None,
-                unit="ms",
+                f"longest stop without its wait for a processor, {case}", 1000 * longest_own.own, unit="ms"
             ),
             Figure(
-                name=f"longest time without a renewal, {case}",
-                measured=unrenewed,
-                goal=RENEW_DEADLINE_SECONDS,
-                unit="s",
+                f"longest time without a renewal, {case}", unrenewed, unit="s", goal=RENEW_DEADLINE_SECONDS
             ),
-            Figure(name=f"calls of Temporal, {case}", measured=self._calls, goal=None, unit=""),
-            Figure(name=f"CPU of the detector, {case}", measured=self._cpu, goal=None, unit="s"),
+            Figure(f"calls of Temporal, {case}", self._calls),
+            Figure(f"CPU of the detector, {case}", self._cpu, unit="s"),
         ]
 
     @property
@@ -181,7 +175,7 @@ async def _flapping(
     await fleet.nodes.set_all_ready(fleet.nodes.names, "True")
     await cluster.client.delete(API.machine_health_checks, name, NAMESPACE)
     return [
-        Figure(name=f"changes of Nodes, {case}", measured=rate, goal=None, unit="a second"),
+        Figure(f"changes of Nodes, {case}", rate, unit="a second"),
         *strain.figures(case),
     ]
 
