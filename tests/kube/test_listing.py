@@ -1,4 +1,4 @@
-"""A list is read in pages, of which the next one is on its way while one is decoded."""
+"""A list is read in pages, and the next page is requested while one is decoded."""
 
 import json
 import threading

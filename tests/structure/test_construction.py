@@ -73,7 +73,11 @@ def nodes() -> Iterator[tuple[str, ast.AST]]:
 def positional_dataclass(node: ast.AST) -> bool:
     if not isinstance(node, ast.ClassDef):
         return False
-    fields = [statement for statement in node.body if isinstance(statement, ast.AnnAssign)]
+    fields = [
+        ast.unparse(statement.annotation) for statement in node.body if isinstance(statement, ast.AnnAssign)
+    ]
+    if "KW_ONLY" in fields:
+        return fields.index("KW_ONLY") > MOST_FIELDS
     return len(fields) > MOST_FIELDS and any(
         ast.unparse(decorator).startswith("dataclass") and "kw_only=True" not in ast.unparse(decorator)
         for decorator in node.decorator_list

@@ -1,7 +1,7 @@
 """Figure: a measured number, its goal, and the number of the reference operator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
 @dataclass(frozen=True)
@@ -10,6 +10,7 @@ class Figure:
 
     name: str
     measured: float
+    _: KW_ONLY
     unit: str = ""
     goal: float | None = None
     reference: str = ""
