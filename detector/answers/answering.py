@@ -27,7 +27,7 @@ from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 ASK_AGAIN_SECONDS = 60.0
 POLLERS = 2
 """An answer takes a millisecond, and Temporal allows a namespace a number of polls at a time."""
-MOST_AT_ONCE = 20
+MOST_AT_ONCE = 8
 """All answers that are due are made in one turn of the event loop, for up to 4 ms each."""
 _LONGEST_PROBLEM = 200
 """Characters: an error may quote a whole object."""

@@ -43,13 +43,8 @@ class EventLoopStall(NamedTuple):
 
     ended: float
     seconds: float
-    without_processor: float
-    """The seconds for which other processes had all processors."""
-
-    @property
-    def own(self) -> float:
-        """The seconds that the detector itself caused, on one thread or another."""
-        return self.seconds - self.without_processor
+    own: float
+    """The seconds for which the loop itself worked; the rest is of other threads and processes."""
 
 
 NO_STOP = EventLoopStall(0, 0, 0)
@@ -101,9 +96,7 @@ class Strain:
         )
         return [
             longest_stop(case, longest.seconds),
-            Figure(
-                f"longest stop without its wait for a processor, {case}", 1000 * longest_own.own, unit="ms"
-            ),
+            Figure(f"longest stop on the processor, {case}", 1000 * longest_own.own, unit="ms"),
             Figure(
                 f"longest time without a renewal, {case}", unrenewed, unit="s", goal=RENEW_DEADLINE_SECONDS
             ),
