@@ -20,7 +20,9 @@ with workflow.unsafe.imports_passed_through():
         AnnotateRequests,
         AskApproval,
         End,
+        Moment,
         Move,
+        NextEvent,
         Phase,
         RecordStep,
         ReleaseLease,
@@ -28,7 +30,6 @@ with workflow.unsafe.imports_passed_through():
         RenewLease,
         SaveEvidence,
         TakeStep,
-        Until,
         Wait,
     )
     from health.model.observation import Observation, TargetState
@@ -36,7 +37,6 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
-    from health.runbook.decision import NextEvent
     from health.runbook.incident import Incident
     from health.runbook.learn import learned
     from health.runbook.notifying import due, held_long_at, noted
@@ -215,7 +215,7 @@ class Remediation:
             await self._do(tasks.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
-        until = Until(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
+        until = Moment(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
         wait = Wait(phase=self._status.phase, details=Details(reason=TOO_LATE), brief=Brief(TOO_LATE))
         await self._wait(wait.or_until(until))
 

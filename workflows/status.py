@@ -8,19 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from health.model.details import Details, named_reason
+from health.model.details import NO_WORDS, Details, named_reason
 from health.model.incident_result import IncidentResult
-from health.model.moves import (
-    BY_A_CHANGE,
-    End,
-    Move,
-    NextTransition,
-    Outcome,
-    Phase,
-    Wait,
-    next_transition_of,
-    phase_of,
-)
+from health.model.moves import BY_A_CHANGE, End, Move, NextTransition, Outcome, Phase, Wait
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.request_record import ended
@@ -30,15 +20,13 @@ from objects.markdown import escaped, listed
 from objects.timestamps import stamp
 from workflows.messages import State
 
-STARTING = Details()
-
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentStatus:
     """The state of an incident; the default is that of a new one."""
 
     phase: Phase = Phase.WAITING
-    why: Details = STARTING
+    why: Details = NO_WORDS
     details: str = "starting"
     """`why` in one sentence."""
     outcome: Outcome | None = None
@@ -56,11 +44,11 @@ class IncidentStatus:
         unsaved = (evidence,) if evidence is not None and not evidence.is_saved else ()
         why = move.details.with_notes((*memory.notes, *unsaved))
         return cls(
-            phase=phase_of(move),
+            phase=move.phase,
             why=why,
             details=str(why),
             outcome=move.outcome if isinstance(move, End) else None,
-            next_transition=next_transition_of(move),
+            next_transition=move.next_transition,
             held=memory.held,
             evidence=evidence.words if evidence is not None and evidence.is_saved else "",
         )

@@ -12,7 +12,6 @@ from typing import Self
 from health.model.details import Details
 from health.model.moves import AnnotationPatch, Phase, Wait
 from health.model.references import Action, Step, TargetReference
-from health.runbook.decision import NextEvent
 from objects.brief import LONGEST_LINE, Brief
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
 from workflows.kit.calls import in_summary
@@ -97,8 +96,7 @@ class WaitSummary:
 
 def _until(wait: Wait, now: datetime) -> str:
     """The time of the next transition; another question to the detector is none that people wait for."""
-    transition = wait.next_transition
-    if transition.at is None or transition.what == NextEvent.ASKS_AGAIN:
+    moment = wait.next_moment
+    if moment is None or wait.asks_next:
         return ""
-    is_soon = transition.at - now < _DAY
-    return f"{transition.at:%H:%M:%SZ}" if is_soon else f"{transition.at:%Y-%m-%d}"
+    return f"{moment.at:%H:%M:%SZ}" if moment.at - now < _DAY else f"{moment.at:%Y-%m-%d}"

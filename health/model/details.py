@@ -95,6 +95,9 @@ class Details(Frozen):
         return f" (asks again in {in_words(timedelta(seconds=self.ask_again_seconds))})"
 
 
+NO_WORDS = Details()
+
+
 def named_reason(subject: str, reason: str) -> str:
     """The reason prefixed by its subject; without a subject, the reason alone."""
     return f"{subject}: {reason}" if subject else reason

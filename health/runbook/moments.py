@@ -7,9 +7,8 @@ maintenance tasks are in `health.runbook.maintaining`.
 from dataclasses import replace
 from datetime import timedelta
 
-from health.model.moves import LONGEST_WAIT
+from health.model.moves import LONGEST_WAIT, Moment, NextEvent
 from health.model.observation import TargetState
-from health.runbook.decision import Moment, NextEvent
 from health.runbook.incident import Incident
 from health.runbook.memory_parts import SEEN_AFTER
 

@@ -27,11 +27,10 @@ from types import MappingProxyType
 
 from health.check.ordered import is_by_order
 from health.model.approval import ApprovalAnswer
-from health.model.moves import End, Phase, Until, Wait
+from health.model.moves import End, Moment, Phase, Wait
 from health.model.notification import Notification, NotificationEvent, WantedEvents, notification_id
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
-from health.runbook.decision import NextEvent
 from health.runbook.incident import Incident
 from health.runbook.state import Memory
 from objects.timestamps import stamp
@@ -94,7 +93,7 @@ def due(
     return tuple(Due(receiver, message, occasion) for receiver in receivers)
 
 
-def held_long_at(incident: Incident) -> Until | None:
+def held_long_at(incident: Incident) -> Moment | None:
     """When the next receiver is to be notified of the hold; None: there is none, or all of them know."""
     since = incident.memory.notifications.held_since
     if since is None:
@@ -102,7 +101,7 @@ def held_long_at(incident: Incident) -> Until | None:
     occasion = Occasion(NotificationEvent.HELD, stamp(since))
     left = (wanted for wanted in incident.observation.notifies if _is_news(wanted, incident.memory, occasion))
     at = min((since + timedelta(seconds=wanted.held_for_seconds) for wanted in left), default=None)
-    return None if at is None or at <= incident.now else Until(at)
+    return None if at is None or at <= incident.now else Moment(at)
 
 
 def _receivers(incident: Incident, occasion: Occasion) -> Iterator[str]:
@@ -214,10 +213,9 @@ def _title(reference: IncidentReference, incident: Incident, event: Notification
 
 def _waits_for(wait: Wait) -> tuple[str, datetime | None]:
     """The event that moves the incident on, and when; no reader needs its next question to the detector."""
-    transition = wait.next_transition
-    if transition.what == NextEvent.ASKS_AGAIN:
+    if wait.asks_next:
         return HOLD_ENDS, None
-    return transition.what, transition.at
+    return wait.next_transition.what, wait.next_transition.at
 
 
 def _commands(reference: IncidentReference, incident: Incident, event: NotificationEvent) -> tuple[str, ...]:

@@ -23,10 +23,21 @@ incident deleted itself, or that the detector counts as an earlier remediation, 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from health.model.moves import BY_A_CHANGE, REQUESTS_ARE_GONE, NextTransition, Outcome, Phase
+from health.model.moves import (
+    BY_A_CHANGE,
+    REQUESTS_ARE_GONE,
+    Act,
+    AskApproval,
+    End,
+    Moment,
+    NextTransition,
+    Outcome,
+    Phase,
+    TakeStep,
+)
 from health.model.observation import HoldReason, TargetState
 from health.runbook import approving, maintaining, moments, relapse
-from health.runbook.decision import Act, AskedApproval, Decision, Ended, Moment, Reason, TakenStep
+from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 
 CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
@@ -139,23 +150,23 @@ def _has_nothing_to_act_on(incident: Incident) -> bool:
     return incident.next_step >= len(incident.observation.steps) or incident.observation.fact is None
 
 
-def _ask_for_approval(incident: Incident) -> AskedApproval | None:
-    return None if approving.is_asked(incident) else AskedApproval(approving.question(incident))
+def _ask_for_approval(incident: Incident) -> AskApproval | None:
+    return None if approving.is_asked(incident) else AskApproval(approving.question(incident))
 
 
-def _take_step(incident: Incident) -> TakenStep | None:
+def _take_step(incident: Incident) -> TakeStep | None:
     admission = incident.observation.admission
-    return None if admission is None else TakenStep(incident.next_step, admission)
+    return None if admission is None else TakeStep(incident.next_step, admission)
 
 
-def _end(incident: Incident) -> Ended:
+def _end(incident: Incident) -> End:
     state, memory = incident.observation.state, incident.memory
     if state is TargetState.GONE:
-        return Ended(Outcome.REMEDIATED if memory.may_have_replaced_it else Outcome.GONE)
+        return End(Outcome.REMEDIATED if memory.may_have_replaced_it else Outcome.GONE)
     if state is TargetState.RELEASED:
-        return Ended(Outcome.RELEASED)
+        return End(Outcome.RELEASED)
     is_remediated = memory.has_acted and not memory.left_alone
-    return Ended(Outcome.REMEDIATED if is_remediated else Outcome.RECOVERED)
+    return End(Outcome.REMEDIATED if is_remediated else Outcome.RECOVERED)
 
 
 ROWS = (

@@ -12,7 +12,6 @@ from health.model.moves import (
     SaveEvidence,
     TakeStep,
     Wait,
-    phase_of,
 )
 from health.model.observation import Observation
 from health.model.order import OrderRecord
@@ -41,7 +40,7 @@ def entry_of(
             words = "; ".join(filter(None, (deletes, details.reason)))
         case _:
             return None
-    return TimelineEntry(at=now, phase=phase_of(move), what=words)
+    return TimelineEntry(at=now, phase=move.phase, what=words)
 
 
 def new_orders(memory: Memory, before: Memory, now: datetime) -> Iterator[TimelineEntry]:

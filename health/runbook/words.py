@@ -1,45 +1,33 @@
-"""Words: a decision of the runbook in words, as a move for the workflow and its readers. Pure."""
+"""Words: a move of the runbook with the words for its readers; no code reads them back. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
 from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
-    AskApproval,
     Blocked,
-    End,
+    Moment,
     Move,
+    NextEvent,
     Phase,
-    RecordStep,
     ReleaseLease,
-    RemoveRequests,
     RenewLease,
     SaveEvidence,
-    TakeStep,
     Wait,
 )
 from health.model.observation import HoldReason
-from health.model.references import Action
+from health.model.references import Action, Step
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
-from health.runbook.decision import (
-    Act,
-    Annotated,
-    AskedApproval,
-    Decision,
-    Ended,
-    Maintenance,
-    Reason,
-    RecordedStep,
-    SavedEvidence,
-    TakenStep,
-)
+from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words
-from health.runbook.transition_words import transition
 from objects.brief import Brief
+from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
@@ -51,27 +39,29 @@ HANGS = "hangs on a finalizer"
 def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
     details = _in_shadow(_details(decision, incident), incident)
-    until = tuple(transition(moment, incident) for moment in decision.until)
-    brief = _brief(decision, details, incident)
     wait = Wait(
         phase=decision.phase,
         details=details,
-        until=until,
+        until=decision.until,
+        words=dict(_followed_events(decision.until, incident)),
         otherwise=decision.otherwise,
-        brief=brief,
-        blocked=_blocked(decision),
+        brief=_brief(decision, details, incident),
+        blocked=_BLOCKED.get(decision.reason) or _BLOCKED.get(decision.phase),
     )
-    return _move(decision.act, wait)
+    match decision.act:
+        case None:
+            return wait
+        case AnnotateRequests() | RenewLease() | ReleaseLease() as task:
+            return replace(task, phase=wait.phase, details=details, next_transition=wait.next_transition)
+        case SaveEvidence(before=step):
+            return SaveEvidence(replace(step, details=details), details)
+        case act:
+            return replace(act, details=details)
 
 
-def _blocked(decision: Decision) -> Blocked | None:
-    if decision.reason is Reason.APPROVAL_MISSING:
-        return Blocked.APPROVAL_REQUIRED
-    return _BLOCKED.get(decision.phase)
-
-
-_BLOCKED = MappingProxyType(
+_BLOCKED: Mapping[Reason | Phase, Blocked] = MappingProxyType(
     {
+        Reason.APPROVAL_MISSING: Blocked.APPROVAL_REQUIRED,
         Phase.HELD: Blocked.HELD,
         Phase.EXHAUSTED: Blocked.EXHAUSTED,
         Phase.LEFT_ALONE: Blocked.LEFT_ALONE,
@@ -79,41 +69,43 @@ _BLOCKED = MappingProxyType(
 )
 
 
-def _move(act: Act | None, wait: Wait) -> Move:
-    """The move that does `act` before `wait`."""
-    match act:
-        case TakenStep() | RecordedStep() | SavedEvidence() | AskedApproval():
-            return _step(act, wait.details)
-        case Annotated(patches=patches):
-            return AnnotateRequests(patches, wait.phase, wait.details, wait.next_transition)
-        case Maintenance.RENEW_LEASE:
-            return RenewLease(wait.phase, wait.details, wait.next_transition)
-        case Maintenance.RELEASE_LEASE:
-            return ReleaseLease(wait.phase, wait.details, wait.next_transition)
-        case Maintenance.REMOVE_REQUESTS:
-            return RemoveRequests(wait.details)
-        case Ended(outcome=outcome):
-            return End(outcome, wait.details)
-        case None:
-            return wait
+def _followed_events(until: Iterable[Moment], incident: Incident) -> Iterator[tuple[NextEvent, str]]:
+    """The events that a step or a default follows, with it."""
+    for moment in until:
+        match moment.event:
+            case NextEvent.STEP_TIMES_OUT as event:
+                running = incident.course.running
+                step = running and incident.plan.step_of(running.reference)
+                words = f"the step {_named(step)}" if step else "its step"
+                yield event, f"{words} times out{_after_timeout(moment.at, incident)}"
+            case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN as event if incident.kept_requests:
+                yield event, f"{event}, and the requests are deleted"
+            case NextEvent.DEADLINE_PASSES as event if incident.course.running is None:
+                yield event, f"{event}{_followed(incident.step_at(moment.at))}"
+            case NextEvent.APPROVAL_EXPIRES as event:
+                follows = incident.memory.approval.default_words if incident.memory.approval else ""
+                yield event, f"{event}, and {follows}" if follows else event
+            case NextEvent.STOP_IS_GIVEN_UP as event:
+                yield event, f"{event}{_followed(incident.step_at(incident.now))}"
 
 
-def _step(
-    act: TakenStep | RecordedStep | SavedEvidence | AskedApproval, details: Details
-) -> TakeStep | RecordStep | SaveEvidence | AskApproval:
-    match act:
-        case AskedApproval(approval=approval):
-            return AskApproval(approval, details)
-        case SavedEvidence(before=step):
-            return SaveEvidence(_due(step, details), details)
-        case TakenStep() | RecordedStep():
-            return _due(act, details)
+def _after_timeout(at: datetime, incident: Incident) -> str:
+    step = incident.step_at(at + JUST_AFTER)
+    if step is None:
+        return ", and no template is left to try"
+    return f"{_followed(step)}{' once the hold ends' if incident.memory.held else ''}"
 
 
-def _due(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordStep:
-    if isinstance(act, TakenStep):
-        return TakeStep(act.step, act.admission, details)
-    return RecordStep(act.step, details)
+def _followed(step: Step | None) -> str:
+    """The next step, as the end of a sentence."""
+    return f", and {_named(step)} is next" if step else ""
+
+
+def _named(step: Step) -> str:
+    """A step in words: people know it by its template."""
+    if step.action is Action.REQUEST:
+        return f"{step.template.kind}/{step.template.name}"
+    return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
 
 
 def _details(decision: Decision, incident: Incident) -> Details:

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import End, Move, Outcome, Phase, RecordStep, RemoveRequests, TakeStep, Wait
+from health.model.moves import (
+    End,
+    Move,
+    NextEvent,
+    Outcome,
+    Phase,
+    RecordStep,
+    RemoveRequests,
+    TakeStep,
+    Wait,
+)
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
@@ -58,7 +68,7 @@ def test_held_order_waits_visibly_until_it_expires() -> None:
     assert isinstance(move, Wait)
     assert move.phase is Phase.HELD
     assert str(HOLD) in str(move.details)
-    ends = [one for one in move.until if one.what == "the order to remediate it expires"]
+    ends = [one for one in move.until if one.event is NextEvent.ORDER_EXPIRES]
     assert [one.at for one in ends] == [ORDER.until]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from health.model.admission import Admission
 from health.model.ended_remediation import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
-from health.model.moves import Phase, TakeStep, Wait, phase_of
+from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
@@ -148,9 +148,9 @@ def test_relapse_without_a_step_left_waits_for_its_duration_like_any_failure(
     waiting = failing(state=TargetState.WAITING, remaining_seconds=90, requests=kept)
     memory = learned(memory, waiting, NOW)
     move = next_move(waiting, memory, NOW)
-    assert (phase_of(move), memory.is_exhausted) == (Phase.WAITING, False)
+    assert (move.phase, memory.is_exhausted) == (Phase.WAITING, False)
     memory = learned(memory, failing(requests=kept), NOW)
-    assert phase_of(next_move(failing(requests=kept), memory, NOW)) is Phase.EXHAUSTED
+    assert next_move(failing(requests=kept), memory, NOW).phase is Phase.EXHAUSTED
 
 
 def test_relapse_says_which_steps_are_not_taken_again_until_they_count_no_more() -> None:
