@@ -11,7 +11,6 @@ from datetime import datetime
 
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from health.gate.act_finding import is_new
 from health.model.admission import Admission
 from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.moves import RecordStep, TakeStep
@@ -19,6 +18,7 @@ from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.delays import RequestDelay
 from health.runbook.escalation import Plan
+from health.runbook.failures import is_new
 from health.runbook.incident import due_after_loss
 from health.runbook.state import Memory
 from workflows import summaries

@@ -37,15 +37,15 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
+    from health.runbook.given_orders import ordered
     from health.runbook.incident import Incident
     from health.runbook.learn import learned
-    from health.runbook.notifying import due, held_long_at, noted
-    from health.runbook.obeying import ordered
+    from health.runbook.notifications import due, held_long_at, noted
     from health.runbook.order_spec import Situation
     from health.runbook.orders import ORDERS, AbortOrder
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
-    from health.runbook.timeline import entry_of, new_orders
+    from health.runbook.words import entry_of, new_orders
     from objects.brief import Brief
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence

@@ -9,11 +9,10 @@ from datetime import datetime
 from typing import Self
 
 from health.model.details import NO_WORDS, Details, named_reason
-from health.model.incident_result import IncidentResult
+from health.model.incident_result import IncidentResult, ended
 from health.model.moves import BY_A_CHANGE, End, Move, NextTransition, Outcome, Phase, Wait
 from health.model.observation import Observation
 from health.model.order import OrderRecord
-from health.model.request_record import ended
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.state import Memory
 from objects.markdown import escaped, listed

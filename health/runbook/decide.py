@@ -26,7 +26,7 @@ from health.model.moves import (
 from health.model.observation import Observation
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
-from health.runbook.maintaining import annotate, grows_old, overdue, release_lease, renew_lease, renewal
+from health.runbook.maintenance import annotate, grows_old, overdue, release_lease, renew_lease, renewal
 from health.runbook.moments import deadline, safety_net
 from health.runbook.rows import BY_RESUME, REMEDIATOR_IS_DONE, Row, matching
 from health.runbook.state import Memory

@@ -9,6 +9,11 @@ The wait between acts that fail in the same way is 5, 10, 20, … 300 s with jit
 the hold if the API server refuses. An act that was too late is repeated at once after a new question, and a
 403 after a second or two. An edit of the check or of a template, a new fact about the target, and a person's
 `resume` end the row: the next act is due at once.
+
+The findings of an act that no watch shows go into status and Events (rules 13 and 27, NHC 1.5). Examples are
+the disruption budget of etcd, a Lease taken a moment ago, and the API server's answer to a request. An act
+that broke off, or that met other facts than those of its admission, has no such finding; the finding of an
+earlier act then stays.
 """
 
 from dataclasses import dataclass
@@ -167,3 +172,32 @@ def _delay(count: int, hold: Hold, spread: float) -> timedelta:
     failures = count if hold.reason == HoldReason.FAILED else count - 1
     of_the_hold = min(timedelta(seconds=hold.ask_again_seconds), REPEATS.longest)
     return REPEATS.spread(max(REPEATS.limit(failures), of_the_hold), spread)
+
+
+_FOUND = frozenset(
+    {
+        HoldReason.NO_CONTROLLER,
+        HoldReason.TAKEN,
+        HoldReason.TAKEN_BY_REQUEST,
+        HoldReason.CONTROL_PLANE,
+        HoldReason.EARLIER_REQUEST,
+        HoldReason.TEMPLATE,
+        HoldReason.REFUSED,
+    }
+)
+
+
+def is_new(before: Hold | None, found: Hold | None) -> bool:
+    """True if the finding needs a new report; the words of the same finding may differ at each act."""
+    return found is not None and (before is None or _kind_of(before) != _kind_of(found))
+
+
+def _kind_of(found: Hold) -> tuple[str, bool]:
+    return found.reason, bool(found.request_error)
+
+
+def finding(before: Hold | None, hold: Hold | None) -> Hold | None:
+    """The latest finding after an act that `hold` stopped, or nothing did; `before` is the earlier one."""
+    if hold is None or hold.reason in _FOUND or hold.request_error:
+        return hold
+    return before

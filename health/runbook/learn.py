@@ -6,19 +6,18 @@ same observation a second time adds nothing.
 
 from datetime import datetime
 
+from health.model.incident_result import recorded
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
-from health.model.request_record import recorded
 from health.model.verdict import CountedFact
 from health.runbook import by_order, shadow
-from health.runbook.approving import followed
-from health.runbook.escalation import Plan, lease_duration
+from health.runbook.approvals import followed
+from health.runbook.escalation import Plan, lease_duration, meant_by
+from health.runbook.given_orders import obeyed
 from health.runbook.memory_parts import Disruption
-from health.runbook.obeying import obeyed
 from health.runbook.recovery import with_proof
 from health.runbook.relapse import waits, with_relapse
 from health.runbook.state import Memory
-from health.runbook.step_names import meant_by
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States that come from looking at the target itself."""

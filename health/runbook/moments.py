@@ -1,7 +1,7 @@
 """Moments: when the wait of an incident ends, and the event that happens then. Pure.
 
 Each function returns one moment of an incident, or None if nothing ends the wait in that way. The moments of
-maintenance tasks are in `health.runbook.maintaining`.
+maintenance tasks are in `health.runbook.maintenance`.
 """
 
 from dataclasses import replace

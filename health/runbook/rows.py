@@ -36,7 +36,7 @@ from health.model.moves import (
     TakeStep,
 )
 from health.model.observation import HoldReason, TargetState
-from health.runbook import approving, maintaining, moments, relapse
+from health.runbook import approvals, maintenance, moments, relapse
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 
@@ -151,7 +151,7 @@ def _has_nothing_to_act_on(incident: Incident) -> bool:
 
 
 def _ask_for_approval(incident: Incident) -> AskApproval | None:
-    return None if approving.is_asked(incident) else AskApproval(approving.question(incident))
+    return None if approvals.is_asked(incident) else AskApproval(approvals.question(incident))
 
 
 def _take_step(incident: Incident) -> TakeStep | None:
@@ -174,9 +174,9 @@ ROWS = (
         when=lambda incident: incident.is_in_between,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(moments.mark_is_seen, maintaining.renewal_while_disrupted, moments.safety_net),
+        until=(moments.mark_is_seen, maintenance.renewal_while_disrupted, moments.safety_net),
         otherwise=REMEDIATOR_IS_DONE,
-        acts=(maintaining.renew_while_disrupted,),
+        acts=(maintenance.renew_while_disrupted,),
         is_maintained=False,
     ),
     Row(
@@ -185,12 +185,12 @@ ROWS = (
         reason=Reason.RECOVERING,
         until=(
             moments.delay_ends,
-            maintaining.renewal_after_recovery,
-            maintaining.kept_request_grows_old,
+            maintenance.renewal_after_recovery,
+            maintenance.kept_request_grows_old,
             moments.safety_net,
         ),
         otherwise=CONFIRMED,
-        acts=(maintaining.annotate_after_recovery, maintaining.renew_after_recovery),
+        acts=(maintenance.annotate_after_recovery, maintenance.renew_after_recovery),
         is_maintained=False,
     ),
     Row(
@@ -205,9 +205,9 @@ ROWS = (
         when=_is_clean_up_needed,
         phase=Phase.CLEANING_UP,
         reason=Reason.NOT_NEEDED,
-        until=(maintaining.clean_up_is_due, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -221,9 +221,9 @@ ROWS = (
         when=lambda incident: incident.memory.left_alone and incident.has_objects,
         phase=Phase.CLEANING_UP,
         reason=Reason.LEFT_ALONE,
-        until=(maintaining.clean_up_is_due, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -238,9 +238,9 @@ ROWS = (
         when=lambda incident: incident.memory.starts_over and incident.has_objects,
         phase=Phase.CLEANING_UP,
         reason=Reason.STARTS_OVER,
-        until=(maintaining.clean_up_is_due, moments.hold_ends_without_event, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.hold_ends_without_event, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -250,10 +250,10 @@ ROWS = (
         until=(
             moments.mark_is_seen,
             moments.hold_ends,
-            maintaining.renewal_while_disrupted,
+            maintenance.renewal_while_disrupted,
             moments.safety_net,
         ),
-        acts=(maintaining.renew_while_disrupted,),
+        acts=(maintenance.renew_while_disrupted,),
         is_maintained=False,
     ),
     Row(
@@ -320,7 +320,7 @@ ROWS = (
         until=(moments.back_off_ends, moments.safety_net),
     ),
     Row(
-        when=approving.is_missing,
+        when=approvals.is_missing,
         phase=Phase.HELD,
         reason=Reason.APPROVAL_MISSING,
         until=(moments.approval_expires, moments.safety_net),
@@ -328,7 +328,7 @@ ROWS = (
         acts=(_ask_for_approval,),
     ),
     Row(
-        when=approving.is_rejected,
+        when=approvals.is_rejected,
         phase=Phase.HELD,
         reason=Reason.STEP_REJECTED,
         until=(moments.safety_net,),

@@ -7,26 +7,28 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
-from health.gate.act_finding import finding
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
-from health.model.ended_remediation import SAID_FROM, EndedRemediation, repeated
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import SAID_FROM, EndedRemediation, RequestRecord, ShadowRecord, repeated
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_order import RemediationOrder
-from health.model.request_record import RequestRecord
 from health.model.request_snapshot import RequestSnapshot
-from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
 from health.model.timeline import Timeline
 from health.model.verdict import CountedFact
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
-from health.runbook.failures import FailingActs, after_failure, lasts
-from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
-from health.runbook.orders_memory import OrdersMemory
+from health.runbook.failures import FailingActs, after_failure, finding, lasts
+from health.runbook.memory_parts import (
+    Disruption,
+    LeaseMemory,
+    NotificationMemory,
+    OrdersMemory,
+    RecoveryMemory,
+)
 from health.runbook.task_notes import (
     LeftBehind,
     MaintenanceTask,
@@ -99,7 +101,7 @@ class Memory(OrdersMemory):
     cleaned_up: tuple[str, ...] = ()
     """The uids of the requests that the last clean-up saw."""
     found: Hold | None = None
-    """The finding of the latest act that was held (health/gate/act_finding.py); None after a completed step.
+    """The finding of the latest act that was held (health/runbook/failures.py); None after a completed step.
     """
     failing: FailingActs | None = None
     """The row of failed acts; None after a completed step."""

@@ -4,7 +4,7 @@ The writes are annotations, Leases and deletions. Rule: each attempt is awaited 
 failed one is never remembered as done. It becomes a note with what, why, since when, and the next try, with
 back-off and jitter (`failures`). Orders, recovery, escalation and other tasks go on meanwhile. The end of the
 incident reports what could not be cleaned up. The incident remembers the annotations that it wrote, because
-the detector's state may be slightly older. `health.runbook.maintaining` decides which task is due.
+the detector's state may be slightly older. `health.runbook.maintenance` decides which task is due.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -1,4 +1,7 @@
-"""Words: a move of the runbook with the words for its readers; no code reads them back. Pure."""
+"""Words: a move of the runbook with the words for its readers, and the entries of the timeline. Pure.
+
+No code reads these words back.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,23 +12,31 @@ from health.gate.back_off import after_a_loss
 from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
+    AskApproval,
     Blocked,
     Moment,
     Move,
     NextEvent,
     Phase,
+    RecordStep,
     ReleaseLease,
+    RemoveRequests,
     RenewLease,
     SaveEvidence,
+    TakeStep,
     Wait,
 )
-from health.model.observation import HoldReason
-from health.model.references import Action, Step
+from health.model.observation import HoldReason, Observation
+from health.model.order import OrderRecord
+from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
+from health.model.timeline import TimelineEntry
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words
+from health.runbook.state import Memory
+from health.runbook.task_notes import deleting
 from objects.brief import Brief
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
@@ -288,3 +299,40 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return details.model_copy(update={"requests": own, "shadow": words})
+
+
+def entry_of(
+    move: Move, observation: Observation, target: TargetReference, now: datetime
+) -> TimelineEntry | None:
+    """The effect of the move and its reason; None for a renewal and other tasks, and for the end."""
+    match move:
+        case Wait(details=details) | AskApproval(details=details):
+            words = details.beside_subject.with_notes(()).lasting
+        case TakeStep(step=number):
+            words = f"{observation.steps[number].order_for(target)}; {observation.reason}"
+        case RecordStep(step=number):
+            words = f"would {observation.steps[number].order_for(target)}; {observation.reason}"
+        case SaveEvidence(before=due):
+            words = f"save evidence before: {observation.steps[due.step].order_for(target)}"
+        case RemoveRequests(details=details):
+            deletes = ", ".join(deleting(request.reference) for request in observation.requests)
+            words = "; ".join(filter(None, (deletes, details.reason)))
+        case _:
+            return None
+    return TimelineEntry(at=now, phase=move.phase, what=words)
+
+
+def new_orders(memory: Memory, before: Memory, now: datetime) -> Iterator[TimelineEntry]:
+    """An entry for each order, and each refusal, that `before` did not have."""
+    phase = memory.timeline.phase or Phase.WAITING
+    known = {(order.order, order.given, order.refused) for order in before.orders}
+    for order in memory.orders:
+        if (order.order, order.given, order.refused) not in known:
+            yield TimelineEntry(at=now, phase=phase, what=_ordered(order), who=order.identity or None)
+
+
+def _ordered(order: OrderRecord) -> str:
+    """The order without its person, its end, and whether it is refused."""
+    until = f", until {stamp(order.until)}" if order.until else ""
+    refused = f"; refused: {order.refused}" if order.refused else ""
+    return f"{order.model_copy(update={'identity': ''}).words}{until}{refused}"

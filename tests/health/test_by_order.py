@@ -18,8 +18,8 @@ from health.model.moves import (
 )
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from health.runbook.task_notes import LeftBehind

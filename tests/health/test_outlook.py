@@ -11,7 +11,7 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import outlook
 from health.runbook.state import Memory

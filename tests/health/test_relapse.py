@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.admission import Admission
-from health.model.ended_remediation import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
+from health.model.incident_result import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.orders import ResumeOrder
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from health.model.observation import Observation, TargetState
 from health.model.order import OrderMessage, OrderRecord, Refusal
-from health.runbook import lasting
-from health.runbook.order_spec import Situation
+from health.runbook.order_spec import Situation, end_of, sooner
 from health.runbook.orders import ORDERS, ended_by, spec_of
 from health.runbook.state import Memory
 from objects.durations import in_words
@@ -28,7 +27,7 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
         for earlier in memory.orders
     ):
         return memory
-    if (refusal := lasting.sooner(memory, record)) is not None:
+    if (refusal := sooner(memory, record)) is not None:
         return _latest_decided(memory.having_been_ordered(record, stands=False), refusal, now)
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
     standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
@@ -51,7 +50,7 @@ def _end(order: OrderRecord) -> str:
     if order.blocks is None:
         return ""
     remaining = f" (in {in_words(order.until - order.given)})" if order.until else ""
-    return f"; {lasting.end_of(order)}{remaining}"
+    return f"; {end_of(order)}{remaining}"
 
 
 def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Maintaining: which maintenance task of an incident is due now, and when the next one is. Pure.
+"""Maintenance: which maintenance task of an incident is due now, and when the next one is. Pure.
 
 Maintenance comes first, during any hold (rule 7): ask the remediator of a request that is over to stop,
 release the Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing

@@ -1,4 +1,4 @@
-"""Notifying: when an incident notifies the receivers of the policy, and of what. Pure.
+"""Notifications: when an incident notifies the receivers of the policy, and of what. Pure.
 
 An incident notifies before it rests and before it ends, so a notification delays no step. The first row that
 matches is the event:

@@ -1,4 +1,4 @@
-"""Approving: when a step waits for a person, what answers the question, and when the question is over. Pure.
+"""Approvals: when a step waits for a person, what answers the question, and when the question is over. Pure.
 
 The incident asks once its next step is due and nothing else of check, target and incident holds it. It asks
 for one step of one failure: the question, and so its answer, is over when that step was taken, the target
@@ -36,7 +36,7 @@ from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import OrderRecord, Refusal
 from health.model.references import Step
 from health.runbook.incident import Incident
-from health.runbook.skipping import JUST_BEGUN, why_blocked
+from health.runbook.skips import JUST_BEGUN, why_blocked
 from health.runbook.state import Memory
 from objects.durations import in_words
 
