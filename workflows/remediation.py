@@ -162,12 +162,6 @@ class Remediation:
         )
 
     @property
-    def _unanswered(self) -> Observation:
-        """The requests that exist before the answer comes, of a target whose state is unknown."""
-        requests = self._requests if self._memory.owns_something else ()
-        return NOT_ASKED.model_copy(update={"requests": requests})
-
-    @property
     def _requests(self) -> tuple[RequestSnapshot, ...]:
         return self._learned.requests if self._learned else ()
 
@@ -223,7 +217,9 @@ class Remediation:
         """Ask the detector; None if an order of a person arrived before the answer."""
         if not self._status.is_true_of(self._memory):
             # Show an order without waiting for the answer.
-            self._say(next_move(self._unanswered, self._memory, workflow.now()))
+            requests = self._requests if self._memory.owns_something else ()
+            unanswered = NOT_ASKED.model_copy(update={"requests": requests})
+            self._say(next_move(unanswered, self._memory, workflow.now()))
         while True:
             try:
                 before = self._memory
@@ -287,11 +283,9 @@ class Remediation:
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._observation = after.memory, after.observation
-        if after.has_unreported_finding:
-            await self._report_finding()
-
-    async def _report_finding(self) -> None:
-        """Send the finding of the act to the detector at once, with a question; its hold stays."""
+        if not after.has_unreported_finding:
+            return
+        # Send the finding of the act to the detector at once, with a question; its hold stays.
         hold = self._observation.hold if self._observation else None
         self._observation = await self._ask()
         if self._observation is not None and self._observation.may_be_admitted and hold is not None:

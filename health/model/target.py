@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.annotations import NO_ANNOTATIONS, TargetAnnotations
-from health.model.kind_names import kind_named
 from health.model.node import NO_NODE, Node
 from health.model.owner_signs import Sign, SignSighting
-from health.model.references import TargetReference
+from health.model.references import TargetReference, kind_named
 from objects.clusters import MANAGEMENT_CLUSTER
 
 

@@ -16,85 +16,16 @@ that broke off, or that met other facts than those of its admission, has no such
 earlier act then stays.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from health.model.observation import Hold, HoldReason, Observation
 from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
-from objects.short_text import ShortText
 from objects.timestamps import stamp
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
 FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long a 403 may come from an API server that has just started."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failed:
-    """The latest failed attempt, before it is added to a row."""
-
-    what: str
-    """The failed action, in words."""
-    why: str
-    is_refused: bool
-    wait_seconds: float
-    """Seconds that the API server asked to wait."""
-    now: datetime
-    spread: float
-    """A random number between 0 and 1."""
-
-
-class FailedAttempts(Frozen):
-    """One or several failed attempts in a row; a subclass names the action."""
-
-    what: ShortText
-    """The failed action, in words."""
-    why: ShortText
-    since: datetime
-    """The first failure of the current row."""
-    failed: datetime
-    """The latest failure."""
-    failures: int = 1
-    refused_since: datetime | None = None
-    """The first of the refusals in the row; None: the latest failure was no refusal."""
-    next_try: datetime | None
-    """None: the next attempt is due at once."""
-
-    @property
-    def is_refused_for_long(self) -> bool:
-        """True if the API server has refused for longer than its start can explain."""
-        return self.refused_since is not None and self.failed - self.refused_since >= FORBIDDEN_GRACE
-
-    @property
-    def reason(self) -> str:
-        """Why the attempts fail, and whether the cluster refuses them."""
-        refused = (
-            "a right is missing, or an admission plugin or the schema refuses: "
-            if self.is_refused_for_long
-            else ""
-        )
-        return f"{refused}{self.why}"
-
-    def __str__(self) -> str:
-        again = f" (tried again at {stamp(self.next_try)})" if self.next_try else ""
-        return f"cannot {self.what}: {self.reason}{again}"
-
-
-def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
-    """The fields of FailedAttempts after one more failure."""
-    count = before.failures + 1 if before else 1
-    refused_since = before.refused_since if before else None
-    return {
-        "what": failed.what,
-        "why": failed.why,
-        "since": before.since if before else failed.now,
-        "failed": failed.now,
-        "failures": count,
-        "refused_since": (refused_since or failed.now) if failed.is_refused else None,
-        "next_try": failed.now + retry_delay(count, failed.wait_seconds, failed.spread),
-    }
 
 
 def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:

@@ -40,6 +40,11 @@ OVERDUE_AFTER = 3
 """Multiples of the Lease duration."""
 
 
+class _Part(Frozen):
+    def _with(self, **changes: object) -> Self:
+        return self.model_copy(update=changes)
+
+
 class LeaseState(StrEnum):
     """The state of the Lease, as far as the incident knows."""
 
@@ -51,7 +56,7 @@ class LeaseState(StrEnum):
     """The remediation is overdue; the next act acquires the Lease again."""
 
 
-class LeaseMemory(Frozen):
+class LeaseMemory(_Part):
     """The Lease of one target, which names the control-plane lock if it needs one."""
 
     state: OpenEnum[LeaseState] = LeaseState.NOT_TAKEN
@@ -147,9 +152,6 @@ class LeaseMemory(Frozen):
         state = LeaseState.RELEASED if stays_released else LeaseState.NOT_TAKEN
         return self._with(state=state, acquired_at=None, renew_at=None)
 
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)
-
 
 SEEN_AFTER = timedelta(seconds=10)
 """How long the detector may take to see our change before the change counts as undone."""
@@ -193,7 +195,7 @@ class Disruption(Frozen):
         return type(self)() if self.may_have_deleted else self
 
 
-class RecoveryMemory(Frozen):
+class RecoveryMemory(_Part):
     """The boots and the health of one target."""
 
     boot_id_before: str | None = None
@@ -240,9 +242,6 @@ class RecoveryMemory(Frozen):
         """The same once nothing is left of the remediation and no proof is needed."""
         return self._with(boot_id_before=None)
 
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)
-
 
 class SentNotification(Frozen):
     """The latest notification of one event to one receiver."""
@@ -279,7 +278,7 @@ class NotificationMemory(Frozen):
         return self.model_copy(update={"held_since": (self.held_since or now) if is_held else None})
 
 
-class OrdersMemory(Frozen):
+class OrdersMemory(_Part):
     """The orders that an incident got. Memory inherits it, so that its JSON keeps all fields on one level."""
 
     orders: tuple[OrderRecord, ...] = ()
@@ -335,6 +334,3 @@ class OrdersMemory(Frozen):
     def _blocking(self, blocked: Blocks) -> OrderRecord | None:
         """The latest standing order that blocks this."""
         return next((order for order in reversed(self.standing) if order.blocks is blocked), None)
-
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
+from health.model.approval import ApprovalAnswer
 from health.model.moves import Phase
 from health.model.observation import HoldReason, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
@@ -247,7 +248,7 @@ APPROVE = OrderSpec(
     message=ApproveOrder,
     help="Approve the step that waits for a person.\n\nIt is taken when it is admitted.",
     answer="approves the step {order.step} of {target}, which is taken when it is admitted",
-    decide=approvals.approved,
+    decide=lambda memory, order: approvals.answered(memory, order, ApprovalAnswer.APPROVED),
     refuse=_answer_refused,
     complete=_answer_completed,
     is_offered=_waits_for_an_answer,
@@ -257,7 +258,7 @@ REJECT = OrderSpec(
     message=RejectOrder,
     help="Reject the step that waits for a person.\n\nIt is not taken until resume, or for this failure.",
     answer="rejects the step {order.step} of {target}, which is not taken until resume",
-    decide=approvals.rejected,
+    decide=lambda memory, order: approvals.answered(memory, order, ApprovalAnswer.REJECTED),
     refuse=_answer_refused,
     complete=_answer_completed,
     is_offered=_waits_for_an_answer,

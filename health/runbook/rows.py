@@ -96,23 +96,9 @@ def _is_clean_up_needed(incident: Incident) -> bool:
     return incident.has_objects or incident.observation.is_confirmed or is_order_left
 
 
-def _is_undisturbed(incident: Incident) -> bool:
-    """True while the state of the target is unknown: its remediator goes on."""
-    return not incident.is_state_known and bool(incident.observation.requests)
-
-
-def _runs(incident: Incident) -> bool:
-    return incident.is_state_known and incident.course.running is not None
-
-
 def _is_exhausted(incident: Incident) -> bool:
     is_over = incident.has_begun and not relapse.waits(incident.memory, incident.observation)
     return is_over and incident.is_state_known and incident.course.next_step is None
-
-
-def _is_unanswered(incident: Incident) -> bool:
-    """True if the detector has not answered yet."""
-    return not incident.is_state_known and incident.observation.hold is None
 
 
 def _is_stop_awaited(incident: Incident) -> bool:
@@ -257,13 +243,13 @@ ROWS = (
         is_maintained=False,
     ),
     Row(
-        when=_is_undisturbed,
+        when=lambda incident: not incident.is_state_known and incident.observation.requests,
         phase=Phase.REMEDIATING,
         reason=Reason.STATE_UNKNOWN,
         until=(moments.asks_again, moments.hold_ends, moments.safety_net),
     ),
     Row(
-        when=_runs,
+        when=lambda incident: incident.is_state_known and incident.course.running,
         phase=Phase.REMEDIATING,
         reason=Reason.REQUEST_RUNS,
         until=(moments.step_times_out, moments.hold_ends),
@@ -276,7 +262,11 @@ ROWS = (
         until=(moments.hold_ends,),
         otherwise=BY_RESUME,
     ),
-    Row(when=_is_unanswered, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR),
+    Row(  # the detector has not answered yet
+        when=lambda incident: not incident.is_state_known and incident.observation.hold is None,
+        phase=Phase.HELD,
+        reason=Reason.HELD_BY_DETECTOR,
+    ),
     Row(
         when=lambda incident: not incident.is_state_known,
         phase=Phase.HELD,
@@ -335,7 +325,7 @@ ROWS = (
         otherwise=BY_RESUME,
     ),
     Row(
-        when=lambda incident: incident.observation.is_admitted,
+        when=lambda incident: incident.observation.admission,
         phase=Phase.ACTING,
         reason=Reason.STEP_DUE,
         acts=(_take_step,),

@@ -49,7 +49,10 @@ HANGS = "hangs on a finalizer"
 
 def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
-    details = _in_shadow(_details(decision, incident), incident)
+    details = _DETAILS[decision.reason](incident)
+    if decision.phase is Phase.CLEANING_UP and decision.act is None and incident.hanging_requests:
+        details = details.and_also(f"{', '.join(map(str, incident.hanging_requests))} {HANGS}")
+    details = _in_shadow(details, incident)
     wait = Wait(
         phase=decision.phase,
         details=details,
@@ -119,12 +122,6 @@ def _named(step: Step) -> str:
     return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
 
 
-def _details(decision: Decision, incident: Incident) -> Details:
-    details = _DETAILS[decision.reason](incident)
-    is_waiting = decision.phase is Phase.CLEANING_UP and decision.act is None
-    return details.and_also(_hanging(incident)) if is_waiting else details
-
-
 def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
     """The difference from other waits: a hold, else the state of a request, else the condition."""
     observation = incident.observation
@@ -171,10 +168,6 @@ def _recovering(incident: Incident) -> Details:
     return details.model_copy(update={"reason": lasting})
 
 
-def _disrupted(incident: Incident) -> Details:
-    return incident.observation.details(_why_disrupted(incident))
-
-
 def _why_disrupted(incident: Incident) -> str:
     if incident.observation.under_way:
         return incident.observation.under_way
@@ -192,20 +185,12 @@ def _left_alone(incident: Incident) -> Details:
     return Details(order=words) if incident.has_objects else incident.observation.details(order=words)
 
 
-def _starts_over(incident: Incident) -> Details:
-    return incident.observation.details(order="starts over by order", held=incident.memory.hold_reason)
-
-
 def _held_by_detector(incident: Incident) -> Details:
     hold = incident.observation.hold
     if hold is None:
         return _observed(incident)
     again = {"ask_again_seconds": hold.ask_again_seconds}
     return incident.observation.details(str(hold)).model_copy(update=again)
-
-
-def _state_unknown(incident: Incident) -> Details:
-    return _status(incident).and_also(str(incident.observation.hold or ""))
 
 
 def _stop_awaited(incident: Incident) -> Details:
@@ -228,10 +213,6 @@ def _request_lost(incident: Incident) -> Details:
 def _requests_of_others(incident: Incident) -> Details:
     others = ", ".join(str(other.reference) for other in incident.others)
     return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
-
-
-def _order_remains(incident: Incident) -> Details:
-    return _observed(incident).and_also(f"waits until the annotation {REMEDIATE} is removed")
 
 
 def _with(words: str) -> Callable[[Incident], Details]:
@@ -258,10 +239,14 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.NOT_NEEDED: _observed,
         Reason.NODE_DELETION_EXPECTED: _with("its remediator expects that, and is not done yet"),
         Reason.RECOVERING: _recovering,
-        Reason.DISRUPTED: _disrupted,
+        Reason.DISRUPTED: lambda incident: incident.observation.details(_why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
-        Reason.STARTS_OVER: _starts_over,
-        Reason.STATE_UNKNOWN: _state_unknown,
+        Reason.STARTS_OVER: lambda incident: incident.observation.details(
+            order="starts over by order", held=incident.memory.hold_reason
+        ),
+        Reason.STATE_UNKNOWN: lambda incident: _status(incident).and_also(
+            str(incident.observation.hold or "")
+        ),
         Reason.REQUEST_RUNS: _status,
         Reason.EXHAUSTED: _status_with("no template left to try"),
         Reason.MAINTAINED: _status,
@@ -279,15 +264,12 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.STEP_DUE: _observed,
         Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
-        Reason.ORDER_REMAINS: _order_remains,
+        Reason.ORDER_REMAINS: lambda incident: _observed(incident).and_also(
+            f"waits until the annotation {REMEDIATE} is removed"
+        ),
     }
 )
 """The details of each reason."""
-
-
-def _hanging(incident: Incident) -> str:
-    hanging = ", ".join(map(str, incident.hanging_requests))
-    return f"{hanging} {HANGS}" if hanging else ""
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:
