@@ -47,6 +47,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
     from objects.brief import Brief
+    from workflows import summaries
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
@@ -75,7 +76,6 @@ with workflow.unsafe.imports_passed_through():
         until_renewal,
     )
     from workflows.status import IncidentStatus, result_of
-    from workflows.summaries import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 TOO_LATE = "the answers of the detector came too late to act on"
@@ -354,7 +354,7 @@ class Remediation:
         self._status = self._status.resting(wait, workflow.now())
         workflow.set_current_details(str(self._status))
         timeout = wait.requeue_after(workflow.now())
-        summary = str(WaitSummary.of(wait, workflow.now()))
+        summary = summaries.wait(wait, workflow.now())
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._status = self._status.awake()

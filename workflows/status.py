@@ -98,13 +98,15 @@ class IncidentStatus:
 
 
 def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:
+    # A deleted Machine is replaced at the end of its incident.
+    has_recovered = end.outcome in (Outcome.RECOVERED, Outcome.REMEDIATED)
     return IncidentResult(
         outcome=end.outcome,
         reason=str(end.details),
         started=started,
         ended=now,
         failed=memory.delays.fact.since if memory.delays.fact else None,
-        recovered=_recovered(end, memory, now),
+        recovered=memory.recovery.healthy_since or now if has_recovered else None,
         attempts=memory.attempt,
         deleted=memory.disruption.deleted_at,
         remediation=memory.earlier,
@@ -115,10 +117,3 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         evidence=memory.evidence,
         timeline=memory.timeline,
     )
-
-
-def _recovered(end: End, memory: Memory, now: datetime) -> datetime | None:
-    """When the failure was over: a deleted Machine is replaced at the end of its incident."""
-    if end.outcome not in (Outcome.RECOVERED, Outcome.REMEDIATED):
-        return None
-    return memory.recovery.healthy_since or now

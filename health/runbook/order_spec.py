@@ -91,16 +91,11 @@ def sooner(memory: Memory, order: OrderRecord) -> Refusal | None:
     """The refusal of an order that would end before the standing one of its name, which it would replace."""
     for standing in memory.standing:
         is_replaced = standing.order == order.order and not standing.is_over(order.given)
-        if is_replaced and order.blocks and _ends_before(order, standing):
-            return Refusal(f"{_state(standing)}; resume first to shorten it")
+        if not is_replaced or order.blocks is None or order.until is None:
+            continue
+        if standing.until is None or order.until < standing.until:
+            state = "left alone" if standing.blocks == Blocks.REMEDIATION else "held"
+            by = f" by {standing.identity}" if standing.identity else ""
+            why = f": {standing.reason}" if standing.reason else ""
+            return Refusal(f"it is {state} {end_of(standing)}{by}{why}; resume first to shorten it")
     return None
-
-
-def _ends_before(order: OrderRecord, standing: OrderRecord) -> bool:
-    return order.until is not None and (standing.until is None or order.until < standing.until)
-
-
-def _state(standing: OrderRecord) -> str:
-    state = "left alone" if standing.blocks == Blocks.REMEDIATION else "held"
-    by = f" by {standing.identity}" if standing.identity else ""
-    return f"it is {state} {end_of(standing)}{by}{f': {standing.reason}' if standing.reason else ''}"

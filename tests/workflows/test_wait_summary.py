@@ -4,31 +4,26 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.details import Details
 from health.model.moves import Moment, NextEvent, Phase, Wait
 from objects.brief import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
-from workflows.summaries import WaitSummary
+from workflows import summaries
 
 
 def summary(phase: Phase, brief: Brief, *until: Moment) -> str:
-    return str(WaitSummary.of(Wait(phase=phase, details=Details(), until=until, brief=brief), NOW))
+    return summaries.wait(Wait(phase=phase, until=until, brief=brief), NOW)
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_phase_and_words_are_written(phase: Phase) -> None:
-    written = WaitSummary.of(
-        Wait(phase=phase, details=Details(), brief=Brief("held by a person: disk: swap")), NOW
-    )
-    assert str(written) == f"{phase}: held by a person: disk: swap"
+    written = summaries.wait(Wait(phase=phase, brief=Brief("held by a person: disk: swap")), NOW)
+    assert written == f"{phase}: held by a person: disk: swap"
 
 
 def test_time_of_the_next_transition_is_written() -> None:
     until = Moment(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
-    written = WaitSummary.of(
-        Wait(phase=Phase.WAITING, details=Details(), until=(until,), brief=Brief("Ready is False")), NOW
-    )
-    assert str(written) == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
+    written = summaries.wait(Wait(phase=Phase.WAITING, until=(until,), brief=Brief("Ready is False")), NOW)
+    assert written == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
 
 
 def test_time_far_ahead_is_written_as_a_date() -> None:
