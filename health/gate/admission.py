@@ -99,21 +99,17 @@ def _earlier_request(facts: TargetFacts) -> Hold | None:
 
 
 def _taken(facts: TargetFacts) -> Hold | None:
-    holds = [
-        current_holder
-        for current_holder in (facts.requester, facts.lease_holder)
-        if current_holder is not None
-    ]
-    if not holds:
+    holders = [holder for holder in (facts.requester, facts.lease_holder) if holder is not None]
+    if not holders:
         return None
     reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
-    return _hold_of(holds[0], reason, ", and ".join(map(_how, holds)))
-
-
-def _how(current_holder: CurrentHolder) -> str:
-    if current_holder.request:
-        return f"{current_holder.name} has the request {current_holder.request} for it"
-    return f"{current_holder.name} holds its Lease"
+    words = (
+        f"{holder.name} has the request {holder.request} for it"
+        if holder.request
+        else f"{holder.name} holds its Lease"
+        for holder in holders
+    )
+    return _hold_of(holders[0], reason, ", and ".join(words))
 
 
 def _other_member(facts: TargetFacts) -> Hold | None:

@@ -157,10 +157,6 @@ def _upgrade(moment: CheckMoment) -> Hold | None:
     return upgrade_hold(upgrade, is_handled=bool(moment.is_handled))
 
 
-def _annotated(moment: CheckMoment) -> Hold | None:
-    return hold_on_check(moment.check, moment.context.policy.policy, moment.now)
-
-
 def _outside_windows(moment: CheckMoment) -> Hold | None:
     windows = moment.context.policy.policy.maintenance_windows
     found = closed(windows, moment.check.choices.maintenance_windows, moment.now)
@@ -207,7 +203,11 @@ CHECK_HOLDS = (
         _UNSEEN,
     ),
     CheckHoldRow((HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN), _upgrade),
-    CheckHoldRow((HoldReason.HOLD_ANNOTATION,), _annotated, HoldReport(Severity.NORMAL)),
+    CheckHoldRow(
+        (HoldReason.HOLD_ANNOTATION,),
+        lambda moment: hold_on_check(moment.check, moment.context.policy.policy, moment.now),
+        HoldReport(Severity.NORMAL),
+    ),
     CheckHoldRow(
         (HoldReason.PAUSED,),
         lambda moment: moment.check.hold_in(moment.context),

@@ -14,7 +14,6 @@ be in any case and without its group, as in kubectl.
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 from pydantic import Field
 
@@ -44,15 +43,11 @@ UID_LENGTH = 8
 """Characters of the target's uid in the workflow id: enough to tell two Nodes of one name apart."""
 
 
-def _group(fields: dict[str, Any]) -> str:
-    return kind_named(fields["kind"]).group
-
-
 class TypedObjectReference(Frozen):
     """One object of any kind, without its uid."""
 
     kind: str
-    group: str = Field(default_factory=_group)
+    group: str = Field(default_factory=lambda fields: kind_named(fields["kind"]).group)
     """Default: the group of the kind that is written without one."""
     namespace: str = ""
     name: str

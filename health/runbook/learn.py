@@ -128,20 +128,17 @@ def _adopting(memory: Memory, observation: Observation, now: datetime) -> Memory
         return memory
     requests = {request.uid: request for request in memory.requests}
     requests |= {request.uid: request.reference for request in observation.requests}
+    plan = Plan(observation.steps)
+    step = plan.step_of(plan.latest(observation.requests).reference)
+    # Without a step the check does not list the template of the latest request.
+    seconds = None if step is None else lease_duration(step).total_seconds()
     changes: dict[str, object] = {
         "requests": tuple(requests.values()),
         "has_acted": True,
         "attempt": memory.attempt_of(observation),
-        "lease": memory.lease.adopted(_lease_seconds(observation), now),
+        "lease": memory.lease.adopted(seconds, now),
     }
     return memory.model_copy(update=changes)
-
-
-def _lease_seconds(observation: Observation) -> float | None:
-    """The duration of the Lease for the latest request; None: the check does not list its template."""
-    plan = Plan(observation.steps)
-    step = plan.step_of(plan.latest(observation.requests).reference)
-    return None if step is None else lease_duration(step).total_seconds()
 
 
 def _ending_the_row_of_failures(memory: Memory, observation: Observation) -> Memory:

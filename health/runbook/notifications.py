@@ -105,8 +105,11 @@ def held_long_at(incident: Incident) -> Moment | None:
 
 
 def _receivers(incident: Incident, occasion: Occasion) -> Iterator[str]:
+    since = incident.memory.notifications.held_since
     for wanted in incident.observation.notifies:
-        is_early = occasion.event is NotificationEvent.HELD and not _is_held_long(incident, wanted)
+        held_for = timedelta(seconds=wanted.held_for_seconds)
+        is_held_long = since is not None and incident.now - since >= held_for
+        is_early = occasion.event is NotificationEvent.HELD and not is_held_long
         if _is_news(wanted, incident.memory, occasion) and not is_early:
             yield wanted.receiver
 
@@ -116,11 +119,6 @@ def _is_news(wanted: WantedEvents, memory: Memory, occasion: Occasion) -> bool:
     is_end = occasion.event.is_end
     is_wanted = occasion.event in wanted.events or (is_end and notified.has_asked(wanted.receiver))
     return is_wanted and not notified.has_sent(wanted.receiver, occasion.event, occasion.key)
-
-
-def _is_held_long(incident: Incident, wanted: WantedEvents) -> bool:
-    since = incident.memory.notifications.held_since
-    return since is not None and incident.now - since >= timedelta(seconds=wanted.held_for_seconds)
 
 
 def _occasion(incident: Incident, move: Wait | End) -> Occasion | None:

@@ -193,10 +193,6 @@ def claim_of(memory: Memory) -> OrderRecord | None:
     return next((order for order in memory.standing if order.order == CLAIM.name), None)
 
 
-def _unclaim_refused(_order: UnclaimOrder, situation: Situation) -> Refusal | None:
-    return None if claim_of(situation.memory) else Refusal("it is not claimed")
-
-
 RESUME = OrderSpec(
     name="resume",
     message=ResumeOrder,
@@ -279,7 +275,7 @@ UNCLAIM = OrderSpec(
     is_note=True,
     help="End the claim of an incident.",
     answer="shows no claim on {target}",
-    refuse=_unclaim_refused,
+    refuse=lambda _, situation: None if claim_of(situation.memory) else Refusal("it is not claimed"),
     is_offered=lambda situation: claim_of(situation.memory) is not None,
 )
 ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(

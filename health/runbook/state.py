@@ -342,6 +342,9 @@ class Memory(OrdersMemory):
         not_ours = {request.uid for request in before if request.is_being_deleted}.difference(self.withdrawn)
         is_recovered = self.recovery.healthy_since is not None and not self.starts_over
         is_over = is_recovered or not left.requests  # a request that hangs is no part of the next remediation
+        # Once no request is left; without a recovery, no failure can come back.
+        earlier = self.ended_remediation(self.recovery.ended_at)
+        over = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return self._with(
             requests=left.requests,
             withdrawn=tuple(request.uid for request in left.hanging if request.uid not in not_ours),
@@ -349,15 +352,8 @@ class Memory(OrdersMemory):
             recovery=self.recovery.over() if is_over and not self.starts_over else self.recovery,
             clean_up_at=left.again_at(self.notes, now),
             cleaned_up=tuple(sorted(request.uid for request in before)),
-            **(self._over if is_over else {}),
+            **({**over, "earlier": earlier} if is_over else {}),
         )
-
-    @property
-    def _over(self) -> dict[str, object]:
-        """Changes once no request is left; without a recovery, no failure can come back."""
-        earlier = self.ended_remediation(self.recovery.ended_at)
-        none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
-        return {**none, "earlier": earlier}
 
     def ended_remediation(self, at: datetime | None) -> EndedRemediation | None:
         """The latest remediation, if this one ended at that time; None: without a recovery."""

@@ -27,7 +27,6 @@ from health.model.moves import (
     Wait,
 )
 from health.model.observation import HoldReason, Observation
-from health.model.order import OrderRecord
 from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
@@ -310,11 +309,7 @@ def new_orders(memory: Memory, before: Memory, now: datetime) -> Iterator[Timeli
     known = {(order.order, order.given, order.refused) for order in before.orders}
     for order in memory.orders:
         if (order.order, order.given, order.refused) not in known:
-            yield TimelineEntry(at=now, phase=phase, what=_ordered(order), who=order.identity or None)
-
-
-def _ordered(order: OrderRecord) -> str:
-    """The order without its person, its end, and whether it is refused."""
-    until = f", until {stamp(order.until)}" if order.until else ""
-    refused = f"; refused: {order.refused}" if order.refused else ""
-    return f"{order.model_copy(update={'identity': ''}).words}{until}{refused}"
+            until = f", until {stamp(order.until)}" if order.until else ""
+            refused = f"; refused: {order.refused}" if order.refused else ""
+            what = f"{order.model_copy(update={'identity': ''}).words}{until}{refused}"
+            yield TimelineEntry(at=now, phase=phase, what=what, who=order.identity or None)
