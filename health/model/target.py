@@ -21,7 +21,7 @@ class TargetPlace(NamedTuple):
     """
 
     kind: str
-    """As `kind_names` writes it."""
+    """As `kind_name` writes it."""
     namespace: str
     cluster: str = MANAGEMENT_CLUSTER
 
@@ -38,7 +38,7 @@ class TargetName(NamedTuple):
     """A target, or the Node of one, with any uid."""
 
     kind: str
-    """As `kind_names` writes it."""
+    """As `kind_name` writes it."""
     namespace: str
     name: str
     cluster: str = MANAGEMENT_CLUSTER
