@@ -26,7 +26,7 @@ from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed
-from health.model.shadow_record import ShadowRecord
+from health.model.incident_result import ShadowRecord
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 

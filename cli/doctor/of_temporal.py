@@ -20,7 +20,7 @@ from cli.shared.ages import short
 from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.parameters import configured_name, quoted
 from cli.shared.terminal import PLAIN_DATA
-from health.model.ended_remediation import IN_A_ROW
+from health.model.incident_result import IN_A_ROW
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.address import Address

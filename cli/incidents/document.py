@@ -21,12 +21,11 @@ from cli.incidents.summary import IncidentSummary
 from cli.shared.ages import short
 from health.model.details import beside
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import RequestRecord, ShadowRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import CheckReference, TargetReference
-from health.model.request_record import RequestRecord
-from health.model.shadow_record import ShadowRecord
 from health.model.timeline import PhaseTime, TimelineEntry
 from health.model.verdict import CountedFact
 from health.runbook import recovery

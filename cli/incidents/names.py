@@ -15,9 +15,15 @@ from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import forms, kind_names, with_kind
-from health.model.kind_names import kind_name
-from health.model.references import IncidentReference, check_of, workflow_id_of
+from health.model.references import (
+    IncidentReference,
+    check_of,
+    forms,
+    kind_name,
+    kind_names,
+    with_kind,
+    workflow_id_of,
+)
 from objects.bounded_id import is_cut
 
 LISTED = "paramedic list shows the open incidents"

@@ -28,8 +28,7 @@ from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, r
 from health.model.annotations import HOLD
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
-from health.runbook.lasting import UNTIL_RESUME
-from health.runbook.order_spec import OrderSpec
+from health.runbook.order_spec import UNTIL_RESUME, OrderSpec
 from health.runbook.orders import spec_of
 from kube.bounded import bounded
 from objects.durations import in_words

@@ -13,8 +13,7 @@ from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.parameters import NameFilter, is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
-from health.model.references import IncidentReference
+from health.model.references import IncidentReference, kind_name
 from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident

@@ -14,8 +14,7 @@ from typing import TypeVar
 
 import typer
 
-from health.model.given_names import is_called, with_kind
-from health.model.references import CheckReference, TargetReference
+from health.model.references import CheckReference, TargetReference, is_called, with_kind
 from objects.bounded_id import bounded_id
 
 MOST = 10**18 - 1

@@ -30,8 +30,7 @@ from cli.shared.updating import answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import with_kind
-from health.model.kind_names import kind_name
+from health.model.references import kind_name, with_kind
 from health.upgrade.orders import OrderName, PauseRefusal
 from objects.durations import in_words
 from objects.timestamps import stamp

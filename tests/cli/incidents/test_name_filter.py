@@ -4,8 +4,7 @@ import pytest
 
 from cli.incidents.names import incident_name, is_named
 from cli.shared.parameters import NameFilter
-from health.model.given_names import is_called
-from health.model.references import TargetReference
+from health.model.references import TargetReference, is_called
 from tests.support.values.builders import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")

@@ -12,7 +12,7 @@ from health.model.approval import Approval, ApprovalDefault, Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import as_reported, outlook
 from health.runbook.state import Memory
