@@ -1,7 +1,8 @@
 """ExaminedCluster: what the questions about a cluster read, each object once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -65,8 +66,14 @@ class ExaminedCheck:
 
     kind: CheckKind
     stored: StoredCheck
-    parsed: HealthCheck | InvalidCheckError
     is_shadow: bool
+
+    @cached_property
+    def parsed(self) -> HealthCheck | InvalidCheckError:
+        try:
+            return self.kind.parse(self.stored.body)
+        except InvalidCheckError as error:
+            return error
 
     @property
     def name(self) -> str:
@@ -76,15 +83,6 @@ class ExaminedCheck:
             kind=self.kind.kind, group=self.kind.group, namespace=metadata.namespace, name=metadata.name
         )
         return str(reference).replace("/", " ", 1)
-
-
-def examined(kind: CheckKind, stored: StoredCheck, policy: PolicyInForce = NO_OBJECT) -> ExaminedCheck:
-    """The check with what it parses to, and whether this policy or its annotations shadow it."""
-    is_shadow = is_in_shadow(stored.metadata.annotations, policy)
-    try:
-        return ExaminedCheck(kind, stored, kind.parse(stored.body), is_shadow)
-    except InvalidCheckError as error:
-        return ExaminedCheck(kind, stored, error, is_shadow)
 
 
 class ExaminedCluster:
@@ -135,7 +133,7 @@ class ExaminedCluster:
             policy = await self.policy()
         except Forbidden:  # the detector may only watch it; then annotations alone say what is in shadow
             policy = NO_OBJECT
-        return [examined(kind, one, policy) for one in stored]
+        return [ExaminedCheck(kind, one, is_in_shadow(one.metadata.annotations, policy)) for one in stored]
 
     async def checks(self) -> list[ExaminedCheck]:
         return [check for kind in self.settings.check_kinds for check in await self.checks_of(kind)]
@@ -181,10 +179,3 @@ class ExaminedCluster:
             return await self.user() in map(self.user_of, Process)
         except KubernetesError:  # an old API server, which another finding reports if it does not answer
             return False
-
-
-def listed(names: Sequence[str], most: int = 3) -> Iterator[str]:
-    """The first names, and the number of the others."""
-    yield from names[:most]
-    if len(names) > most:
-        yield f"and {len(names) - most} more"

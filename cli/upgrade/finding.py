@@ -11,8 +11,14 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, QUERY_TIMEOUT, query_state
-from cli.incidents.task_failure import read_task_failure
+from cli.incidents.state_queries import (
+    NO_ANSWER,
+    NO_WORKER,
+    OTHER_VERSION,
+    QUERY_TIMEOUT,
+    query_state,
+    task_failure_words,
+)
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_cluster_called
@@ -87,7 +93,10 @@ async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
     except ValidationError:
         return dataclasses.replace(summary, problem=OTHER_VERSION)
     except RPCError as error:
-        return dataclasses.replace(summary, problem=await _why_silent(client, summary, error))
+        problem = error_sentence(error)
+        if error.status in NO_ANSWER:
+            problem = await task_failure_words(client, summary.workflow_id, summary.run_id) or NO_WORKER
+        return dataclasses.replace(summary, problem=problem)
     return dataclasses.replace(summary, state=state)
 
 
@@ -104,16 +113,6 @@ async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | N
     )
     result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
     return UpgradePauseState(details=result.reason, memory=result.memory)
-
-
-async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:
-    if error.status not in NO_ANSWER:
-        return error_sentence(error)
-    try:
-        failure = await read_task_failure(client, summary.workflow_id, summary.run_id, QUERY_TIMEOUT)
-    except RPCError:
-        return NO_WORKER
-    return str(failure) if failure else NO_WORKER
 
 
 async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
