@@ -7,7 +7,6 @@ a moment ago is never lifted unseen.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -107,9 +106,6 @@ async def _annotate(client: Client, found: LeaseNamespace, reason: str | None) -
 
 def _order(of: LeaseNamespace) -> str:
     """Since when the stop stands, and its reason."""
+    since = f" since {stamp(of.stopped_since)}" if of.stopped_since else ""
     reason = of.stop.reason if of.stop else ""
-    return f"{_since(of.stopped_since)}: {reason or 'no reason is given'}"
-
-
-def _since(time: datetime | None) -> str:
-    return f" since {stamp(time)}" if time else ""
+    return f"{since}: {reason or 'no reason is given'}"

@@ -121,7 +121,7 @@ async def in_shadow(cluster: ExaminedCluster) -> Found:
 
 @finds("ReferenceRuns", WARNING, f"stop it, {_TWO_CONTROLLERS}")
 async def operator_runs(cluster: ExaminedCluster) -> Found:
-    """Operators that hold their Lease; a note about one that shares its Lease with others."""
+    """Operators with a valid Lease; a note if several controllers share that Lease."""
     for kind in cluster.settings.check_kinds:
         checks = await cluster.checks_of(kind)
         if checks and all(check.is_shadow for check in checks):

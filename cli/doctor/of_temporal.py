@@ -14,10 +14,10 @@ from cli.incidents.state_queries import NO_WORKER as NO_ANSWER
 from cli.incidents.state_queries import QUERY_TIMEOUT, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import read_task_failure
-from cli.incidents.visibility import latest_open_incidents, remediated_since
+from cli.incidents.visibility import latest_open_incidents, of_clusters, remediated_since
 from cli.shared.ages import short
 from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
-from cli.shared.parameters import configured_name, quoted
+from cli.shared.parameters import configured_name
 from cli.shared.terminal import PLAIN_DATA
 from health.model.ended_remediation import IN_A_ROW
 from objects.timestamps import stamp
@@ -55,11 +55,6 @@ class Temporal:
     now: datetime
     retention: timedelta = timedelta()
     back_off_limit: timedelta = timedelta()
-
-    @property
-    def of_clusters(self) -> str:
-        """A condition of a query for the workflows of this cluster."""
-        return f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, self.clusters))})"
 
 
 OF_SETTINGS = FindingRules[ClientConnectConfig]()
@@ -282,7 +277,7 @@ def repetitions(latest: Sequence[IncidentSummary]) -> list[str]:
     "docs/runbook/alerts.md#paramedicnotificationsfail",
 )
 async def undelivered_notifications(temporal: Temporal) -> Found:
-    ours = f"WorkflowType = '{NOTIFICATION}' AND {temporal.of_clusters}"
+    ours = f"WorkflowType = '{NOTIFICATION}' AND {of_clusters(temporal.clusters)}"
     started, closed = temporal.now - UNDELIVERED_AFTER, temporal.now - LOOKED_BACK
     late = f"{ours} AND ExecutionStatus = 'Running' AND StartTime < '{stamp(started)}'"
     given_up = f"{ours} AND ExecutionStatus = 'Failed' AND CloseTime > '{stamp(closed)}'"

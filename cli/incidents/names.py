@@ -66,13 +66,11 @@ def _is_name(text: str, longest: int) -> bool:
     parts = text.split("/")
     if not all(part.strip() for part in parts) or len(parts) > longest:
         return False
-    return len(parts) < longest or _is_kind(parts[0])
-
-
-def _is_kind(text: str) -> bool:
     checks = [kind for kind in CHECK_KINDS.values() if kind.is_namespaced]
     kinds = (*checks, *(kind.targets for kind in checks))
-    return any(text.casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds)
+    return len(parts) < longest or any(
+        parts[0].casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds
+    )
 
 
 def single_incident(name: str, found: Sequence[IncidentSummary], description: str) -> IncidentSummary:
@@ -86,10 +84,9 @@ def single_incident(name: str, found: Sequence[IncidentSummary], description: st
         return found[0]
     if not found:
         raise NotFoundError(f"no {description} of {name!r}")
-    references = [summary.incident for summary in found]
-    shown = sorted(map(_short, references))
+    shown = sorted(summary.short_name for summary in found)
     if len(set(shown)) < len(shown):
-        shown = sorted(reference.workflow_id for reference in references)
+        shown = sorted(summary.incident.workflow_id for summary in found)
     raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
 
 
@@ -138,31 +135,25 @@ def _filter(name: str, cluster: str) -> Filter:
 
 def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
     """The newest incident for each pair of check and target name, over all uids of the target."""
-    oldest_first = sorted(summaries, key=lambda summary: summary.started)
     newest = {
         (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary
-        for summary in oldest_first
+        for summary in sorted(summaries, key=lambda summary: summary.started)
     }
     return list(newest.values())
 
 
-def _short(incident: IncidentReference) -> str:
-    return f"{incident.check.name}/{incident.target.name}"
-
-
 def open_incident_names(context: typer.Context, incomplete: str) -> list[str]:
     """The names of open incidents that begin with the typed text."""
+
+    async def all_open() -> list[IncidentReference]:
+        async with asyncio.timeout(LONGEST_COMPLETION_SECONDS), temporal(context) as client:
+            return [summary.incident for summary in await open_incidents(client, Filter())]
+
     choose_environment(context, context.find_root().params)  # completion runs no callback
     try:
-        found = asyncio.run(_all_open(context))
+        return completions(asyncio.run(all_open()), incomplete)
     except (CommandError, TimeoutError):  # an error would break the typed line
         return []
-    return completions(found, incomplete)
-
-
-async def _all_open(context: typer.Context) -> list[IncidentReference]:
-    async with asyncio.timeout(LONGEST_COMPLETION_SECONDS), temporal(context) as client:
-        return [summary.incident for summary in await open_incidents(client, Filter())]
 
 
 def completions(incidents: Iterable[IncidentReference], incomplete: str) -> list[str]:

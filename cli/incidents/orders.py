@@ -14,7 +14,6 @@ from uuid import uuid4
 import typer
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
-from typer.models import OptionInfo
 
 from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name, open_incident_names
 from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
@@ -85,6 +84,7 @@ class GivenOrder:
 
 def command(spec: OrderSpec[Any]) -> Callable[..., None]:
     """The command of an order, with the options that its message has."""
+    field = spec.message.model_fields.get("step")
 
     def run(  # noqa: PLR0913  an argument for each option
         context: typer.Context,
@@ -92,7 +92,10 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         *,
         reason: Reason = None,
         duration: OrderTime = None,
-        step: Annotated[str | None, _step_option(spec)] = None,
+        step: Annotated[
+            str | None,
+            typer.Option(parser=filled, metavar="TEMPLATE", help=field.description if field else None),
+        ] = None,
         cluster: Cluster = None,
     ) -> None:
         for_seconds = duration.total_seconds() if duration else None
@@ -101,19 +104,12 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         message = spec.message(**{name: value for name, value in values.items() if value is not None})
         _send(context, names, GivenOrder(message, cluster or ""))
 
-    hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
+    hidden = {option for option, name in _FIELDS.items() if name not in spec.message.model_fields}
     whole = signature(run)
     options = [parameter for parameter in whole.parameters.values() if parameter.name not in hidden]
     run.__name__, run.__doc__ = spec.name, spec.help
     run.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
     return run
-
-
-def _step_option(spec: OrderSpec[Any]) -> OptionInfo:
-    field = spec.message.model_fields.get("step")
-    words = field.description if field else None
-    option: OptionInfo = typer.Option(parser=filled, metavar="TEMPLATE", help=words)
-    return option
 
 
 def _send(context: typer.Context, arguments: Sequence[str], order: GivenOrder) -> None:
@@ -147,8 +143,7 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     except RPCError as error:
         refusal = because(error, client)
         return type(refusal)(f"{name}: {refusal}")
-    incident = summary.incident
-    typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
+    typer.echo(f"{summary.incident.cluster}: {summary.short_name}: {answer}")
     return None
 
 
@@ -160,24 +155,14 @@ async def give(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
         RPCError: Temporal cannot be asked.
 
     """
-    return await send(client, summary, await _completed(client, summary, order))
-
-
-async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder) -> GivenOrder:
-    """The order with the fields that the state of the incident supplies.
-
-    Raises:
-        CommandError: the state does not supply them.
-
-    """
     complete = spec_of(order.message).complete
-    if complete is None or summary.unreadable:
-        return order
-    state = (await StateQueries(client).one(summary)).state
-    message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
-    if isinstance(message, Refusal):
-        raise refused(summary.incident.workflow_id, order.name, message)
-    return replace(order, message=message)
+    if complete is not None and not summary.unreadable:
+        state = (await StateQueries(client).one(summary)).state
+        message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
+        if isinstance(message, Refusal):
+            raise refused(summary.incident.workflow_id, order.name, message)
+        order = replace(order, message=message)
+    return await send(client, summary, order)
 
 
 async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
@@ -190,9 +175,13 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     """
     if summary.unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
-    handle = await _pinned(client, summary)
-    order = _identified(order)
-    message = order.message
+    workflow_id = summary.incident.workflow_id
+    # In any of its runs; a later incident of the target has the same workflow id.
+    first_run = await _first_run(client.get_workflow_handle(workflow_id, run_id=summary.run_id))
+    handle = client.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
+    # The incident obeys an id once, as an update and as the signal after it.
+    message = order.message.model_copy(update={"order_id": uuid4().hex})
+    order = replace(order, message=message)
     updating = handle.execute_update(
         order.name, message, id=message.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
     )
@@ -207,13 +196,6 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
 
 
-async def _pinned(client: Client, summary: IncidentSummary) -> WorkflowHandle[object, object]:
-    """The incident in any of its runs; a later incident of the target has the same workflow id."""
-    workflow_id = summary.incident.workflow_id
-    first_run = await _first_run(client.get_workflow_handle(workflow_id, run_id=summary.run_id))
-    return client.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
-
-
 async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
     """The id of the first run of the incident; None if the server does not say it."""
     try:
@@ -221,11 +203,6 @@ async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
     except RPCError as error:
         raise ended(handle.id, error) from error
     return found.workflow_execution_info.first_run_id or None
-
-
-def _identified(order: GivenOrder) -> GivenOrder:
-    """The order with an id: the incident obeys it once, as an update and as the signal after it."""
-    return replace(order, message=order.message.model_copy(update={"order_id": uuid4().hex}))
 
 
 async def _leave_behind(

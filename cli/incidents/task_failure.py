@@ -16,7 +16,6 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
-from temporalio.converter import DataConverter
 from temporalio.service import RPCError
 
 from cli.shared.terminal import plain
@@ -67,18 +66,13 @@ async def read_task_failure(
     answer = await client.workflow_service.get_workflow_execution_history_reverse(
         request, timeout=rpc_timeout
     )
-    for failed in _in_a_row(answer.history.events):
-        await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
-        break
+    if latest := next(_in_a_row(answer.history.events), None):
+        failure = latest.workflow_task_failed_event_attributes.failure
+        try:
+            await client.data_converter.decode_failure(failure)  # decrypts it and its causes in place
+        except UnreadablePayload as error:
+            failure.message = str(error)
     return task_failure(answer.history.events)
-
-
-async def _decrypt(failure: Failure, converter: DataConverter) -> None:
-    """Decrypt the messages of a failure in place; without the key, the message says so."""
-    try:
-        await converter.decode_failure(failure)  # changes `failure` and its causes
-    except UnreadablePayload as error:
-        failure.message = str(error)
 
 
 def is_of_a_failing_task(error: RPCError) -> bool:
@@ -110,11 +104,9 @@ def _words(failure: Failure) -> str:
     chain = [failure]
     while chain[-1].HasField("cause"):
         chain.append(chain[-1].cause)
-    words = "; caused by ".join(_exception(cause) for cause in chain)
+    exceptions = (
+        ": ".join(filter(None, (one.application_failure_info.type, " ".join(plain(one.message).split()))))
+        for one in chain
+    )
+    words = "; caused by ".join(exceptions)
     return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
-
-
-def _exception(failure: Failure) -> str:
-    kind = failure.application_failure_info.type
-    message = " ".join(plain(failure.message).split())
-    return ": ".join(part for part in (kind, message) if part)

@@ -60,24 +60,17 @@ def parse_time(text: str) -> timedelta:
     return duration
 
 
+def duration(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    return typer.Option("--for", parser=parse_time, metavar="DURATION", help=help_text)
+
+
 OrderTime = Annotated[
     timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long the order stands, e.g. 30m or 1h30m; by default until resume or its recovery.",
-    ),
+    duration("How long the order stands, e.g. 30m or 1h30m; by default until resume or its recovery."),
 ]
-
 PauseTime = Annotated[
     timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end.",
-    ),
+    duration("How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end."),
 ]
 
 OfContext = Annotated[

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from cli.shared.ages import ago, short
 from cli.shared.connection import command_line, temporal
@@ -16,7 +15,7 @@ from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import PageOutput, printed_as
 from cli.shared.parameters import filled
-from cli.shared.terminal import console, plain, print_json, print_trimmed
+from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed, table_of
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import pause, unpause
 from cli.upgrade.summary import UpgradesView, UpgradeView
@@ -77,16 +76,10 @@ async def _read(context: typer.Context, cluster: str) -> tuple[tuple[UpgradeView
 
 def upgrade_page(upgrade: UpgradeView, now: datetime, command: str = "paramedic") -> RenderableType:
     """Labels and values, and a table of the checks; `command` begins the suggested orders."""
-    lines = Table.grid(padding=(0, 2))
-    lines.add_column(style="bold", no_wrap=True)
-    lines.add_column(overflow="fold")
-    for line in _lines(upgrade, now, command):
-        lines.add_row(*line)
+    lines = labelled_lines(_lines(upgrade, now, command))
     if not upgrade.checks:
         return lines
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("CHECK", "STATE", "SINCE", "BY", "WHY"):
-        table.add_column(name, overflow="fold", no_wrap=name in {"STATE", "SINCE"})
+    table = table_of(("CHECK", "STATE", "SINCE", "BY", "WHY"), no_wrap=("STATE", "SINCE"))
     for check in upgrade.checks:
         since = short(now - check.since) if check.since else "-"
         why = f"{check.why}; it failed: {check.problem}" if check.problem else check.why
@@ -94,7 +87,7 @@ def upgrade_page(upgrade: UpgradeView, now: datetime, command: str = "paramedic"
     return Group(lines, "", table)
 
 
-def _lines(upgrade: UpgradeView, now: datetime, command: str) -> Iterator[tuple[str, str]]:
+def _lines(upgrade: UpgradeView, now: datetime, command: str) -> Iterator[Line]:
     yield "Cluster", upgrade.cluster
     if upgrade.closed_at is None:
         yield "Began", ago(upgrade.started_at, now)
