@@ -48,7 +48,7 @@ async def failing(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
         if isinstance(check.parsed, InvalidCheckError):
             continue  # its conditions are redundant, or out of date
-        for condition in check.stored.status.get("conditions") or ():
+        for condition in check.status.get("conditions") or ():
             for sign in check.kind.failing_conditions:
                 if sign.is_shown_by(condition):
                     why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
@@ -65,7 +65,7 @@ async def selects_nothing(cluster: ExaminedCluster) -> Found:
 
 def total_of(check: ExaminedCheck) -> int | None:
     """The number of targets in the status of a check; None before a controller has written it."""
-    counts = [check.stored.status.get(name) for name in _NUMBERS]
+    counts = [check.status.get(name) for name in _NUMBERS]
     return next((count for count in counts if isinstance(count, int)), None)
 
 
@@ -151,7 +151,7 @@ async def written_by_another(cluster: ExaminedCluster) -> Found:
     running writer may have no entry.
     """
     for check in await cluster.checks():
-        fields = [one for one in check.stored.metadata.managed_fields if one.subresource == "status"]
+        fields = [one for one in check.metadata.managed_fields if one.subresource == "status"]
         times = {} if check.is_shadow else {one.manager: one.time for one in fields if one.time is not None}
         ours = max((time for manager, time in times.items() if manager in _OURS), default=None)
         for manager, time in times.items():

@@ -14,8 +14,8 @@ from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import printed_as
-from cli.shared.parameters import at_least, filled, one_of, words
+from cli.shared.options import of_cluster, printed_as
+from cli.shared.parameters import at_least, one_of, words
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
@@ -47,12 +47,7 @@ OfPhase = Annotated[
         help="Only in this phase, may be repeated; unknown phases are shown too.",
     ),
 ]
-OfCluster = Annotated[
-    str | None,
-    typer.Option(
-        parser=filled, metavar="CLUSTER", help="Only of this cluster; default: all of the namespace."
-    ),
-]
+OfCluster = Annotated[str | None, of_cluster("Only of this cluster; default: all of the namespace.")]
 Limit = Annotated[
     int,
     typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: the most ended incidents to list."),

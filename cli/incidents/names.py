@@ -15,7 +15,7 @@ from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import forms, kind_names, with_kind
+from health.model.given_names import is_called, kind_names
 from health.model.kind_names import kind_name
 from health.model.references import IncidentReference, check_of, workflow_id_of
 from objects.bounded_id import is_cut
@@ -29,22 +29,14 @@ LONGEST_COMPLETION_SECONDS = 3
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
-def names(incident: IncidentReference) -> frozenset[str]:
-    check, target = incident.check, incident.target
-    return frozenset(
-        {
-            incident.workflow_id,
-            incident.full_id,
-            *forms(target),
-            *(f"{form}/{target.name}" for form in forms(check)),
-        }
-    )
-
-
 def is_named(name: str, incident: IncidentReference) -> bool:
-    """True if `name` means this incident; the kind may be in any case."""
-    check, target = incident.check, incident.target
-    return bool({name, with_kind(name, check.kind_name), with_kind(name, target.kind_name)} & names(incident))
+    """True if `name` is an id of its workflow, a name of its target, or CHECK/NAME."""
+    check, _, target = name.rpartition("/")
+    return (
+        name in {incident.workflow_id, incident.full_id}
+        or is_called(name, incident.target)
+        or (target == incident.target.name and is_called(check, incident.check))
+    )
 
 
 def incident_name(text: str) -> str:

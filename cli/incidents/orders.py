@@ -21,7 +21,7 @@ from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
-from cli.shared.options import OrderTime
+from cli.shared.options import OrderTime, of_cluster
 from cli.shared.parameters import filled
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.annotations import HOLD
@@ -53,12 +53,7 @@ Reason = Annotated[
         parser=parse_reason, metavar="WORDS", help="The reason, shown wherever the incident is shown."
     ),
 ]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        parser=filled, metavar="CLUSTER", help="The cluster, if several have an incident of that name."
-    ),
-]
+Cluster = Annotated[str | None, of_cluster("The cluster, if several have an incident of that name.")]
 
 KEPT_OUT = (
     f"to keep out a healthy Node, annotate it with {HOLD}, or use the label {EXCLUDE_LABEL}=true, "

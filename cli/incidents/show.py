@@ -15,8 +15,7 @@ from cli.incidents.state_queries import StateQueries
 from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import PageOutput, printed_as
-from cli.shared.parameters import filled
+from cli.shared.options import PageOutput, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled, labelled_lines, phase_text, print_json, print_trimmed
 from health.model.details import beside
 from health.model.moves import Phase
@@ -37,9 +36,7 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
         ),
     ],
     *,
-    cluster: Annotated[
-        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
-    ] = None,
+    cluster: Annotated[str | None, of_cluster("Only of this cluster.")] = None,
     output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
     is_full: Annotated[
         bool, typer.Option("--full", help="Print all of the history, and not only its latest entries.")

@@ -73,17 +73,17 @@ PauseTime = Annotated[
     duration("How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end."),
 ]
 
+
+def of_cluster(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    return typer.Option("--cluster", parser=filled, metavar="CLUSTER", help=help_text)
+
+
 OfContext = Annotated[
     str | None, typer.Option("--context", parser=filled, metavar="NAME", help="A context of the kubeconfig.")
 ]
 InspectedCluster = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        parser=filled,
-        metavar="CLUSTER",
-        help=f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation.",
-    ),
+    of_cluster(f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation."),
 ]
 LeaseNamespace = Annotated[
     str | None,

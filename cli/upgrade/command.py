@@ -13,8 +13,7 @@ from cli.shared.ages import ago, short
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import PageOutput, printed_as
-from cli.shared.parameters import filled
+from cli.shared.options import PageOutput, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed, table_of
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import pause, unpause
@@ -29,9 +28,7 @@ upgrade.command()(unpause)
 def show_upgrades(
     context: typer.Context,
     *,
-    cluster: Annotated[
-        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
-    ] = None,
+    cluster: Annotated[str | None, of_cluster("Only of this cluster.")] = None,
     output: Annotated[PageOutput | None, printed_as(PageOutput)] = None,
 ) -> None:
     """Show the checks that are paused for an upgrade.

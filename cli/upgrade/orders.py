@@ -24,8 +24,8 @@ from cli.incidents.state_queries import NO_WORKER
 from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
-from cli.shared.options import PauseTime
-from cli.shared.parameters import filled, is_cluster_called
+from cli.shared.options import PauseTime, of_cluster
+from cli.shared.parameters import is_cluster_called
 from cli.shared.updating import answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
@@ -60,10 +60,7 @@ Check = Annotated[
     ),
 ]
 EveryCheck = Annotated[bool, typer.Option("--all", help="Every check, instead of CHECK.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(parser=filled, metavar="CLUSTER", help="The cluster, if several are being upgraded."),
-]
+Cluster = Annotated[str | None, of_cluster("The cluster, if several are being upgraded.")]
 
 
 def pause(  # noqa: PLR0913  typer reads one option a parameter
