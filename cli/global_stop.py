@@ -36,7 +36,6 @@ async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str
     """
 
     async def attempt(client: Client) -> str:
-        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is not None and reason in {None, found.stop.reason}:
             return f"was stopped already{_order(found)}"
@@ -56,7 +55,6 @@ async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
     """
 
     async def attempt(client: Client) -> str:
-        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is None:
             return "is not stopped"
@@ -79,14 +77,11 @@ async def _carried_out(
         raise CommandError(error.message) from error
 
 
-async def _refuse_unread(client: Client, namespace: str) -> None:
-    """Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent."""
+async def _read(client: Client, namespace: str) -> LeaseNamespace:
+    # Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent.
     with suppress(KubernetesError, ValidationError, TimeoutError):
         async with asyncio.timeout(LOOK_WITHIN_SECONDS):
             refuse_unread(namespace, await lease_namespaces(client))
-
-
-async def _read(client: Client, namespace: str) -> LeaseNamespace:
     try:
         return LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
     except NotFound as error:

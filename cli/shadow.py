@@ -148,11 +148,7 @@ class Sums(Frozen):
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Self:
         counted = Counter(comparison.acted for comparison in comparisons)
-        later = [
-            comparison.later_by_seconds
-            for comparison in comparisons
-            if comparison.later_by_seconds is not None
-        ]
+        later = [one.later_by_seconds for one in comparisons if one.later_by_seconds is not None]
         return cls(
             incidents=len(comparisons),
             both=counted[Acted.BOTH],
@@ -167,13 +163,8 @@ class Sums(Frozen):
     def __str__(self) -> str:
         if not self.incidents:
             return "no incidents in shadow"
-        numbers = (
-            (self.both, Acted.BOTH),
-            (self.only_paramedic, Acted.ONLY_PARAMEDIC),
-            (self.only_other, Acted.ONLY_OTHER),
-            (self.neither, Acted.NEITHER),
-        )
-        parts = ", ".join(f"{number} {acted}" for number, acted in numbers if number)
+        counts = (self.both, self.only_paramedic, self.only_other, self.neither)
+        parts = ", ".join(f"{count} {acted}" for count, acted in zip(counts, Acted, strict=True) if count)
         times = (self.median_later_by_seconds, self.earliest_by_seconds, self.latest_by_seconds)
         middle, earliest, latest = ("" if time is None else _difference(time) for time in times)
         spread = f"; Paramedic {middle} in the middle, from {earliest} to {latest}" if middle else ""

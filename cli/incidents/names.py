@@ -1,6 +1,7 @@
 """Finds the incident that a person names by node, Machine, check and target, or workflow id.
 
-It also completes the names of targets, and of check and target, in a shell.
+It also completes the names of targets, and of check and target, in a shell. `find_open` and `find_any` raise
+RPCError if Temporal cannot be asked.
 """
 
 import asyncio
@@ -87,7 +88,6 @@ async def find_open(client: Client, name: str, cluster: str, advice: str) -> Inc
 
     Raises:
         NotFoundError: there is none, or more than one.
-        RPCError: Temporal cannot be asked.
 
     """
     found = await _open(client, name, cluster)
@@ -102,13 +102,18 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
 
     Raises:
         NotFoundError: there is none, or more than one.
-        RPCError: Temporal cannot be asked.
 
     """
     found = await _open(client, name, cluster)
     if not found:
         closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
-        found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
+        named = [summary for summary in closed if is_named(name, summary.incident)]
+        # The newest one of each check and target name, over all uids of the target.
+        newest = {
+            (one.incident.cluster, one.incident.check, one.incident.target.name): one
+            for one in sorted(named, key=lambda summary: summary.started)
+        }
+        found = list(newest.values())
     if not found and (unknown := await unknown_cluster(client, cluster)):
         raise NotFoundError(f"no incident of {name!r}; {unknown}")
     return single_incident(name, found, "incident")
@@ -123,15 +128,6 @@ def _filter(name: str, cluster: str) -> Filter:
     if check_of(name) or is_cut(name):
         return Filter(workflow_id=workflow_id_of(name), cluster=cluster)
     return Filter(target=name.rpartition("/")[2], cluster=cluster)
-
-
-def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
-    """The newest incident for each pair of check and target name, over all uids of the target."""
-    newest = {
-        (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary
-        for summary in sorted(summaries, key=lambda summary: summary.started)
-    }
-    return list(newest.values())
 
 
 def open_incident_names(context: typer.Context, incomplete: str) -> list[str]:

@@ -34,11 +34,15 @@ from kube.bounded import bounded
 from objects.durations import in_words
 
 
-def parse_reason(text: str) -> str:
-    """Parse a reason, which many places show."""
-    if len(text) > LONGEST_REASON:
-        raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
-    return filled(text)
+def reason_of(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    """The option `--reason`, which many places show."""
+
+    def parse(text: str) -> str:
+        if len(text) > LONGEST_REASON:
+            raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
+        return filled(text)
+
+    return typer.Option("--reason", parser=parse, metavar="WORDS", help=help_text)
 
 
 Names = Annotated[
@@ -47,12 +51,7 @@ Names = Annotated[
         parser=incident_name, metavar="NAME...", help=NAME_HELP, autocompletion=open_incident_names
     ),
 ]
-Reason = Annotated[
-    str | None,
-    typer.Option(
-        parser=parse_reason, metavar="WORDS", help="The reason, shown wherever the incident is shown."
-    ),
-]
+Reason = Annotated[str | None, reason_of("The reason, shown wherever the incident is shown.")]
 Cluster = Annotated[str | None, of_cluster("The cluster, if several have an incident of that name.")]
 
 KEPT_OUT = (
@@ -188,7 +187,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         pass
     failure = await read_task_failure(client, handle.id, summary.run_id, ORDER_RPC_TIMEOUT)
-    return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
+    return await _leave_behind(client, handle, order, failure or NO_WORKER)
 
 
 async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
@@ -211,16 +210,11 @@ async def _leave_behind(
         await present.signal(order.name, order.message, rpc_timeout=ORDER_RPC_TIMEOUT)
     except RPCError as error:
         raise ended(handle.id, error) from error
+    stands = ""  # once a worker has received it
+    if isinstance(order.message, StandingOrder):
+        seconds = order.message.for_seconds
+        stands = f", {UNTIL_RESUME if seconds is None else f'for {in_words(timedelta(seconds=seconds))}'}"
     return (
         f"{why}; Temporal keeps the order; the incident gets it as soon as a worker "
-        f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
+        f"{'runs' if why == NO_WORKER else 'goes on'}{stands}"
     )
-
-
-def _standing_later(order: OrderMessage) -> str:
-    """How long the order stands once a worker has received it."""
-    if not isinstance(order, StandingOrder):
-        return ""
-    if order.for_seconds is None:
-        return f", {UNTIL_RESUME}"
-    return f", for {in_words(timedelta(seconds=order.for_seconds))}"

@@ -77,10 +77,9 @@ async def query_state(
 async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str:
     """The failure of a workflow task; "" if there is none, or the history cannot be read."""
     try:
-        failure = await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT)
+        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT) or ""
     except RPCError:
         return ""
-    return str(failure) if failure else ""
 
 
 class StateQueries:

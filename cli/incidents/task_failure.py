@@ -6,8 +6,7 @@ until a worker with other code takes over.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
@@ -37,22 +36,10 @@ _BY_THE_SERVER = {
 """Failures that the workflow code did not cause; the server tries the task again at once."""
 
 
-@dataclass(frozen=True)
-class WorkflowTaskFailure:
-    """A workflow task that keeps failing, and its latest error."""
-
-    since: datetime
-    what: str
-    """The exception, on one line."""
-
-    def __str__(self) -> str:
-        return f"its code fails since {self.since:%Y-%m-%d %H:%M:%SZ}: {self.what}"
-
-
 async def read_task_failure(
     client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
-) -> WorkflowTaskFailure | None:
-    """The current task failure of one run; None if its task does not fail.
+) -> str | None:
+    """Since when the task of one run fails, and its latest error on one line; None if it does not fail.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -81,14 +68,14 @@ def is_of_a_failing_task(error: RPCError) -> bool:
     return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
 
 
-def task_failure(newest_first: Sequence[HistoryEvent]) -> WorkflowTaskFailure | None:
+def task_failure(newest_first: Sequence[HistoryEvent]) -> str | None:
     """The task failure that the newest events of a run show."""
     failed = list(_in_a_row(newest_first))
     if not failed:
         return None
-    latest, first = failed[0], failed[-1]
-    what = _words(latest.workflow_task_failed_event_attributes.failure)
-    return WorkflowTaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
+    since = failed[-1].event_time.ToDatetime(UTC)
+    error = _words(failed[0].workflow_task_failed_event_attributes.failure)
+    return f"its code fails since {since:%Y-%m-%d %H:%M:%SZ}: {error}"
 
 
 def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:

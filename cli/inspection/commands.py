@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cli.incidents.names import incident_name, object_name
-from cli.incidents.orders import parse_reason
+from cli.incidents.orders import reason_of
 from cli.shared.connection import identity_of
 from cli.shared.errors import carry_out
 from cli.shared.options import (
@@ -27,13 +27,6 @@ from cli.shared.options import (
 )
 from cli.shared.terminal import PIPE_WIDTH, console, labelled_lines, print_json, print_trimmed
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
-
-Target = Annotated[
-    str,
-    typer.Argument(
-        parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
-    ),
-]
 
 
 def explained_name(text: str) -> str:
@@ -163,7 +156,12 @@ def _order_time(text: str) -> timedelta:
 
 def remediate(  # noqa: PLR0913  each is an option
     context: typer.Context,
-    name: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
+        ),
+    ],
     *,
     check: Annotated[
         str,
@@ -171,10 +169,7 @@ def remediate(  # noqa: PLR0913  each is an option
             parser=object_name, metavar="CHECK", help="The check whose steps are taken; it selects NAME."
         ),
     ],
-    reason: Annotated[
-        str,
-        typer.Option(parser=parse_reason, metavar="WORDS", help="What is broken; shown with the incident."),
-    ],
+    reason: Annotated[str, reason_of("What is broken; shown with the incident.")],
     duration: Annotated[
         timedelta | None,
         typer.Option(

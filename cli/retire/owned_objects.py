@@ -81,12 +81,6 @@ class Snapshot:
     upgrading: str = ""
     """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The identities by which installations are known here."""
-        labels = (stored.installation for stored in self.labelled)
-        return frozenset(filter(None, (*(found.installation.cluster for found in self.installed), *labels)))
-
 
 @dataclass(frozen=True)
 class OwnedObject:
@@ -119,7 +113,9 @@ def is_installed(identity: str, snapshot: Snapshot, at_work: Iterable[str]) -> b
 
     """
     uid = identity.rpartition("-")[2]
-    names = {name for name in snapshot.names.union(at_work) if name.rpartition("-")[2] == uid}
+    labels = (stored.installation for stored in snapshot.labelled)
+    known = {*labels, *(found.installation.cluster for found in snapshot.installed), *at_work}
+    names = {name for name in known if name and name.rpartition("-")[2] == uid}
     if names and identity not in names:
         there = ", ".join(sorted(names))
         raise NotFoundError(

@@ -252,26 +252,19 @@ class Retirement:
                 return RetirementPass(
                     waits=tuple(f"{process} {name} runs: {advice}" for process, name, advice in running)
                 )
-            if waits := await self._workflows.advance():
-                return RetirementPass(waits=waits)
-            return await self._sweep(await self._examined())
+            if still_open := await self._workflows.advance():
+                return RetirementPass(waits=still_open)
+            owned = self._owned(await self._examined())
+            waits = [f"{one.name}: {one.why}" for one in owned if one.disposal is Disposition.AWAIT]
+            due = [one for one in owned if one.disposal in _DONE]
+            for one in due:
+                if problem := await self._cluster.dispose(one):
+                    waits.append(problem)
+                else:
+                    typer.echo(plain(f"{_DONE[one.disposal]} {one.name}: {one.why}"))
         except KubernetesError as error:
             return RetirementPass(waits=(error.message,))
-
-    async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
-        owned = self._owned(snapshot)
-        due = [candidate for candidate in owned if candidate.disposal in _DONE]
-        waits = [
-            f"{candidate.name}: {candidate.why}"
-            for candidate in owned
-            if candidate.disposal is Disposition.AWAIT
-        ]
-        for candidate in due:
-            if problem := await self._cluster.dispose(candidate):
-                waits.append(problem)
-            else:
-                typer.echo(plain(f"{_DONE[candidate.disposal]} {candidate.name}: {candidate.why}"))
-        left = tuple(candidate for candidate in owned if candidate.disposal is Disposition.LEAVE)
+        left = tuple(one for one in owned if one.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
     def _owned(self, snapshot: Snapshot) -> tuple[OwnedObject, ...]:

@@ -41,9 +41,8 @@ async def unknown_cluster(client: Client, cluster: str) -> str:
     if not cluster:
         return ""
     clusters = await known_clusters(client)
-    if any(is_cluster_called(cluster, other) for other in clusters):
-        return ""
-    if await is_polled(client, worker_queue(cluster)):
+    is_known = any(is_cluster_called(cluster, other) for other in clusters)
+    if is_known or await is_polled(client, worker_queue(cluster)):
         return ""
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
     named = ", ".join(clusters[:MOST_NAMED]) or "none"

@@ -51,11 +51,11 @@ def show_upgrades(
             typer.echo(plain(unknown), err=True)
         return
     now, out = datetime.now(UTC), console()
-    for number, upgrade in enumerate(upgrades):
+    for number, view in enumerate(upgrades):
         if number:
             typer.echo()
-        print_trimmed(upgrade_page(upgrade, now, command_line(context)), out)
-    if not any(upgrade.closed_at is None for upgrade in upgrades):
+        print_trimmed(upgrade_page(view, now, command_line(context)), out)
+    if not any(view.closed_at is None for view in upgrades):
         of_cluster = f" of cluster {cluster!r}" if cluster else ""
         last = "; the last one is shown" if upgrades else ""
         names = f"; {unknown}" if unknown else ""

@@ -135,8 +135,18 @@ async def _send(client: Client, summary: UpgradeSummary, order: Order) -> str:
 
 
 async def _start(client: Client, order: Order, cluster: str) -> tuple[str, str]:
-    """The cluster, and the answer of the upgrade pause that this order starts."""
-    _refuse_without_upgrade(order, cluster)
+    """The cluster, and the answer of the upgrade pause that this order starts.
+
+    Raises:
+        NotFoundError: the order needs an upgrade, or no such cluster is known.
+
+    """
+    none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
+    if isinstance(order, UnpauseOrder):
+        raise NotFoundError(f"{none}, so it has paused no check; to unpause others: {_annotate('-')}")
+    if order.for_seconds is None:
+        by_hand = _annotate('=""')
+        raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
     named, update = await _resolve_cluster(client, cluster), _update(order)
     beginning: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
         UPGRADE_PAUSE,
@@ -156,21 +166,6 @@ async def _start(client: Client, order: Order, cluster: str) -> tuple[str, str]:
         rpc_timeout=ORDER_TIMEOUT,
     )
     return named, await _answer(upgrade_pause_id(named), update, updating)
-
-
-def _refuse_without_upgrade(order: Order, cluster: str) -> None:
-    """Refuse an order that needs an open upgrade pause.
-
-    Raises:
-        NotFoundError: the order needs one.
-
-    """
-    none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
-    if isinstance(order, UnpauseOrder):
-        raise NotFoundError(f"{none}, so it has paused no check; to unpause others: {_annotate('-')}")
-    if order.for_seconds is None:
-        by_hand = _annotate('=""')
-        raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
 
 
 def _annotate(how: str) -> str:

@@ -1,4 +1,4 @@
-"""UpgradeView: all that the command knows of one upgrade pause; its page and its JSON. Pure.
+"""UpgradeView: all that the command knows of one upgrade pause; the page and the JSON are made of it. Pure.
 
 docs/cli-json.md documents the fields of the JSON.
 """
