@@ -11,7 +11,7 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from cli.shared.errors import CommandError, NotFoundError
-from cli.shared.installations import lease_namespaces, refuse_unread
+from cli.shared.installations import refuse_unread
 from cli.shared.terminal import plain
 from health.cluster.global_stop import STOP, LeaseNamespace
 from kube.client import Client
@@ -81,7 +81,7 @@ async def _read(client: Client, namespace: str) -> LeaseNamespace:
     # Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent.
     with suppress(KubernetesError, ValidationError, TimeoutError):
         async with asyncio.timeout(LOOK_WITHIN_SECONDS):
-            refuse_unread(namespace, await lease_namespaces(client))
+            await refuse_unread(client, namespace)
     try:
         return LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
     except NotFound as error:

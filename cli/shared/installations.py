@@ -70,24 +70,18 @@ async def installations(client: Client) -> tuple[FoundInstallation, ...]:
     return (*await _of_statuses(client), *named_by_leases(leases))
 
 
-async def lease_namespaces(client: Client) -> frozenset[str]:
-    """The namespaces in which installations look for the global stop, if a ParamedicStatus names them."""
-    found = await _of_statuses(client)
-    return frozenset(installed.installation.lease_namespace for installed in found) - {""}
-
-
-def refuse_unread(namespace: str, read: frozenset[str]) -> None:
-    """Refuse a Lease namespace that no installation reads.
+async def refuse_unread(client: Client, namespace: str) -> None:
+    """Refuse a Lease namespace in which no installation looks, if a ParamedicStatus names others.
 
     Raises:
         NotFoundError: installations name others.
 
     """
+    read = {found.installation.lease_namespace for found in await _of_statuses(client)} - {""}
     if read and namespace not in read:
-        names = ", ".join(sorted(read))
         raise NotFoundError(
             f"no installation reads the namespace {namespace}, nothing was changed: "
-            f"give --lease-namespace {names}"
+            f"give --lease-namespace {', '.join(sorted(read))}"
         )
 
 
