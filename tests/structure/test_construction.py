@@ -38,7 +38,6 @@ ASSIGNED_ELSEWHERE = {
     "cli/incidents/task_failure.py": _RECORD,
     "cli/incidents/orders.py": "sets the names of a command, which Typer reads",
     "cli/shared/output.py": _LIBRARY,
-    "cli/retire/identification.py": _RECORD,
     "cli/shared/terminal.py": _RECORD,
     "detector/answers/storms.py": _RECORD,
     "detector/context/lost_nodes_watch.py": _RECORD,
