@@ -13,8 +13,7 @@ from health.kinds.right import Process
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
-from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
-from health.policy.shadow import is_in_shadow
+from health.policy.policy_in_force import NO_OBJECT, PolicyInForce, is_in_shadow
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord
 from kube.resource import CONFIG_MAPS, LEASES, Object, Resource

@@ -18,7 +18,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from detector.watched_kind import KindMetrics, WatchedContext, WatchedKind
-from health.kinds.nodehealthcheck.machine_health_checks import (
+from health.kinds.nodehealthcheck.disabled import (
     OtherChecks,
     OtherMachineHealthCheck,
     machine_health_checks,

@@ -19,7 +19,7 @@ from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
 from health.model.remediation_order import RemediationOrder
 from health.model.target import Target
-from health.policy.shadow import is_in_shadow
+from health.policy.policy_in_force import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata

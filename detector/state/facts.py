@@ -31,8 +31,8 @@ from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
 from health.policy.held_nodes import OwnerWork
 from health.policy.limits import limit_hold
+from health.policy.policy_in_force import is_in_shadow
 from health.policy.quorum import takes_turns, wait_for
-from health.policy.shadow import is_in_shadow
 from health.runbook.escalation import Plan
 from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
 from objects.timestamps import stamp

@@ -28,7 +28,7 @@ from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.state.state_view import StateView
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import UpgradePhase
-from health.policy.shadow import is_in_shadow
+from health.policy.policy_in_force import is_in_shadow
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from runtime import search_attributes
 from runtime.problems import one_sentence, retry_forever

@@ -122,12 +122,10 @@ def _skewed(reading: ClockReading, limit: timedelta) -> str:
 
 
 def _set_back(reading: ClockReading) -> str:
-    if reading.set_back_age is None or _is_steady(reading, reading.set_back_age):
+    if reading.set_back_age is None:
+        return ""
+    is_compared = reading.age is None or reading.age < reading.set_back_age
+    if reading.set_back_age >= STEADY and is_compared:
         return ""
     by, ago = in_words(reading.set_back), in_words(reading.set_back_age)
     return f"the detector's clock was set back by {by}, {ago} ago, and has to run {in_words(STEADY)} steadily"
-
-
-def _is_steady(reading: ClockReading, set_back_age: timedelta) -> bool:
-    is_compared = reading.age is None or reading.age < set_back_age
-    return set_back_age >= STEADY and is_compared

@@ -30,7 +30,6 @@ from objects.timestamps import as_time
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_RELAPSE, LONGEST_RELAPSE = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
-_WORDS = {"true": True, "false": False}
 
 
 def annotation_hint(name: str, names: Iterable[str]) -> str:
@@ -42,30 +41,22 @@ def _annotation(field: str) -> str:
     return PREFIX + field.replace("_", "-")
 
 
-def _true_or_false(text: object) -> bool:
-    if text not in _WORDS:
-        raise ValueError(_must_be(_WORDS))
-    return _WORDS[str(text)]
+def _one_of(values: Mapping[str, object]) -> PlainValidator:
+    """Reads one of these words as its value."""
+
+    def value_of(text: object) -> object:
+        if text not in list(values):
+            raise ValueError(f"must be {either(map(repr, values))}")
+        return values[str(text)]
+
+    return PlainValidator(value_of)
 
 
-def _must_be(words: Iterable[str]) -> str:
-    return f"must be {either(repr(str(word)) for word in words)}"
-
-
-def _store(text: object) -> EvidenceStore:
-    if text not in list(EvidenceStore):
-        raise ValueError(_must_be(EvidenceStore))
-    return EvidenceStore(str(text))
+_TRUE_OR_FALSE = _one_of({"true": True, "false": False})
 
 
 def _hold(text: object) -> HoldAnnotation:
     return hold_in(str(text)[:LONGEST_VALUE])
-
-
-def _default(text: object) -> ApprovalDefault:
-    if text not in list(ApprovalDefault):
-        raise ValueError(_must_be(ApprovalDefault))
-    return ApprovalDefault(str(text))
 
 
 def _time(text: object) -> datetime:
@@ -134,7 +125,7 @@ def _invalid(name: str, value: str, words: str, hint: str = "") -> InvalidCheckE
 class TemplateChoices(_Choices):
     """The settings of one remediation template, by annotations on it."""
 
-    require_approval: Annotated[bool, PlainValidator(_true_or_false)] = False
+    require_approval: Annotated[bool, _TRUE_OR_FALSE] = False
     """True if a step with this template waits for the approval of a person."""
 
     _unknown: ClassVar[str] = "there is no such annotation of a template"
@@ -145,8 +136,8 @@ class CheckChoices(_Choices):
 
     hold: Annotated[HoldAnnotation | None, PlainValidator(_hold)] = None
     """The hold of all its targets by a person."""
-    shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
-    """Shadow: do everything for the check except write (`health.policy.shadow`)."""
+    shadow: Annotated[bool, _TRUE_OR_FALSE] = False
+    """Shadow: do everything for the check except write (`health.policy.policy_in_force`)."""
     max_in_flight: _Count | None = None
     max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
     max_starts_per_hour: _Count | None = None
@@ -160,13 +151,15 @@ class CheckChoices(_Choices):
     """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
     confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None
     """Until when a person confirms that Nodes that vanished together are gone (rule 50)."""
-    evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
+    evidence: Annotated[EvidenceStore | None, _one_of({str(store): store for store in EvidenceStore})] = None
     """Where the state of a target before its first step is saved; None: nowhere."""
-    require_approval: Annotated[bool, PlainValidator(_true_or_false)] = False
+    require_approval: Annotated[bool, _TRUE_OR_FALSE] = False
     """True if each step waits for the approval of a person."""
     approval_expires_after: Annotated[Duration, within(SHORTEST_QUESTION, LONGEST_QUESTION)] | None = None
     """How long a question waits for its answer; None: it does not expire."""
-    approval_default: Annotated[ApprovalDefault, PlainValidator(_default)] = ApprovalDefault.HOLD
+    approval_default: Annotated[
+        ApprovalDefault, _one_of({str(default): default for default in ApprovalDefault})
+    ] = ApprovalDefault.HOLD
     """The consequence of a question that expires."""
 
     _levels: ClassVar[frozenset[str]] = frozenset({HOLD})

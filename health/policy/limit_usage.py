@@ -16,9 +16,21 @@ from typing import NamedTuple
 
 from health.model.observation import Hold
 from health.model.references import CheckReference
-from health.policy.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, UnderWay, Waiting, limit_hold
+from health.policy.limits import (
+    HOUR,
+    AppliedLimit,
+    LimitedRemediation,
+    LimitScope,
+    ScopesOf,
+    Slot,
+    UnderWay,
+    Waiting,
+    applied_limits,
+    limit_hold,
+    slot_of_starts,
+    slots_in_flight,
+)
 from health.policy.selection import Selection
-from health.policy.slots import AppliedLimit, Slot, applied_limits, slot_of_starts, slots_in_flight
 from objects.timestamps import stamp
 
 _ASK_AGAIN_SECONDS = 30 * 60.0

@@ -6,14 +6,20 @@ unknown, so nothing new is done until the ConfigMap is repaired (rule 3).
 
 Deleting the ConfigMap restores the defaults. If a policy is required, a deleted or blank ConfigMap holds
 every check until it is back (rule 51), and the last valid policy supplies the other values.
+
+In shadow everything is done for a check except writing (ADR 31). An annotation on the check turns it on, or
+the policy for all checks. If either cannot be read, as after a restart during an invalid edit of the policy,
+the check is in shadow.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from health.model.observation import Hold, HoldReason
 from health.policy.policy import DEFAULTS, KEY, POLICY, InvalidPolicyError, Policy, StoredPolicy
 from objects.event import Event, Severity
 
+SHADOW, OFF = "paramedic.dev/shadow", "false"
 MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"
 MISSING_POLICY = Hold(reason=HoldReason.POLICY_UNKNOWN, message=f"{MISSING[0].lower()}{MISSING[1:]}")
 """Holds every check and every act (rule 51)."""
@@ -92,3 +98,8 @@ NO_OBJECT = PolicyInForce()
 """The state without a ConfigMap and without settings."""
 UNREAD = PolicyInForce(is_known=False, rejection="it was not read yet")
 """The state before the first read."""
+
+
+def is_in_shadow(annotations: Mapping[str, str], policy: PolicyInForce) -> bool:
+    """True if nothing may be written for the check with these annotations, which may be unreadable."""
+    return policy.is_shadow or annotations.get(SHADOW, OFF) != OFF

@@ -8,8 +8,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from health.policy.limits import Place, Waiting
-from health.policy.slots import Slot
+from health.policy.limits import Place, Slot, Waiting
 
 
 class Selection:

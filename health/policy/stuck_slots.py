@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.model.references import CheckReference
-from health.policy.limits import ScopesOf, UnderWay, Waiting
-from health.policy.slots import AppliedLimit, Slot, applied_limits, slots_in_flight
+from health.policy.limits import (
+    AppliedLimit,
+    ScopesOf,
+    Slot,
+    UnderWay,
+    Waiting,
+    applied_limits,
+    slots_in_flight,
+)
 from objects.durations import in_words
 
 STUCK_AFTER = timedelta(hours=1)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Self
 
 from health.model.references import CheckReference
-from health.policy.shadow import OFF, SHADOW
+from health.policy.policy_in_force import OFF, SHADOW
 from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
 

@@ -7,8 +7,7 @@ import pytest
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.observation import HoldReason
 from health.policy.policy import KEY, POLICY
-from health.policy.policy_in_force import MISSING_POLICY
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import MISSING_POLICY, SHADOW
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities

@@ -16,7 +16,7 @@ from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
 from health.model.evidence import LABEL, PREFIX, EvidenceRecord
 from health.model.observation import HoldReason
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, EVENTS, PODS, Object

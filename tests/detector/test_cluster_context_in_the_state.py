@@ -14,9 +14,8 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
-from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.disabled import CONFLICT, OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import TargetName

@@ -9,8 +9,8 @@ import pytest
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from health.cluster.global_stop import STOP, Stop
+from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, Object, Resource
 from kube.transport import Transport

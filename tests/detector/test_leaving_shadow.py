@@ -14,8 +14,7 @@ from health.model.admission import Admission
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import HoldReason, Observation, failed
 from health.policy.policy import Policy
-from health.policy.policy_in_force import PolicyInForce
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW, PolicyInForce
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
 from health.runbook.shadow import having_recorded

@@ -16,7 +16,7 @@ from health.cluster.upgrade import UpgradePhase
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.target import TargetName
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.resource import EVENTS
 from objects.timestamps import stamp
 from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now

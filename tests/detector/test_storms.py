@@ -15,8 +15,8 @@ from health.check.storm import Storm
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference

@@ -10,7 +10,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from tests.support.state.small_cluster import CHECK as NODES
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.state.small_machines import SmallMachines

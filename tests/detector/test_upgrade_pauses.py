@@ -23,8 +23,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.policy.policy import Policy
-from health.policy.policy_in_force import PolicyInForce
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW, PolicyInForce
 from health.upgrade.observation import UpgradeObservation
 from runtime.guard import Guard
 from runtime.problems import Problems

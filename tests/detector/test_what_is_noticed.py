@@ -17,8 +17,8 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import NO_BACK_OFF
+from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.node import CONFIRMED_HEALTHY, EXCLUDE_LABEL
 from health.model.observation import HoldReason, Observation, TargetState

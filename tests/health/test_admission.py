@@ -13,9 +13,8 @@ from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.gate.admission import Question, TargetFacts, admission
 from health.gate.check_holds import CHECK_HOLDS, UnreadSource, Unseen, check_holds, stale_cache
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.disabled import CONFLICT, OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.observation import Hold, HoldReason
 from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import GroupOutage, Outages, SuspectedOutage

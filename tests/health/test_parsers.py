@@ -19,11 +19,11 @@ from health.cluster.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, u
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation, refusals
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import (
+from health.kinds.nodehealthcheck.disabled import (
     OtherMachineHealthCheck as AnyMachineHealthCheck,
 )
-from health.kinds.nodehealthcheck.machine_health_checks import machine_health_checks
+from health.kinds.nodehealthcheck.disabled import machine_health_checks
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget

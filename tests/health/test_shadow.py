@@ -20,8 +20,7 @@ from health.model.moves import (
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.policy.policy import Policy
-from health.policy.policy_in_force import NO_OBJECT, UNREAD, PolicyInForce
-from health.policy.shadow import SHADOW, is_in_shadow
+from health.policy.policy_in_force import NO_OBJECT, SHADOW, UNREAD, PolicyInForce, is_in_shadow
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
 from health.runbook.shadow import having_recorded

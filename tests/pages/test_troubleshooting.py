@@ -10,12 +10,11 @@ from tests.pages.page import modules, named, part, rows, strings_of
 
 EVENTS, ANNOTATIONS = "events.md", "annotations.md"
 CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
-MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNote", "of_check"}
+MAKERS = {"Event", "EventNote", "Severity", "Statement", "TargetNote", "of_check"}
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
 NO_EVENTS = {
     *("False", "True", "Unknown"),
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
-    *("HealthyNodeThresholdChange", "StormActive", "StormCooldownActive"),
     *("CheckDisabled", "CheckUnreadable", "ParamedicStatus"),
     *("Paused", "Remediating"),
 }

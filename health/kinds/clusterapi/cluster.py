@@ -175,8 +175,10 @@ def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Clust
     owners = items(metadata, "ownerReferences")
     if not any(_is_owner(owner) and string(owner, "uid") == cluster.metadata.uid for owner in owners):
         # A reference to an earlier Cluster of that name would get the check garbage-collected.
-        others = [owner for owner in owners if not _is_of_same_name(owner, cluster)]
-        patch["ownerReferences"] = [*others, _owner(api_version, cluster)]
+        named = cluster.metadata
+        others = [owner for owner in owners if not (_is_owner(owner) and string(owner, "name") == named.name)]
+        own = {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
+        patch["ownerReferences"] = [*others, own]
     return patch
 
 
@@ -184,15 +186,6 @@ def _is_owner(reference: Mapping[str, Any]) -> bool:
     """True for a Cluster, in any version of the reference."""
     group = string(reference, "apiVersion").partition("/")[0]
     return (group, string(reference, "kind")) == (GROUP, KIND)
-
-
-def _is_of_same_name(reference: Mapping[str, Any], cluster: Cluster) -> bool:
-    return _is_owner(reference) and string(reference, "name") == cluster.metadata.name
-
-
-def _owner(api_version: str, cluster: Cluster) -> dict[str, str]:
-    named = cluster.metadata
-    return {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
 
 
 def _is_true(condition: Condition | None) -> bool:

@@ -13,7 +13,7 @@ from health.kinds.clusterapi.events import EVENTS
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
-from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
+from health.kinds.clusterapi.remediation_request import REQUESTS
 from health.kinds.clusterapi.status import FAILING, status_patch
 
 ROLLING_OUT = tuple(
@@ -49,8 +49,8 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     operator_lease="controller-leader-election-capi",
     operator_guide="docs/cluster-api-switch.md#switch",
     operator_manager="manager",
-    owner_of=owner_of,
-    is_unsigned_for=is_unsigned_for,
+    owner_of=REQUESTS.owner_of,
+    is_unsigned_for=REQUESTS.is_unsigned_for,
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,

@@ -32,7 +32,7 @@ from health.kinds.clusterapi.machine import (
 from health.kinds.clusterapi.object_conditions import Condition
 from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.clusterapi.unhealthy import Failure
-from health.kinds.machines.request_problem import NOT_CREATED
+from health.kinds.machines.check import NOT_CREATED
 from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.model.stored_status import stored_condition, string
 from objects.timestamps import as_time

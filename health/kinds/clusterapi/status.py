@@ -14,7 +14,7 @@ them in both, because a schema may drop one of the lists.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -57,10 +57,13 @@ _NOT_PAUSED = StatusCondition(
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that corrects `stored`; empty if it is correct."""
+    check, api_version = snapshot.check, V1BETA2
+    if isinstance(check, MachineHealthCheck | InvalidCheckError):
+        api_version = check.api_version
     of_conditions = conditions_patch(
         stored,
         lambda listed: _changes(snapshot, listed),
-        api_version=_api_version(snapshot),
+        api_version=api_version,
         generation=snapshot.generation,
         now=now,
     )
@@ -68,17 +71,12 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
 
 
-def _api_version(snapshot: CheckSnapshot) -> str:
-    check = snapshot.check
-    return check.api_version if isinstance(check, MachineHealthCheck | InvalidCheckError) else V1BETA2
-
-
 def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     """The numbers for a merge patch, in which None removes a field."""
     if isinstance(snapshot.check, InvalidCheckError):
         return dict.fromkeys((*_NUMBERS, "targets"))
     decided = snapshot.allowance
-    if decided is None or _blocking_reason(snapshot) is not None:
+    if decided is None or _blocked(snapshot) is not None:
         return {}
     numbers = (decided.total, decided.healthy, remediations_allowed(decided))
     names = sorted(snapshot.selected)[:MOST_TARGETS]
@@ -89,24 +87,15 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class BlockingReason:
-    """Why nothing can be said about the Machines of a check."""
-
-    reason: str
-    message: str
-    severity: str = "Error"
-
-
-def _blocking_reason(snapshot: CheckSnapshot) -> BlockingReason | None:
-    """The blocking reason of a check that is not paused; None without one."""
+def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
+    """Why the Machines of a check that is not paused are unknown; None: they are known."""
     if isinstance(snapshot.check, InvalidCheckError):
-        return BlockingReason(INVALID_SPEC, str(snapshot.check))
+        return not_allowed(INVALID_SPEC, str(snapshot.check), "Error")
     problem, hiding = snapshot.holds.problem, snapshot.holds.hiding_targets
     if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
-        return BlockingReason(problem.reason, problem.message)
+        return not_allowed(problem.reason, problem.message, "Error")
     if hiding is not None:
-        return BlockingReason(hiding.reason, hiding.message, "Warning")
+        return not_allowed(hiding.reason, hiding.message)
     return None
 
 
@@ -114,9 +103,9 @@ def _changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
-    blocking = _blocking_reason(snapshot)
-    if blocking is not None:
-        return Changes((not_allowed(blocking.reason, blocking.message, blocking.severity), _NOT_PAUSED))
+    blocked = _blocked(snapshot)
+    if blocked is not None:
+        return Changes((blocked, _NOT_PAUSED))
     found = machines.changes(snapshot, stored)
     return replace(found, wanted=(*found.wanted, _NOT_PAUSED))
 

@@ -6,15 +6,18 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from health.check.health_check import Check, Model, parsed
 from health.check.pause import of_paused, pause_hold
-from health.check.template_validity import TemplateField, TemplateKinds
+from health.check.template_validity import TemplateField, TemplateKinds, request_rejection, unusable
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.machines.machine import LinkedMachineTarget
-from health.kinds.machines.request_problem import template_problem
 from health.kinds.machines.threshold import Trigger, allowance
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import Step, TemplateReference
+
+NOT_CREATED = "RemediationRequestCreationFailed"
+"""The reason that the operators give for a request, with the prefix External for one API; see unusable() for
+templates."""
 
 Machine_contra = TypeVar("Machine_contra", bound=LinkedMachineTarget, contravariant=True)
 _ModelT = TypeVar("_ModelT", bound=Model)
@@ -61,8 +64,12 @@ class MachineCheck(Check[Machine_contra]):
         return self.hold_in(context) is not None
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
-        """Why its template leads to no request; other checks do not matter here."""
-        return template_problem(self.template, kinds, may_be_empty=self.may_template_be_empty)
+        """Why its template leads to no request (rules 27 and 45); other checks do not matter here."""
+        if self.template is None:
+            return None
+        rejection = request_rejection(self.template, kinds)
+        problem = unusable(self.template, kinds, may_be_empty=self.may_template_be_empty)
+        return problem or (CheckProblem(NOT_CREATED, rejection) if rejection else None)
 
     def counts_as_healthy(self, target: Machine_contra, context: ClusterContext) -> bool:
         """True if its Node exists, no rule matches, and it is not being deleted (MHC A.2.4, CAPI B.2.4)."""

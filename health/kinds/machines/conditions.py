@@ -18,11 +18,9 @@ from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
 from health.check.threshold import Allowance
-from health.cluster.cluster_context import CheckProblem
 from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.check_kind import UNREADABLE, FailingCondition
-from health.kinds.machines.check import MachineCheck
-from health.kinds.machines.request_problem import NOT_CREATED, may_be_unreported, request_error
+from health.kinds.machines.check import NOT_CREATED, MachineCheck
 from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.machines.threshold import held_message
 from health.model.invalid_check import InvalidCheckError
@@ -106,20 +104,13 @@ def was_restricted(stored: Mapping[str, Any]) -> bool:
 def _remediation_allowed(
     snapshot: CheckSnapshot, check: MachineCheck[Any], allowance: Allowance
 ) -> StatusCondition:
-    held = _restriction(snapshot)
-    if held is not None:
+    hold = snapshot.holds.first
+    if hold is not None and hold.reason is not HoldReason.THRESHOLD:
+        held = snapshot.holds.shown(hold)
         return not_allowed(held.reason, held.message)
     if allowance.allowed:
         return _true(REMEDIATION_ALLOWED)
     return not_allowed(TOO_MANY_UNHEALTHY, held_message(allowance, check.spec.trigger))
-
-
-def _restriction(snapshot: CheckSnapshot) -> CheckProblem | None:
-    """The hold of the check besides its threshold, as reason and message of the condition."""
-    hold = snapshot.holds.first
-    if hold is None or hold.reason is HoldReason.THRESHOLD:
-        return None
-    return snapshot.holds.shown(hold)
 
 
 def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
@@ -136,19 +127,25 @@ def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
 
 
 def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusCondition, ...]:
-    error = request_error(snapshot)
-    if error:
+    """False for the first refusal by the name of the Machine, unless no request can be created at all."""
+    problem = snapshot.holds.problem
+    errors = [target.request_error for _, target in sorted(snapshot.targets.items()) if target.request_error]
+    if problem is not None and problem.reason == NOT_CREATED:
+        errors = [problem.message]
+    if errors:
         return (
             StatusCondition(
                 type=REQUEST_AVAILABLE,
                 status="False",
                 reason=f"External{NOT_CREATED}",
-                message=error,
+                message=errors[0],
                 severity="Error",
             ),
         )
+    # A request may have been refused whose incident has not reported to this leader yet.
+    is_unreported = any(not target.is_heard and not target.requests for target in snapshot.expired)
     is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
-    return () if may_be_unreported(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
+    return () if is_unreported and is_known_as_false else (_true(REQUEST_AVAILABLE),)
 
 
 def _true(type_: str) -> StatusCondition:

@@ -10,10 +10,10 @@ the reference controllers have it for whole checks only (rules 13 and 14). The s
 the incident, its run and the remediation in a row, so a retry of the act emits no second Event.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.pause import is_paused
@@ -28,6 +28,7 @@ from health.kinds.machines.conditions import (
     was_restricted,
 )
 from health.kinds.machines.machine import KIND as MACHINE
+from health.kinds.machines.status_conditions import Stored
 from health.kinds.machines.threshold import Trigger
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
@@ -52,9 +53,6 @@ _REPORTED_OTHERWISE = frozenset(
     }
 )
 """Holds with an Event or a condition of their own, and those of many Machines at once (rule 6)."""
-
-Stored: TypeAlias = Mapping[str, Any]
-"""The status of a check before the new one."""
 
 
 @dataclass(frozen=True)
@@ -122,15 +120,13 @@ class MachineEvents:
         if after.allowance is None or not is_restricted_by_threshold(after):
             return
         condition = stored_condition(stored, REMEDIATION_ALLOWED)
-        if not self._is_reported(before, after, condition):
+        is_reported = (condition.get("status"), condition.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
+        if self.needs_failure:
+            was_blocked = before is None or before.is_blocked
+            is_reported = not after.is_blocked or (is_reported and was_blocked)
+        if not is_reported:
             message = self.exceeded(after.allowance, check.spec.trigger)
             yield _of_check(after, RESTRICTED, message, "threshold", string(condition, "lastTransitionTime"))
-
-    def _is_reported(self, before: CheckSnapshot | None, after: CheckSnapshot, condition: Stored) -> bool:
-        is_stored = (condition.get("status"), condition.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
-        if not self.needs_failure:
-            return is_stored
-        return not after.is_blocked or (is_stored and (before is None or before.is_blocked))
 
     def _of_machines(
         self, before: CheckSnapshot | None, after: CheckSnapshot, check: MachineCheck[Any], now: datetime
@@ -191,7 +187,10 @@ def _restricted(
 
     At the start only what the status does not say yet; it does not say the version of a hold.
     """
-    reported = _shown_reasons(before) if before else _stored_restriction(stored)
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    reported = {string(condition, "reason")} if condition.get("status") == "False" else set()
+    if before is not None:
+        reported = {before.holds.shown(found.hold).reason for found, _ in before.holds.events()}
     again = now.isoformat() if before else ""
     for found, _ in after.holds.events():
         is_unversioned = before is not None or not found.version
@@ -200,16 +199,6 @@ def _restricted(
         words = found.hold.message
         message = f"Remediation restricted: {words}"
         yield _of_check(after, RESTRICTED, message, words, found.version, again=again)
-
-
-def _shown_reasons(snapshot: CheckSnapshot) -> Collection[str]:
-    return {snapshot.holds.shown(found.hold).reason for found, _ in snapshot.holds.events()}
-
-
-def _stored_restriction(stored: Stored) -> Collection[str]:
-    """The reason in the stored status for which the check may not remediate."""
-    condition = stored_condition(stored, REMEDIATION_ALLOWED)
-    return [string(condition, "reason")] if condition.get("status") == "False" else []
 
 
 def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:

@@ -6,6 +6,7 @@ was made by the operator. Annotations with the prefix of the API name the templa
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from health.kinds.machines.machine import KIND, LinkedMachine
@@ -20,6 +21,36 @@ from health.model.remediation_request import (
 from objects.group_kind import GroupKind
 
 
+@dataclass(frozen=True, kw_only=True)
+class MachineRequests:
+    """The requests of one kind of checks of Machines."""
+
+    check: GroupKind
+    api_versions: Collection[str]
+    """The versions in which the operator may name a Machine as the owner."""
+
+    def owner_of(self, request: RemediationRequest) -> CheckReference | None:
+        """The check of the kind whose incident made it; None if no check of its namespace did."""
+        check = check_of(request.metadata.annotations.get(INCIDENT, ""))
+        if check is None or (check.group_kind, check.namespace) != (self.check, request.metadata.namespace):
+            return None
+        return check
+
+    def is_unsigned_for(self, request: RemediationRequest, target: TargetReference) -> bool:
+        """True if the operator made it for that Machine, without the flag of a controller.
+
+        The request then belongs to the check that selects the Machine. The infrastructure of a Machine has
+        the same name and owner, but with that flag, and is no request, also if a check names its template by
+        mistake.
+        """
+        owners = request.metadata.owner_references
+        if INCIDENT in request.metadata.annotations or len(owners) != 1:
+            return False
+        owner = owners[0]
+        is_of_target = (owner.kind, owner.uid) == (target.kind, target.uid)
+        return is_of_target and owner.api_version in self.api_versions and not owner.controller
+
+
 def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """spec.template of a template object; None without one."""
     spec = template.get("spec")
@@ -31,71 +62,40 @@ def request_body(
     attempt: RemediationAttempt,
     template: TemplateReference,
     contents: Mapping[str, Any],
-    owner: Mapping[str, str],
-    labels: Mapping[str, str],
+    machine: LinkedMachine,
+    api_version: str,
 ) -> dict[str, Any]:
-    """The request of `attempt`, named as its owner, with these labels added to those of the template."""
+    """The request of `attempt`, named as its Machine, which owns it in this version.
+
+    It is no controller, because a Machine does not manage its request.
+    """
+    named = machine.metadata
     of_contents = _mapping(contents.get("metadata"))
-    metadata = {
-        "name": owner["name"],
-        "namespace": attempt.incident.target.namespace,
-        "labels": {**_mapping(of_contents.get("labels")), **labels},
-        "annotations": {**_mapping(of_contents.get("annotations")), **_annotations(attempt, template)},
-        "ownerReferences": [dict(owner)],
+    group, slash, _ = template.api_version.partition("/")
+    prefix = attempt.incident.target.group
+    annotations = {
+        **_mapping(of_contents.get("annotations")),
+        f"{prefix}/cloned-from-name": template.name,
+        # The core group has no name.
+        f"{prefix}/cloned-from-groupkind": f"{template.kind}.{group}" if slash else template.kind,
+        INCIDENT: attempt.incident.full_id,
+        TARGET_UID: attempt.incident.target.uid,
     }
+    if attempt.number > 1:
+        annotations[ATTEMPT] = str(attempt.number)
+    owner = {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
     return {
         **contents,
         "apiVersion": template.api_version,
         "kind": template.request_kind,
-        "metadata": metadata,
+        "metadata": {
+            "name": named.name,
+            "namespace": attempt.incident.target.namespace,
+            "labels": dict(_mapping(of_contents.get("labels"))),
+            "annotations": annotations,
+            "ownerReferences": [owner],
+        },
     }
-
-
-def owner_reference(machine: LinkedMachine, api_version: str) -> dict[str, str]:
-    """The reference to the owner of a request; no controller, because a Machine does not manage it."""
-    named = machine.metadata
-    return {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
-
-
-def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | None:
-    """The check of that kind whose incident made it; None if no check of its namespace did."""
-    check = check_of(request.metadata.annotations.get(INCIDENT, ""))
-    if check is None or (check.group_kind, check.namespace) != (kind, request.metadata.namespace):
-        return None
-    return check
-
-
-def is_unsigned_for(
-    request: RemediationRequest, target: TargetReference, api_versions: Collection[str]
-) -> bool:
-    """True if the operator made it for that Machine, without the flag of a controller.
-
-    The request then belongs to the check that selects the Machine. The infrastructure of a Machine has the
-    same name and owner, but with that flag, and is no request, also if a check names its template by mistake.
-    """
-    owners = request.metadata.owner_references
-    if INCIDENT in request.metadata.annotations or len(owners) != 1:
-        return False
-    owner = owners[0]
-    is_of_target = owner.api_version in api_versions and (owner.kind, owner.uid) == (target.kind, target.uid)
-    return is_of_target and not owner.controller
-
-
-def _annotations(attempt: RemediationAttempt, template: TemplateReference) -> dict[str, str]:
-    prefix = attempt.incident.target.group
-    ours = {
-        f"{prefix}/cloned-from-name": template.name,
-        f"{prefix}/cloned-from-groupkind": _group_kind(template),
-        INCIDENT: attempt.incident.full_id,
-        TARGET_UID: attempt.incident.target.uid,
-    }
-    return ours | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {})
-
-
-def _group_kind(template: TemplateReference) -> str:
-    """`<Kind>.<group>`; the core group has no name."""
-    group, slash, _ = template.api_version.partition("/")
-    return f"{template.kind}.{group}" if slash else template.kind
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -1,17 +1,22 @@
 """The condition Disabled of a NodeHealthCheck (NHC 1.3), and MachineHealthChecks as its reason.
 
-A single MachineHealthCheck for the condition Terminating does not disable NodeHealthChecks: Nodes that have
-a condition of that type, with any status, are left to it. Any other MachineHealthCheck disables every
-NodeHealthCheck (NHC 2.1/4).
+OpenShift installs one MachineHealthCheck for the condition Terminating. Alone it does not disable
+NodeHealthChecks: Nodes that have a condition of that type, with any status, are left to it. Any other
+MachineHealthCheck disables every NodeHealthCheck (NHC 2.1/4).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import Field
 
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import CheckProblem
-from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
 
 CONFLICT = CheckProblem(
     reason="ConflictingMachineHealthCheckDetected",
@@ -50,6 +55,47 @@ def disabled(snapshot: CheckSnapshot) -> Disabled:
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED
+
+
+GROUP = "machine.openshift.io"
+TERMINATING = "Terminating"
+
+
+class OtherChecks(StrEnum):
+    """The MachineHealthChecks of a cluster, by their effect on NodeHealthChecks."""
+
+    NONE = "None"
+    TERMINATING_ONLY = "TerminatingOnly"
+    OTHERS = "Others"
+
+
+class _Condition(FrozenObject):
+    type: str = ""
+
+
+class _Spec(FrozenObject):
+    unhealthy_conditions: tuple[_Condition, ...] = ()
+
+
+class OtherMachineHealthCheck(FrozenObject):
+    """The conditions of a MachineHealthCheck of machine.openshift.io."""
+
+    metadata: ObjectMetadata
+    spec: _Spec = Field(default=_Spec())
+
+    @property
+    def is_terminating_only(self) -> bool:
+        """True if it checks the condition Terminating and no other."""
+        return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
+
+
+def machine_health_checks(found: Sequence[OtherMachineHealthCheck], *, unreadable: int = 0) -> OtherChecks:
+    """How these checks affect NodeHealthChecks; `unreadable` counts those that do not parse."""
+    if not found and not unreadable:
+        return OtherChecks.NONE
+    if len(found) == 1 and not unreadable and found[0].is_terminating_only:
+        return OtherChecks.TERMINATING_ONLY
+    return OtherChecks.OTHERS
 
 
 def conflict(found: OtherChecks) -> CheckProblem | None:

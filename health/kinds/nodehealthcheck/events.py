@@ -6,30 +6,34 @@ it was seen healthy gets another Event even with the same seed, for example when
 API server forgets Events after an hour: a new leader emits no older Events of Nodes that the previous leader
 reported, and none that the status already shows. While the check holds all its targets (threshold, pause
 request, upgrade, stop, disabled), the check gets one Event and its targets none (rule 6).
+
+The maker of a request emits its Events: for one without an incident that was the NodeHealthCheck operator
+(rule 39), which also reports its own deletions after a Node recovered or is no longer a target. A request
+does not record who deleted it. If one disappears while its Node stayed unhealthy, the message is true for
+any cause: another actor, or our clean-up after an order.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
-from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
+from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import (
     SKIPPED,
-    TargetNote,
     overdue_notes,
-    request_notes,
     target_notes,
 )
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import involved_node
 from health.model.observation import HoldReason
 from health.model.owner_signs import OwnerSign
+from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import stored_condition, string
 from health.model.verdict import Health
 from objects.event import Event, Severity
@@ -41,6 +45,8 @@ _WORDS_OF_THE_OPERATOR: Mapping[str, str] = {
 }
 _WORKING = frozenset({"Enabled", "Remediating"})
 """The phases of a status in which a check emits Events of its Nodes."""
+_YOUNG = timedelta(minutes=10)
+"""A new leader emits the Event of a request this recent, or one made while no detector led."""
 
 
 def events(
@@ -145,17 +151,26 @@ def _blocked(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) 
 def _storm(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    for note in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
-        yield _note(after, note.severity, note.reason, note.message, seed=(note.seed,))
-    if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
+    """The Events of the storm; a spec without a cooldown drops the storm without an Event."""
+    earlier, storm = before.storm if before else stored_storm(stored, now), after.storm
+    if storm is None:
+        return
+    was_active, was_cooling = (earlier.is_active, earlier.is_cooling) if earlier else (False, False)
+    is_another = earlier is None or earlier.turned != storm.turned
+    if storm.is_active and (not was_active or is_another):
+        message = "Storm recovery mode activated - delaying remediation until threshold is reached"
+        yield _note(after, Severity.WARNING, "StormRecoveryStarted", message, seed=(f"{storm.turned}",))
+    cools_anew = earlier is None or earlier.cooldown_turned != storm.cooldown_turned
+    cooldown = f"{storm.cooldown_turned}"
+    if storm.is_cooling and (not was_cooling or cools_anew):
+        message = "Storm recovery mode will exit after cooldown delay"
+        yield _note(after, Severity.WARNING, "StormRecoveryCooldownStarted", message, seed=(cooldown,))
+    if was_active and not storm.is_active:
+        message = "Storm recovery mode deactivated - normal remediation resumed"
+        yield _note(after, Severity.NORMAL, "StormRecoveryEnded", message, seed=(f"{storm.turned}",))
+    if after.is_held_by_storm and not (before and before.is_held_by_storm):
         message = "Storm recovery active: skipping creation of new remediations"
-        yield _note(
-            after,
-            Severity.WARNING,
-            "RemediationSkipped",
-            message,
-            seed=("storm", f"{after.storm.cooldown_turned}"),
-        )
+        yield _note(after, Severity.WARNING, "RemediationSkipped", message, seed=("storm", cooldown))
 
 
 def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
@@ -180,35 +195,58 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
 
 
 def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    """The Events about Nodes; a skip is emitted on the Node too, although the operator has no such Event."""
     if after.suppresses_target_events or isinstance(after.check, InvalidCheckError):
         return
     reported = {} if before is None or before.suppresses_target_events else before.targets
     for name, target in sorted(after.targets.items()):
-        for note in _notes_on(after.check, reported.get(name), target):
-            event = _note(after, note.severity, note.reason, note.message, seed=note.seed)
+        notes = [*overdue_notes(reported.get(name), target)]
+        if target.verdict.health is Health.EXPIRED:
+            notes += target_notes(after.check, reported.get(name), target)
+        for note in notes:
+            event = _note(after, Severity.WARNING, note.reason, note.message, seed=note.seed)
             yield event
             if note.reason == SKIPPED:
                 words = "" if note.why in event.message else f": {note.why}"
-                yield _on_node(event, f"{event.message}{words} ({after.check.reference})", target)
-
-
-def _notes_on(
-    check: HealthCheck, before: TargetSnapshot | None, after: TargetSnapshot
-) -> Iterator[TargetNote]:
-    yield from overdue_notes(before, after)
-    if after.verdict.health is Health.EXPIRED:
-        yield from target_notes(check, before, after)
-
-
-def _on_node(event: Event, message: str, target: TargetSnapshot) -> Event:
-    """The Event about the Node, for a person that describes the Node; the operator has none."""
-    subject = involved_node(target.name, target.uid)
-    return replace(event, seed=f"{event.seed}\nnode", message=message, subject=subject)
+                yield replace(
+                    event,
+                    seed=f"{event.seed}\nnode",
+                    message=f"{event.message}{words} ({after.check.reference})",
+                    subject=involved_node(target.name, target.uid),
+                )
 
 
 def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    for note in request_notes(before, after, now):
-        yield _note(after, note.severity, note.reason, note.message, seed=(note.uid,))
+    """The Events about requests; at the start (`before` is None) existing ones may not be reported yet."""
+    since = now - _YOUNG
+    if after.reported_until is not None:
+        since = min(since, after.reported_until - REPORTED_WITHIN)
+    for target in after.targets.values() if before is None else ():
+        for request in target.requests:
+            yield from _created(target.name, request, since, after)
+    for change in after.request_changes:
+        if change.made is not None:
+            yield from _created(change.target, change.made, since, after)
+        if change.deleted is not None:
+            yield _deleted(change.target, change.deleted, before, after)
+
+
+def _created(target: str, request: RequestSnapshot, since: datetime, after: CheckSnapshot) -> Iterator[Event]:
+    if not request.is_of_operator and request.created >= since:
+        message = f"Created remediation object for node {target}"
+        yield _note(after, Severity.NORMAL, "RemediationCreated", message, seed=(request.uid,))
+
+
+def _deleted(
+    target: str, request: RequestSnapshot, before: CheckSnapshot | None, after: CheckSnapshot
+) -> Event:
+    subject = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
+    # If the same condition lasted, it stayed unhealthy; else it may have recovered in between.
+    fact = after.fact(target)
+    if before is not None and fact is not None and fact == before.fact(target):
+        message = f"Node {target} is still unhealthy, but its {subject} was deleted"
+        return _note(after, Severity.WARNING, "RemediationInterrupted", message, seed=(request.uid,))
+    return _note(after, Severity.NORMAL, "RemediationRemoved", f"Deleted {subject}", seed=(request.uid,))
 
 
 def _note(

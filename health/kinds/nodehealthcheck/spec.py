@@ -103,7 +103,8 @@ class Spec(FrozenObject):
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
-        problems = (self._threshold_problem(), self._selector_problem(), self._template_problem())
+        selector = "Selector is mandatory" if self.selector.is_empty else ""
+        problems = (self._threshold_problem(), selector, self._template_problem())
         found = [problem for problem in problems if problem]
         if found:
             raise Refused(*found)
@@ -122,9 +123,6 @@ class Spec(FrozenObject):
         if any(_deletes_machines(step.remediation_template) for step in self.escalating_remediations):
             return f"{problem} escalating remediation"
         return ""
-
-    def _selector_problem(self) -> str:
-        return "Selector is mandatory" if self.selector.is_empty else ""
 
     def _template_problem(self) -> str:
         if self.remediation_template is None and not self.escalating_remediations:

@@ -1,26 +1,18 @@
-"""Events of a NodeHealthCheck about one Node: why it is skipped, and what happened to its requests.
+"""Events of a NodeHealthCheck about one unhealthy Node, and why it is skipped.
 
 Texts are those of the NodeHealthCheck operator (NHC 1.5) where it has one. Each is emitted once per failure
 of the Node (rule 15), whether the detector sees the hold or the latest act found it. A hold of the whole
 check is reported for the check only.
-
-The maker of a request emits its Events: for one without an incident that was the NodeHealthCheck operator
-(rule 39), which also reports its own deletions after a Node recovered or is no longer a target. A request
-does not record who deleted it. If one disappears while its Node stayed unhealthy, the message is true for
-any cause: another actor, or our clean-up after an order.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 
-from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.model.observation import HoldReason
 from health.model.owner_signs import OwnerSign
-from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import is_classic
-from objects.event import Severity
 
 SKIPPED = "RemediationSkipped"
 OVERDUE = "OwnerOverdue"
@@ -38,15 +30,12 @@ _REPORTED_OTHERWISE = frozenset(
     {HoldReason.SUSPECTED_OUTAGE, HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED}
 )
 """Holds of many Nodes at once (rule 6), and those whose question or order has an Event on the Node."""
-_YOUNG = timedelta(minutes=10)
-"""A new leader emits the Event of a request this recent, or one made while no detector led."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetNote:
-    """An Event about a Node; equal seeds are one Event."""
+    """A Warning about a Node; equal seeds are one Event."""
 
-    severity: Severity
     reason: str
     message: str
     seed: tuple[str, ...]
@@ -128,54 +117,7 @@ def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[Ta
 
 def _note(target: TargetSnapshot, reason: str, message: str, *seed: str) -> TargetNote:
     return TargetNote(
-        severity=Severity.WARNING,
         reason=reason,
         message=message,
         seed=(target.uid, str(target.verdict.fact), *seed),
     )
-
-
-@dataclass(frozen=True)
-class RequestNote:
-    """One Event about a request; a request has one Event of each reason."""
-
-    severity: Severity
-    reason: str
-    message: str
-    uid: str
-
-
-def request_notes(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[RequestNote]:
-    """The Events; at the start (`before` is None) existing requests may not be reported yet."""
-    since = now - _YOUNG
-    if after.reported_until is not None:
-        since = min(since, after.reported_until - REPORTED_WITHIN)
-    for target in after.targets.values() if before is None else ():
-        for request in target.requests:
-            yield from _created(target.name, request, since)
-    for change in after.request_changes:
-        if change.made is not None:
-            yield from _created(change.target, change.made, since)
-        if change.deleted is not None:
-            stayed_unhealthy = _stayed_unhealthy(change.target, before, after)
-            yield _deleted(change.target, change.deleted, is_interrupted=stayed_unhealthy)
-
-
-def _created(target: str, request: RequestSnapshot, since: datetime) -> Iterator[RequestNote]:
-    if not request.is_of_operator and request.created >= since:
-        message = f"Created remediation object for node {target}"
-        yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
-
-
-def _deleted(target: str, request: RequestSnapshot, *, is_interrupted: bool) -> RequestNote:
-    subject = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
-    if is_interrupted:
-        message = f"Node {target} is still unhealthy, but its {subject} was deleted"
-        return RequestNote(Severity.WARNING, "RemediationInterrupted", message, request.uid)
-    return RequestNote(Severity.NORMAL, "RemediationRemoved", f"Deleted {subject}", request.uid)
-
-
-def _stayed_unhealthy(target: str, before: CheckSnapshot | None, after: CheckSnapshot) -> bool:
-    """True if the same condition lasted all the time; with another one it may have recovered in between."""
-    fact = after.fact(target)
-    return before is not None and fact is not None and fact == before.fact(target)

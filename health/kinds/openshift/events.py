@@ -27,27 +27,17 @@ def _notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[MachineNote]:
     path = _path_of(check, after.name, after.node_name)
-    if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
+    fact, deadline = after.verdict.fact, after.verdict.deadline
+    has_timer = fact is not None and deadline is not None and deadline > fact.since
+    # The machine-api-operator already reported a failure for which it made a request.
+    is_known = any(request.is_of_operator for request in after.requests)
+    earlier = before.verdict.fact if before is not None else None
+    if has_timer and not is_known and not (earlier is not None and earlier.same_as(fact)):
         message = f"Machine {path} has unhealthy node {after.node_name}"
         yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"Machine {path} has no controller owner, skipping remediation"
         yield MachineNote("SkippedNoController", message)
-
-
-def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
-    return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
-
-
-def _is_known(target: TargetSnapshot) -> bool:
-    """True if the machine-api-operator already reported the failure and made a request."""
-    return any(request.is_of_operator for request in target.requests)
-
-
-def _has_timer(target: TargetSnapshot) -> bool:
-    """True if a timer runs, or ran out."""
-    fact, deadline = target.verdict.fact, target.verdict.deadline
-    return fact is not None and deadline is not None and deadline > fact.since
 
 
 def _is_skipped(target: TargetSnapshot) -> bool:

@@ -17,7 +17,7 @@ from health.kinds.machines.threshold import remediations_allowed
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.events import EVENTS
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
-from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
+from health.kinds.openshift.remediation_request import REQUESTS
 from health.upgrade.pausable_check import PauseAnnotations
 
 Status = Mapping[str, Any]
@@ -61,8 +61,8 @@ MACHINE_HEALTH_CHECK = CheckKind(
     roles=("deploy/components/openshift-machines/machine-health-checks.yaml",),
     operator="machine-api-operator",
     operator_lease="cluster-api-provider-healthcheck-leader",
-    owner_of=owner_of,
-    is_unsigned_for=is_unsigned_for,
+    owner_of=REQUESTS.owner_of,
+    is_unsigned_for=REQUESTS.is_unsigned_for,
     upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
     upgrade_pause_roles=("deploy/components/openshift/upgrade-pause.yaml",),
 )

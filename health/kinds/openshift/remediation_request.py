@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from health.kinds.machines import remediation_request as machine_request
+from health.kinds.machines.remediation_request import MachineRequests, request_body, spec_template
 from health.kinds.openshift.check import KIND as CHECK
 from health.kinds.openshift.machine import API_VERSION, GROUP, Machine
-from health.model.references import CheckReference, Step, TargetReference, TemplateReference
-from health.model.remediation_request import InvalidTemplateError, RemediationAttempt, RemediationRequest
+from health.model.references import Step
+from health.model.remediation_request import InvalidTemplateError, RemediationAttempt
 from objects.group_kind import GroupKind
+
+REQUESTS = MachineRequests(check=GroupKind(GROUP, CHECK), api_versions=(API_VERSION,))
 
 
 def new_request(
@@ -20,25 +22,9 @@ def new_request(
         InvalidTemplateError: the template has no spec.template.
 
     """
-    contents = _contents(template, step.template)
-    owner = machine_request.owner_reference(machine, API_VERSION)
-    return machine_request.request_body(attempt, step.template, contents, owner, labels={})
-
-
-def owner_of(request: RemediationRequest) -> CheckReference | None:
-    """The check whose incident made it; None if no check of its namespace did."""
-    return machine_request.owner_of(request, GroupKind(GROUP, CHECK))
-
-
-def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
-    """True if the machine-api-operator made it for that Machine."""
-    return machine_request.is_unsigned_for(request, target, (API_VERSION,))
-
-
-def _contents(template: Mapping[str, Any], reference: TemplateReference) -> Mapping[str, Any]:
-    contents = machine_request.spec_template(template)
+    contents, named = spec_template(template), step.template
     if contents is None:
         raise InvalidTemplateError(
-            f"invalid template {reference.namespace}/{reference.name}, didn't find spec.template"
+            f"invalid template {named.namespace}/{named.name}, didn't find spec.template"
         )
-    return contents
+    return request_body(attempt, named, contents, machine, API_VERSION)

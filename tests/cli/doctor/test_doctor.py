@@ -14,7 +14,7 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
 from health.model.evidence import LABEL
 from health.policy.policy import POLICY
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease

@@ -12,7 +12,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.lease import LeaseRecord, new_lease
 from objects.timestamps import stamp
 from tests.cli.doctor.known_cluster import KnownCluster

@@ -11,7 +11,7 @@ from health.check.template_validity import TemplateKind
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.resource import Object
 from tests.detector.clusterapi.reporting import EXTERNAL, OWNER, SUCCEEDED, Reporting
 from tests.support.api.api_server import refused

@@ -8,7 +8,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.moves import Outcome
-from health.policy.shadow import SHADOW
+from health.policy.policy_in_force import SHADOW
 from kube.resource import Object
 from tests.support.story.world import KIND, REQUESTS, World
 from workflows.messages import State

@@ -20,7 +20,7 @@ from health.kinds.clusterapi.machine_conditions import (
     status_patch,
 )
 from health.kinds.clusterapi.unhealthy import Failure
-from health.kinds.machines.request_problem import NOT_CREATED
+from health.kinds.machines.check import NOT_CREATED
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition
 from tests.support.values.cluster_api import (

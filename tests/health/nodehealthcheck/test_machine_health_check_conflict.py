@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import (
+from health.kinds.nodehealthcheck.disabled import (
     OtherChecks,
     OtherMachineHealthCheck,
     machine_health_checks,
 )
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.verdict import Health
 from objects.group_kind import GroupKind
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, check, condition, node

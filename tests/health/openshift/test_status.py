@@ -12,8 +12,8 @@ from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.check.template_validity import invalid
 from health.cluster.cluster_context import CheckProblem
+from health.kinds.machines.check import NOT_CREATED
 from health.kinds.machines.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
-from health.kinds.machines.request_problem import NOT_CREATED
 from health.kinds.openshift.kind import status_patch
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
