@@ -2,9 +2,8 @@
 
 from contextlib import suppress
 
-from activities.attempt import InputRefused
-from activities.own_requests import OwnRequests
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
+from activities.attempt import ASK_AGAIN_SECONDS, InputRefused, StepHeld
+from activities.requests import OwnRequests
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from health.model.target import Target

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from activities.attempt import StepResult
 from activities.live_objects import ContextReader, LiveObjects, TargetReader, no_context
-from activities.own_requests import OwnRequests
+from activities.requests import OwnRequests
 from activities.revalidation import Confirmed, Revalidation
-from activities.step_result import StepResult
 from activities.target_lease import LeaseGuard
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt

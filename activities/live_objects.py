@@ -7,7 +7,7 @@ there.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from activities.step_result import StepHeld
+from activities.attempt import StepHeld
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, changed_hold, read_note
@@ -46,7 +46,10 @@ class Readers(NamedTuple):
 
 
 class LiveObjects:
-    """Reads live objects; targets and their context through `readers`, by kind of check."""
+    """Reads live objects; targets and their context through `readers`, by kind of check.
+
+    Each method raises KubernetesError as the client does, and ValidationError if the object cannot be read.
+    """
 
     def __init__(
         self,
@@ -63,12 +66,7 @@ class LiveObjects:
         self._readers = readers
 
     async def check(self, reference: CheckReference) -> Object:
-        """The check, in the first version of its kind that we read and the API server serves.
-
-        Raises:
-            KubernetesError: as the client does.
-
-        """
+        """The check, in the first version of its kind that we read and the API server serves."""
         kind, discovery = CHECK_KINDS[reference.group_kind], self.management.discovery
         try:
             resource = await discovery.first_served(kind)
@@ -79,23 +77,11 @@ class LiveObjects:
             raise
 
     async def context(self, check: HealthCheck) -> ClusterContext:
-        """The cluster context that the rules of `check` use.
-
-        Raises:
-            KubernetesError: as the client does.
-            ValidationError: it cannot be read.
-
-        """
+        """The cluster context that the rules of `check` use."""
         return await self._readers[check.reference.group_kind].context(self, check)
 
     async def target(self, incident: IncidentReference, context: ClusterContext) -> Target:
-        """The target of that name, with any uid.
-
-        Raises:
-            KubernetesError: as the client does; NotFound also if the target is gone.
-            ValidationError: it cannot be read.
-
-        """
+        """The target of that name, with any uid; raises NotFound also if the target is gone."""
         return await self._readers[incident.check.group_kind].target(self, incident.target, context)
 
     async def node_of(
@@ -112,8 +98,7 @@ class LiveObjects:
 
         Raises:
             StepHeld: it is another cluster than the known one.
-            KubernetesError: as the client does; NotConfigured if no kubeconfig is named.
-            ValidationError: it cannot be read.
+            NotConfigured: no kubeconfig is named.
 
         """
         if not target.node_name:
@@ -127,10 +112,6 @@ class LiveObjects:
         """The cluster whose members of a quorum take turns with those of `cluster`.
 
         A cluster that manages itself is the management cluster, which has this `identity`.
-
-        Raises:
-            KubernetesError: as the client does.
-
         """
         if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
             return cluster
@@ -148,12 +129,7 @@ class LiveObjects:
             raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
-        """The connection to the cluster of the target's Node.
-
-        Raises:
-            KubernetesError: there is no kubeconfig, or an unusable one.
-
-        """
+        """The connection to the cluster of the target's Node; raises NotConfigured without a kubeconfig."""
         kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig
         secret = None if kubeconfig is None else kubeconfig(target.node_cluster)
         return await self._clusters.of(target.node_cluster, secret)
@@ -168,12 +144,7 @@ class KnownClustersOnLease:
         self._lease = lease
 
     async def __call__(self, cluster: str) -> KnownCluster:
-        """The record of `cluster`.
-
-        Raises:
-            KubernetesError: as the client does.
-
-        """
+        """The record of `cluster`; raises KubernetesError as the client does."""
         lease = await none_if_absent(self._shared.get(LEASES, self._lease, self._namespace))
         if lease is None:
             return NOT_KNOWN

@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from activities.attempt import ASK_AGAIN_SECONDS, StepHeld
 from activities.fact_age import Clock
 from activities.revalidation import Confirmed, stale
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
@@ -57,8 +57,15 @@ class TargetLeases:
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
             raise StepHeld.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
-        if lock is not None:
-            await self._take_lock(lock, incident, duration, now)
+        if lock is None:
+            return held
+        try:
+            await self._leases.obtain(lock, _lock_holder(incident), duration, now)
+        except LeaseTaken as error:
+            message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
+            raise StepHeld.because(
+                HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
+            ) from error
         return held
 
     async def keep(self, incident: IncidentReference, duration: timedelta, now: datetime) -> LeaseHeld | None:
@@ -87,17 +94,6 @@ class TargetLeases:
         if not was_held and not incident.target.namespace:
             # The Lease of a Node is deleted with the Node, and the lock is not.
             await release_lock(CONTROL_PLANE_LOCK)
-
-    async def _take_lock(
-        self, lock: str, incident: IncidentReference, duration: timedelta, now: datetime
-    ) -> None:
-        try:
-            await self._leases.obtain(lock, _lock_holder(incident), duration, now)
-        except LeaseTaken as error:
-            message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
-            raise StepHeld.because(
-                HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
-            ) from error
 
 
 def _name(target: TargetReference) -> str:

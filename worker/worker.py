@@ -18,19 +18,18 @@ from temporalio.worker import (
     WorkerDeploymentConfig,
 )
 
-from activities.act import Act, steps
+from activities.act import Act
 from activities.event_recorder import EventRecorder
 from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.live_objects import KnownClustersOnLease, LiveObjects
-from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
 from activities.notifications.receivers import Receivers
 from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles
-from activities.own_requests import OwnRequests
 from activities.registry import readers
+from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
@@ -164,7 +163,7 @@ def _worker(
     clusters = ClusterConnections(connection, connections.workload_clusters)
     lease_clusters = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
     objects = LiveObjects(clusters, readers(), lease_clusters)
-    requests = OwnRequests(LiveRequests(connection), objects)
+    requests = OwnRequests(objects)
     retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
     evidence = EvidenceConfigMaps(client, settings.namespace, retention)
     revalidation = Revalidation(
@@ -182,7 +181,7 @@ def _worker(
         workflows=WORKFLOWS,
         activities=[
             SaveEvidenceActivity(revalidation, evidence, clock.now).save_evidence,
-            Act(steps(leases, revalidation, clock), event_recorder).act,
+            Act(leases, revalidation, clock, event_recorder).act,
             CleanUp(
                 connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
             ).clean_up,

@@ -9,13 +9,12 @@ new look at the changed Machine alone: the other objects take longer to read tha
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import cast
 
+from activities.attempt import StepHeld, StepResult
 from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed, not_true, target_as_read
-from activities.step_result import StepHeld, StepResult
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -134,8 +133,10 @@ class MarkMachine:
         self.dependencies.revalidation.confirm_target(act, confirmed)
         if target.machine.is_going or target.is_marked:
             return
-        now = self._now(act)
-        failed = _check_of(confirmed).failure(target, now, confirmed.context)
+        # No earlier than the detector saw the Machine expired.
+        now = self.dependencies.connection.server_clock.now()
+        now = now if act.seen_at is None else max(now, act.seen_at)
+        failed = cast("MachineHealthCheck", confirmed.check).failure(target, now, confirmed.context)
         confirmed.refuse_other_step(act)
         if failed is None:
             raise not_true(f"{act.incident.check} no longer asks the owner of {metadata.name}")
@@ -144,15 +145,6 @@ class MarkMachine:
             "status": status_patch(found, asked_of_owner(failed), now),
         }
         await client.merge_patch(resource, metadata.name, body, metadata.namespace, subresource="status")
-
-    def _now(self, act: ActInput) -> datetime:
-        """The current time, but no earlier than the detector saw the Machine expired."""
-        now = self.dependencies.connection.server_clock.now()
-        return now if act.seen_at is None else max(now, act.seen_at)
-
-
-def _check_of(confirmed: Confirmed) -> MachineHealthCheck:
-    return cast("MachineHealthCheck", confirmed.check)
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities

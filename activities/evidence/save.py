@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from activities.attempt import AttemptFailure, tried_until
+from activities.attempt import AttemptFailure, StepHeld, tried_until
 from activities.evidence.config_maps import EvidenceConfigMaps, Filing
 from activities.live_objects import LiveObjects
 from activities.revalidation import Revalidation, not_true
-from activities.step_result import StepHeld
 from health.evidence.document import EvidencePart, compose
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen, text
 from health.kinds.registry import CHECK_KINDS
@@ -62,72 +61,62 @@ class EvidenceReader:
         """The parts in the order of their priority."""
         own = self.incident.target.kind.lower()
         reads = [
-            self._tried(EvidencePart(name="node", is_list=False), self._node()),
-            self._tried(EvidencePart(name="events-of-node"), self._node_events()),
-            self._tried(EvidencePart(name="pods"), self._pods()),
+            self._tried(self._node, EvidencePart(name="node", is_list=False)),
+            self._tried(self._node_events, EvidencePart(name="events-of-node")),
+            self._tried(self._pods, EvidencePart(name="pods")),
         ]
         if resource_of(CHECK_KINDS[self.incident.check.group_kind].targets) != NODES:
-            reads.insert(1, self._tried(EvidencePart(name=own, is_list=False), self._own()))
-            reads.insert(2, self._tried(EvidencePart(name=f"events-of-{own}"), self._own_events()))
+            reads.insert(1, self._tried(self._own, EvidencePart(name=own, is_list=False)))
+            reads.insert(2, self._tried(self._own_events, EvidencePart(name=f"events-of-{own}")))
         return tuple(await asyncio.gather(*reads))
 
-    async def _tried(self, part: EvidencePart, reading: Awaitable[EvidencePart]) -> EvidencePart:
+    async def _tried(
+        self, read: Callable[[EvidencePart], Awaitable[EvidencePart]], part: EvidencePart
+    ) -> EvidencePart:
         too_late = f"it was not read within {in_words(EVIDENCE_READING)}"
-        read = await tried_until(self.ends, too_late, f"read {part.name}", reading)
-        if isinstance(read, AttemptFailure):
-            return replace(part, unread=read.why)
-        return replace(part, items=read.items, unread=read.unread, most=read.most)
+        tried = await tried_until(self.ends, too_late, f"read {part.name}", read(part))
+        return replace(part, unread=tried.why) if isinstance(tried, AttemptFailure) else tried
 
-    async def _node(self) -> EvidencePart:
+    async def _node(self, part: EvidencePart) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart(name="", unread="the target is linked to none")
-        cluster = await self._node_cluster()
-        return EvidencePart(
-            name="", items=(kept_node(await cluster.client.get(NODES, self.target.node_name)),)
-        )
+            return replace(part, unread="the target is linked to none")
+        client = (await self._node_cluster()).client
+        return replace(part, items=(kept_node(await client.get(NODES, self.target.node_name)),))
 
-    async def _own(self) -> EvidencePart:
-        kind, target = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
-        resource = await self.live.management.discovery.first_served(kind)
-        return EvidencePart(
-            name="",
-            items=(
-                kept_target(await self.live.management.client.get(resource, target.name, target.namespace)),
-            ),
-        )
+    async def _own(self, part: EvidencePart) -> EvidencePart:
+        management, target = self.live.management, self.incident.target
+        kind = CHECK_KINDS[self.incident.check.group_kind].targets
+        resource = await management.discovery.first_served(kind)
+        found = await management.client.get(resource, target.name, target.namespace)
+        return replace(part, items=(kept_target(found),))
 
-    async def _node_events(self) -> EvidencePart:
+    async def _node_events(self, part: EvidencePart) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart(name="")
+            return part
         about = f"involvedObject.kind={NODES.kind},involvedObject.name={self.target.node_name}"
-        return await self._events(await self._node_cluster(), about, NODE_EVENTS)
+        return await self._events(part, await self._node_cluster(), about, NODE_EVENTS)
 
-    async def _own_events(self) -> EvidencePart:
+    async def _own_events(self, part: EvidencePart) -> EvidencePart:
         target = self.incident.target
         about = f"involvedObject.kind={target.kind},involvedObject.uid={target.uid}"
-        return await self._events(self.live.management, about, target.namespace)
+        return await self._events(part, self.live.management, about, target.namespace)
 
-    async def _events(self, cluster: ClusterConnection, about: str, namespace: str) -> EvidencePart:
+    async def _events(
+        self, part: EvidencePart, cluster: ClusterConnection, about: str, namespace: str
+    ) -> EvidencePart:
         found, has_more = await cluster.client.list_some(EVENTS, about, namespace, most=MOST_READ)
         newest = sorted(found, key=last_seen, reverse=True)[:MOST_EVENTS]
-        return EvidencePart(
-            name="",
-            items=[kept_event(event) for event in newest],
-            most=_most(found, MOST_EVENTS, has_more=has_more),
-        )
+        items = [kept_event(event) for event in newest]
+        return replace(part, items=items, most=_most(found, MOST_EVENTS, has_more=has_more))
 
-    async def _pods(self) -> EvidencePart:
+    async def _pods(self, part: EvidencePart) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart(name="")
+            return part
         client = (await self._node_cluster()).client
         on_node = f"spec.nodeName={self.target.node_name}"
         found, has_more = await client.list_some(PODS, on_node, most=MOST_READ)
-        ailing_first = sorted(found, key=is_well)[:MOST_PODS]
-        return EvidencePart(
-            name="",
-            items=[kept_pod(pod) for pod in ailing_first],
-            most=_most(found, MOST_PODS, has_more=has_more),
-        )
+        items = [kept_pod(pod) for pod in sorted(found, key=is_well)[:MOST_PODS]]  # the ailing first
+        return replace(part, items=items, most=_most(found, MOST_PODS, has_more=has_more))
 
     async def _node_cluster(self) -> ClusterConnection:
         return await self.live.node_cluster_of(self.incident, self.target)
@@ -178,7 +167,7 @@ class SaveEvidenceActivity:
     async def _saved(self, evidence: EvidenceInput) -> EvidenceRecord:
         ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
         async with asyncio.timeout_at(ends):
-            confirmed = await self._revalidation.confirm(evidence, is_shadow=evidence.is_shadow)
+            confirmed = await self._revalidation.confirm(evidence)
         confirmed.refuse_other_step(evidence)
         if confirmed.check.choices.evidence is None:
             raise not_true(f"{evidence.incident.check} no longer wants evidence")

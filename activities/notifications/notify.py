@@ -14,7 +14,7 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.heartbeats import heartbeats
+from activities.attempt import heartbeats
 from activities.notifications.receivers import Receivers
 from activities.notifications.sender import DeliveryFailure, DeliveryProblem
 from health.model.notification import Notification
@@ -165,17 +165,14 @@ class Notify:
     async def _deliver(self, request: NotificationInput) -> Delivery:
         async with self._noted(_ALL):
             receivers = await self._receivers.all()
-        self._forget_others(receivers)
+        names = {receiver.name for receiver in receivers}
+        self._failing = {name: problem for name, problem in self._failing.items() if name in names}
         receiver = next((receiver for receiver in receivers if receiver.name == request.receiver), None)
         if receiver is None:
             return Delivery.NOT_WANTED
         lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._receivers.send, self._clock))
         async with self._noted(receiver.name):
             return await lane.deliver(receiver, request.notification)
-
-    def _forget_others(self, receivers: Sequence[Receiver]) -> None:
-        names = {receiver.name for receiver in receivers}
-        self._failing = {name: problem for name, problem in self._failing.items() if name in names}
 
     @contextlib.asynccontextmanager
     async def _noted(self, receiver: str) -> AsyncIterator[None]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
+from activities.attempt import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from activities.kind_activities import (
     ActionDependencies,
     DeletionCounter,
@@ -19,7 +20,6 @@ from activities.kind_activities import (
 )
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed, not_true, target_as_read
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
@@ -71,7 +71,9 @@ class DeleteMachine:
         target = machine_of(confirmed)
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
-        _refuse_without_controller(target)
+        if target.machine.controller is None:
+            message = f"no controller owns {target.metadata.name}, so nothing would replace it"
+            raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
         confirmed.refuse_other_step(act)
         async with lease_guard.lease(act, confirmed, began) as acquired:
             was_there = await self._delete(act, target)
@@ -133,12 +135,6 @@ class MarkMachine:
         body: Object = {"metadata": metadata}
         with target_as_read(act.incident.target), _judged(act, target, marking_failed):
             await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
-
-
-def _refuse_without_controller(target: MachineTarget) -> None:
-    if target.machine.controller is None:
-        message = f"no controller owns {target.metadata.name}, so nothing would replace it"
-        raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
+from activities.attempt import StepHeld
 from activities.live_objects import LiveObjects
 from activities.registry import readers
-from activities.step_result import StepHeld
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
 from health.check.health_check import HealthCheck

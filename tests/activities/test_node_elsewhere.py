@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from activities.attempt import StepHeld
 from activities.live_objects import KnownClustersOnLease, LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
-from activities.step_result import StepHeld
 from devcluster.simulation.resources import MACHINES
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import ANNOTATION

@@ -70,7 +70,6 @@ KIND_IN_PROSE = re.compile(
     r"(?:node|machine)healthcheck(?!s?[\s#]+operator|\.medik8s\.io)|(?-i:Cluster[\s#]+API\b)", re.IGNORECASE
 )
 EXAMPLES = {
-    "activities/known_requests.py",
     "cli/doctor/cluster.py",
     "objects/durations.py",
     "objects/group_kind.py",
