@@ -63,7 +63,8 @@ def usable(files: str, context: str | None) -> Usable:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
     contents = [_read(path) for path in found]
-    name = context or _current_context(contents)
+    currents = (str(content["current-context"]) for content in contents if content.get("current-context"))
+    name = context or next(currents, "")
     why = _lacks(contents, name, is_current=not context)
     if why:
         raise _unusable(listed, why)
@@ -174,12 +175,6 @@ def _entries(content: Content, kind: str, path: Path) -> list[Content]:
                 fields["exec"] = {**plugin, "command": command}
             entries.append({"name": entry.get("name"), kind: fields})
     return entries
-
-
-def _current_context(contents: list[Content]) -> str:
-    return next(
-        (str(content["current-context"]) for content in contents if content.get("current-context")), ""
-    )
 
 
 def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:
@@ -359,14 +354,11 @@ def _proxy_for(server: str) -> str | None:
     url = urlsplit(server)
     host = url.hostname or ""
     proxies = getproxies()
-    if _is_loopback(host) or proxy_bypass(host) or _is_in_networks(host, proxies.get("no", "")):
+    # As in Go, NO_PROXY may name a network of addresses; Python supports only names.
+    is_in_network = any(_is_in(host, entry.strip()) for entry in proxies.get("no", "").split(","))
+    if _is_loopback(host) or proxy_bypass(host) or is_in_network:
         return None
     return proxies.get(url.scheme)
-
-
-def _is_in_networks(host: str, no_proxy: str) -> bool:
-    """True if NO_PROXY has a network with that address, as in Go; Python supports only names."""
-    return any(_is_in(host, entry.strip()) for entry in no_proxy.split(","))
 
 
 def _is_in(host: str, network: str) -> bool:

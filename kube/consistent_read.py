@@ -201,7 +201,8 @@ class ConsistentReads:
     async def _read_in_time(self, path: str) -> None:
         while True:
             if self.failure is not None:
-                await asyncio.sleep(_wait_after(self.failure))
+                jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
+                await asyncio.sleep(retry_after(self.failure).total_seconds() + jitter)
             elif self._wait > 0:
                 await asyncio.sleep(min(self._wait, LOOK_AGAIN.total_seconds()))
                 continue  # a proof or a change of the settings may have come
@@ -216,11 +217,6 @@ class ConsistentReads:
         finally:
             self._is_reading = False
         return None
-
-
-def _wait_after(error: KubernetesError) -> float:
-    jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
-    return retry_after(error).total_seconds() + jitter
 
 
 async def confirm_api_server(transport: Transport) -> None:

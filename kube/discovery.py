@@ -8,12 +8,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from kube.errors import KindUnknown, Malformed, NotFound, Unreachable
 from kube.resource import NODES, Resource, group_version_path, resource_of
 from kube.transport import Transport
-from objects.fail_fast import FailFast
+from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 
 _GROUP_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+", re.ASCII)
@@ -32,29 +32,21 @@ class KindName:
         return f"{self.kind} ({self.api_version})"
 
 
-class _ApiResource(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiResource(FrozenObject):
     name: str
     kind: str
     namespaced: bool
 
 
-class _ApiResourceList(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiResourceList(FrozenObject):
     resources: tuple[_ApiResource, ...] = ()
 
 
-class _GroupVersion(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    group_version: str = Field(alias="groupVersion")
+class _GroupVersion(FrozenObject):
+    group_version: str
 
 
-class _ApiGroup(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiGroup(FrozenObject):
     versions: tuple[_GroupVersion, ...] = ()
 
 

@@ -229,7 +229,8 @@ class LeaderElection:
             self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:
             return await self._create()
-        self._observe(lease)
+        if lease.metadata.resource_version != self._seen_version:
+            self._seen_version, self._seen_at = lease.metadata.resource_version, self._clock()
         holder = lease.spec.holder_identity
         if holder == self._identity:
             await self._write(renewed(lease, self._times.duration, self._now()))
@@ -239,11 +240,6 @@ class LeaderElection:
         else:
             return False
         return True
-
-    def _observe(self, lease: LeaseRecord) -> None:
-        if lease.metadata.resource_version != self._seen_version:
-            self._seen_version = lease.metadata.resource_version
-            self._seen_at = self._clock()
 
     def _is_over(self, lease: LeaseRecord) -> bool:
         duration = lease.spec.lease_duration_seconds or self._times.duration.total_seconds()

@@ -48,19 +48,17 @@ async def patch_as_read(
         KubernetesError: as the client does.
 
     """
-    return await retry_on_conflict(lambda: _patch_once(client, identity, change, subresource))
-
-
-async def _patch_once(
-    client: Client, identity: ObjectIdentity, change: Change, subresource: str
-) -> Object | None:
     resource, namespace, name, uid = identity
-    found = await client.get(resource, name, namespace)
-    if found["metadata"]["uid"] != uid:
-        return None
-    patch = change(found)
-    if not patch:
-        return found
-    version = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
-    body = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
-    return await client.merge_patch(resource, name, body, namespace, subresource=subresource)
+
+    async def patch_once() -> Object | None:
+        found = await client.get(resource, name, namespace)
+        if found["metadata"]["uid"] != uid:
+            return None
+        patch = change(found)
+        if not patch:
+            return found
+        version = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+        return await client.merge_patch(resource, name, body, namespace, subresource=subresource)
+
+    return await retry_on_conflict(patch_once)

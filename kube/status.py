@@ -6,7 +6,7 @@ path in plain text.
 
 from datetime import timedelta
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from kube.errors import (
     AlreadyExists,
@@ -22,7 +22,7 @@ from kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from objects.fail_fast import FailFast
+from objects.frozen import FrozenObject
 
 _LONGEST_RETRY_AFTER_SECONDS = 300  # more is never meant, and an unbounded number could overflow
 _MOST_DIGITS = 20  # longer numbers are ignored
@@ -45,17 +45,13 @@ _BY_STATUS: dict[int, type[KubernetesError]] = {
 }
 
 
-class _Details(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _Details(FrozenObject):
     name: str = ""
-    retry_after_seconds: int = Field(default=0, alias="retryAfterSeconds")
+    retry_after_seconds: int = 0
 
 
-class Status(FailFast, BaseModel):
+class Status(FrozenObject):
     """The part of a `Status` that describes an error."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: str = ""
     code: int = 0

@@ -17,11 +17,17 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, CacheRoom, has_more_values
+from kube.answer_bounds import (
+    MOST_OF_AN_OBJECT,
+    MOST_VALUES,
+    CacheRoom,
+    has_more_values,
+    memory_limit,
+    most_kept_by,
+)
 from kube.configuration import Load, configure, loader
 from kube.credential_plugin import LIMIT_AT_A_TERMINAL
 from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
-from kube.memory_limit import memory_limit, most_kept_by
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify

@@ -184,13 +184,13 @@ class WorkloadConnections:
                 self._close_later(opened.connection.transport)
 
     def _close_later(self, replaced: Transport) -> None:
-        closing = asyncio.create_task(self._close(replaced))
+        async def close() -> None:
+            await asyncio.sleep(self._grace.total_seconds())
+            await replaced.retire()
+
+        closing = asyncio.create_task(close())
         self._replaced[closing] = replaced
         closing.add_done_callback(self._replaced.pop)
-
-    async def _close(self, replaced: Transport) -> None:
-        await asyncio.sleep(self._grace.total_seconds())
-        await replaced.retire()
 
 
 class _Refusal(NamedTuple):
