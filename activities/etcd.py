@@ -34,36 +34,25 @@ class Etcd:
             KubernetesError: the API server could not be asked.
 
         """
-        is_here = target.node_cluster == MANAGEMENT_CLUSTER and is_member(target)
-        if is_here and not await self._is_under_way(act) and await self._is_openshift():
-            await self._refuse_loss(target.node_name)
-
-    async def _is_under_way(self, act: ActInput) -> bool:
-        """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
+        if target.node_cluster != MANAGEMENT_CLUSTER or not is_member(target):
+            return
+        # If a request for the target exists, etcd has already spared the node (NHC 2.4/1).
         for request in act.requests:
             with suppress(InputRefused):
                 if await self._requests.find(request, act.incident) is not None:
-                    return True
-        return False
-
-    async def _refuse_loss(self, node_name: str) -> None:
+                    return
+        # A single 404 proves nothing, because an API server that starts serves its CRDs late.
+        try:
+            await self._discovery.resource(*_OPENSHIFT)
+        except KindUnknown:
+            if await self._discovery.served_now(*_OPENSHIFT) is None:
+                return
         budgets = await self._client.list(_BUDGETS, NAMESPACE)
         pods = await self._client.list(PODS, NAMESPACE)
         why = objection(
-            node_name,
+            target.node_name,
             [DisruptionBudget.model_validate(budget) for budget in budgets],
             [GuardPod.model_validate(pod) for pod in pods],
         )
         if why:
             raise StepHeld.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-    async def _is_openshift(self) -> bool:
-        """True for OpenShift.
-
-        A single 404 proves nothing, because an API server that starts serves its CRDs late.
-        """
-        try:
-            await self._discovery.resource(*_OPENSHIFT)
-        except KindUnknown:
-            return await self._discovery.served_now(*_OPENSHIFT) is not None
-        return True

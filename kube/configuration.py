@@ -57,8 +57,7 @@ def usable(files: str, context: str | None) -> Usable:
             credentials of `context` (None: the current one).
 
     """
-    paths = [_expanded(path) for path in files.split(os.pathsep) if path]
-    found = [path for path in paths if _exists(path)]
+    found = [file for path in files.split(os.pathsep) if path and (file := _existing(path)) is not None]
     if not found:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
@@ -114,18 +113,15 @@ def _words(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _expanded(path: str) -> Path:
+def _existing(path: str) -> Path | None:
     try:
-        return Path(path).expanduser()
+        file = Path(path).expanduser()
     except RuntimeError as error:  # ~with an unknown user name
         raise _unusable(path, str(error)) from error
-
-
-def _exists(path: Path) -> bool:
     try:
-        return path.exists()
+        return file if file.exists() else None
     except OSError as error:  # a folder without access
-        raise _unusable(path, error.strerror or type(error).__name__) from error
+        raise _unusable(file, error.strerror or type(error).__name__) from error
 
 
 def _unusable(files: str | Path, why: str) -> NotConfigured:

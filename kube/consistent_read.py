@@ -206,17 +206,14 @@ class ConsistentReads:
             elif self._wait > 0:
                 await asyncio.sleep(min(self._wait, LOOK_AGAIN.total_seconds()))
                 continue  # a proof or a change of the settings may have come
-            self.failure = await self._try(path)
-
-    async def _try(self, path: str) -> KubernetesError | None:
-        self._is_reading = True
-        try:
-            await self.read(path)
-        except KubernetesError as error:
-            return error
-        finally:
-            self._is_reading = False
-        return None
+            self._is_reading, failure = True, None
+            try:
+                await self.read(path)
+            except KubernetesError as error:
+                failure = error
+            finally:
+                self._is_reading = False
+            self.failure = failure
 
 
 async def confirm_api_server(transport: Transport) -> None:

@@ -5,7 +5,7 @@ examined, to find a bookmark, an error, or the object that does not decode. Of a
 metadata is read again.
 
 In an answer with more JSON values than MOST_VALUES, an object that does not decode becomes its identity,
-without the reason: the error would contain its values as Python values (objects/or_none.py). pydantic still
+without the reason: the error would contain its values as Python values (objects/fail_fast.py). pydantic still
 copies each invalid value for a moment, for each field that is wrong with it, so the objects of an answer with
 over MOST_DECODED_VALUES are only named.
 """
@@ -24,9 +24,9 @@ from kube.envelopes import Identity, ItemT, ListHead, ListMetadata, counted
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
+from objects.fail_fast import OR_NONE
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import FrozenObject
-from objects.or_none import OR_NONE
 
 _LONGEST_VALUE = 64  # in characters, as quoted in errors
 _TOO_MANY_VALUES = f"over {MOST_VALUES} JSON values, too many to say why"

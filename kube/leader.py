@@ -177,13 +177,18 @@ class LeaderElection:
         except (KubernetesError, TimeoutError) as error:
             # The state of the Lease is unknown: leadership lasts until its deadline, and no longer.
             self._ours = None
-            self._note_failure(error)
+            self.problem = str(error) or "The Lease of the leader was not answered in time."
+            if not self._failing:
+                self._failing = True
+                _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
         else:
             self._failing = False
             self.problem = ""
             self._leadership.extend(sent + self._renew_deadline if holds else sent)
-            if holds and self._leadership.is_leader():
-                self._start()
+            if holds and self._leadership.is_leader() and not self._started:
+                self._started = True
+                _logger.info("%s leads now.", self._identity)
+                self._on_started()
         self._stop_if_over()
 
     def _patience(self) -> float:
@@ -194,23 +199,11 @@ class LeaderElection:
     def _renew_deadline(self) -> float:
         return self._times.renew_deadline.total_seconds()
 
-    def _start(self) -> None:
-        if not self._started:
-            self._started = True
-            _logger.info("%s leads now.", self._identity)
-            self._on_started()
-
     def _stop_if_over(self) -> None:
         if self._started and not self._leadership.is_leader():
             self._started = False
             _logger.info("%s does not lead any more.", self._identity)
             self._on_stopped()
-
-    def _note_failure(self, error: KubernetesError | TimeoutError) -> None:
-        self.problem = str(error) or "The Lease of the leader was not answered in time."
-        if not self._failing:
-            self._failing = True
-            _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
 
     async def _take_or_keep(self) -> bool:
         try:

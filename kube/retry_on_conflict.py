@@ -18,12 +18,10 @@ Change = Callable[[Object], dict[str, Any]]
 """The merge patch for an object; empty if none is needed."""
 
 
-async def retry_on_conflict(
-    attempt: Callable[[], Awaitable[Result]], tries: int = TRIES, lost: type[Exception] = Conflict
-) -> Result:
-    """The result of `attempt`, which reads again each time; the last of the `tries` may raise `lost`."""
+async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], tries: int = TRIES) -> Result:
+    """The result of `attempt`, which reads again each time; the last of the `tries` may raise Conflict."""
     for _ in range(tries - 1):
-        with suppress(lost):
+        with suppress(Conflict):
             return await attempt()
     return await attempt()
 

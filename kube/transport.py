@@ -192,9 +192,15 @@ class Transport:
             accept=accept,
         )
         self._must_be_open(request)
-        with self._counted():
+        self._under_way += 1
+        self._all_answered.clear()
+        try:
             async with await self._send(request) as response:
                 answer = await _read(response, request)
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._all_answered.set()
         return _within(most_values, answer, request)
 
     @asynccontextmanager
@@ -228,17 +234,6 @@ class Transport:
     def _must_be_open(self, request: _Request) -> None:
         if self.is_closed:
             raise request.unsent()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._under_way += 1
-        self._all_answered.clear()
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._all_answered.set()
 
     async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self._expire_at is not None and self._expire_at <= datetime.now(UTC):

@@ -132,17 +132,13 @@ class WorkloadConnections:
         self._close_unused(cluster)
         # No await from here on: of concurrent callers, the first one creates the connection for all.
         try:
-            return self._connection(cluster, secret, content)
+            opened = self._opened.get(cluster)
+            if opened is not None and opened.secret == secret and opened.goes_on_with(content):
+                return opened.connection
+            made = self._opened[cluster] = _Opened(cluster, secret, content, self._read)
         except NotConfigured as error:
             self._refused[cluster] = _Refusal(secret, sha256(content).digest(), error.message)
             raise
-
-    def _connection(self, cluster: str, secret: SecretField, content: bytes) -> ClusterConnection:
-        opened = self._opened.get(cluster)
-        if opened is not None and opened.secret == secret and opened.goes_on_with(content):
-            return opened.connection
-        made = _Opened(cluster, secret, content, self._read)
-        self._opened[cluster] = made
         if opened is not None:
             self._close_later(opened.connection.transport)
         return made.connection

@@ -24,8 +24,10 @@ WATCH = ("list", "watch")
 BASE = ("deploy/base/rbac/detector.yaml", "deploy/base/rbac/worker.yaml")
 """The roles that are always needed."""
 ETCD = "deploy/components/openshift/worker-etcd.yaml"
+"""Additional rights of the worker on OpenShift, whatever kinds are handled."""
 EVIDENCE = "deploy/components/evidence/rights.yaml"
 IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/nodes.yaml"
+"""For the identity in the kubeconfig of a workload cluster, which both processes use."""
 EVIDENCE_IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/evidence.yaml"
 SIGNALS = "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade"
 REMEDIATOR = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
@@ -107,11 +109,6 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
     return tuple(signal for signal in settings.upgrade_signals if signal not in of_others)
 
 
-def needs_for_etcd() -> Iterator[Right]:
-    """Additional rights of the worker on OpenShift, whatever kinds are handled."""
-    yield from granted_by(ETCD)
-
-
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     """The rights to save evidence in this cluster, as ConfigMaps."""
     yield from in_namespaces(granted_by(EVIDENCE), settings)
@@ -134,12 +131,6 @@ def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Ri
         yield Right(process=process, group=group, resource=resource, verbs=verbs, granted_by=REMEDIATOR)
 
 
-def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
-    """Optional rights that few remediators grant: without them each template is read every 15 seconds."""
-    process = Process.DETECTOR
-    yield Right(process=process, group=group, resource=templates, verbs=WATCH, granted_by=REMEDIATOR)
-
-
 def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:
@@ -152,13 +143,3 @@ def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Rig
             name=name,
             granted_by=granted_by,
         )
-
-
-def needs_in_workload_clusters() -> Iterator[Right]:
-    """The rights in a workload cluster, for the identity in its kubeconfig, which both processes use."""
-    yield from granted_by(IN_WORKLOAD_CLUSTERS)
-
-
-def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:
-    """Additional rights to save evidence of the Nodes of a workload cluster."""
-    yield from granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)

@@ -5,6 +5,7 @@ attributes of back-off are changed once, at the end of an incident that acted; `
 becomes blocked or goes on. `paramedic setup` registers all of them once per Temporal namespace.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -41,6 +42,11 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
 def of_cluster(cluster: str) -> TypedSearchAttributes:
     """The search attributes of a workflow for a whole cluster."""
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
+
+
+def quoted(words: Iterable[str]) -> str:
+    """The words as a list in a query."""
+    return ", ".join(f"'{word}'" for word in words)
 
 
 def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:

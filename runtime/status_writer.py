@@ -5,12 +5,14 @@ Only the names of emitted Events are remembered: each write is decided by the st
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, none_if_absent, retry_after
+from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent, retry_after
 from kube.events import Events, event_name
-from kube.resource import Object
+from kube.lease import LeaseRecord
+from kube.resource import LEASES, Object
+from kube.server_clock import monotonic_clock
 from objects.event import InvolvedObject
 from runtime.guard import Guard
 from runtime.paramedic_status import (
@@ -23,6 +25,8 @@ from runtime.paramedic_status import (
     events,
 )
 from runtime.problems import Problems, one_sentence
+from runtime.process_names import LEADER_LEASE
+from runtime.statements import LeaderObservation, by_others, seen
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0
@@ -100,6 +104,61 @@ class StatusWriter:
                 await self._events.write(event, about, now)
                 self._emitted |= {name}
         self._emitted &= due.keys()
+
+
+class LeaderWatch:
+    """Watches the leader Lease for one process that does not lead, and reports if it is not renewed.
+
+    A missing leader cannot report itself. A worker runs even if all detectors are gone; a standby runs even
+    if it may not take the Lease. The status object is read before the second look at the Lease, and written
+    only in that version: so a detector that takes the lead meanwhile overrides the report.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        writer: StatusWriter,
+        clock: Callable[[], float] = monotonic_clock,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._writer = writer
+        self._clock = clock
+        self._observation: LeaderObservation | None = None
+
+    def forget(self) -> None:
+        """Discard earlier observations, for example after a failed look."""
+        self._observation = None
+
+    async def look(self) -> None:
+        """Look at the Lease, and report if no detector leads.
+
+        Raises:
+            KubernetesError: an object cannot be read or written.
+
+        """
+        if not await self._note_leader():
+            return
+        read = await self._writer.read()
+        if read is not None and await self._note_leader():
+            await self._writer.report(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
+
+    async def _note_leader(self) -> bool:
+        """Record the leader; True if there has been none for long."""
+        before = self._observation
+        self.forget()  # a failed or cancelled look must leave no observation
+        version, holder = await self._lease()
+        now = timedelta(seconds=self._clock())
+        self._observation = seen(before, version, holder, now)
+        return self._observation.is_leaderless(now)
+
+    async def _lease(self) -> tuple[str, str]:
+        try:
+            found = LeaseRecord.read(await self._client.get(LEASES, LEADER_LEASE, self._namespace))
+        except NotFound:
+            return "", ""
+        return found.metadata.resource_version, found.spec.holder_identity or ""
 
 
 async def look_forever(look: Callable[[], Awaitable[None]]) -> None:

@@ -43,11 +43,10 @@ from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
 from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
-from runtime.leader_watch import LeaderWatch
 from runtime.problems import retry_forever
 from runtime.process_names import LEADER_LEASE, WORKER
 from runtime.settings import Settings, SettingsError
-from runtime.status_writer import StatusWriter, look_forever
+from runtime.status_writer import LeaderWatch, StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, worker_queue

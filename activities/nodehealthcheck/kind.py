@@ -72,15 +72,10 @@ async def remove_confirmation(client: Client, node: TargetReference) -> None:
     except NotFound:
         return
     except (Conflict, Invalid):  # the answers to another uid, but not only to that, so look
-        if await _is_there(client, node):
-            raise
-
-
-async def _is_there(client: Client, node: TargetReference) -> bool:
-    with suppress(NotFound):
-        found = await client.get(NODES, node.name)
-        return bool(found["metadata"]["uid"] == node.uid)
-    return False
+        with suppress(NotFound):
+            found = await client.get(NODES, node.name)
+            if found["metadata"]["uid"] == node.uid:
+                raise
 
 
 NODE_ACTIVITIES = KindActivities(

@@ -25,7 +25,7 @@ from kube.resource import NODES
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.access_review import refused_verbs
-from runtime.rights import needs_for_evidence_in_workload_clusters, needs_in_workload_clusters
+from runtime.rights import EVIDENCE_IN_WORKLOAD_CLUSTERS, IN_WORKLOAD_CLUSTERS, granted_by
 
 PATIENCE = timedelta(seconds=10)
 """The limit for each cluster; a healthy one takes milliseconds."""
@@ -103,9 +103,9 @@ async def _examine(
     connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
 ) -> list[Finding]:
     identity = f"the identity in {cluster.secret}"
-    needs = [*needs_in_workload_clusters()]
+    needs = [*granted_by(IN_WORKLOAD_CLUSTERS)]
     if cluster.saves_evidence:
-        needs += needs_for_evidence_in_workload_clusters()
+        needs += granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)
     try:
         connection = await connections.of(cluster.name, cluster.secret)
     except Forbidden as error:  # the caller may not read the Secret, and our processes may

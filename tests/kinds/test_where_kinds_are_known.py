@@ -45,7 +45,6 @@ NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift|clusterapi|clu
 OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
-    ("activities/etcd.py", "_is_openshift"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
     ("health/check/pause.py", "cluster.x-k8s.io/paused"),
     ("health/cluster/upgrade.py", "config.openshift.io"),
