@@ -191,13 +191,7 @@ class RequestStep:
         self._guards = guards
 
     async def take(self, act: ActInput) -> StepResult:
-        """Make the request, unless it exists by now.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
+        """Make the request, unless it exists by now."""
         # Read check, target and template, and compare them with what was admitted and approved.
         began, reference = self._lease_guard.begin(), act.step.template
         confirmed, template = await asyncio.gather(self._revalidation.confirm(act), self._template(reference))
@@ -237,11 +231,10 @@ class RequestStep:
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:
-            resource = await self._discovery.resource(reference.api_version, reference.kind)
-            return await self._live.shared.get(resource, reference.name, reference.namespace)
+            with self._discovery.forgetting(reference.api_version):
+                resource = await self._discovery.resource(reference.api_version, reference.kind)
+                return await self._live.shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
-            if isinstance(error, KindUnknown):  # the cached discovery is old
-                self._discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
     async def _created_or_met(self, resource: Resource, body: Object, act: ActInput) -> RemediationRequest:
@@ -251,12 +244,11 @@ class RequestStep:
         """
         namespace = body["metadata"]["namespace"]
         try:
-            return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
+            with self._discovery.forgetting(resource.api_version):
+                return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
         except AlreadyExists:
             found = await self._client.get(resource, body["metadata"]["name"], namespace)
         except KubernetesError as error:
-            if isinstance(error, KindUnknown):  # the cached discovery is old
-                self._discovery.forget(resource.api_version)
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
         _refuse_taken(existing, act.incident, act.step.template)

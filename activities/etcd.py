@@ -27,13 +27,7 @@ class Etcd:
         self._requests = requests
 
     async def refuse(self, act: ActInput, target: Target) -> None:
-        """Return if the target can go; other clusters than OpenShift have no such rule.
-
-        Raises:
-            StepHeld: it must stay.
-            KubernetesError: the API server could not be asked.
-
-        """
+        """Return if the target can go; other clusters than OpenShift have no such rule."""
         if target.node_cluster != MANAGEMENT_CLUSTER or not is_member(target):
             return
         # If a request for the target exists, etcd has already spared the node (NHC 2.4/1).

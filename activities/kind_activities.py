@@ -25,7 +25,13 @@ class StepAction(Protocol):
     """One action of a step, such as a deletion."""
 
     async def take(self, act: ActInput) -> StepResult:
-        """Take the step once; raises StepHeld and KubernetesError."""
+        """Take the step once.
+
+        Raises:
+            StepHeld: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
 
 
 class ActionDependencies(NamedTuple):

@@ -17,7 +17,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.target import Target
 from kube.client import SharedReads
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown, none_if_absent
+from kube.errors import none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
@@ -68,13 +68,9 @@ class LiveObjects:
     async def check(self, reference: CheckReference) -> Object:
         """The check, in the first version of its kind that we read and the API server serves."""
         kind, discovery = CHECK_KINDS[reference.group_kind], self.management.discovery
-        try:
+        with discovery.forgetting(*kind.api_versions):
             resource = await discovery.first_served(kind)
             return await self.shared.get(resource, reference.name, reference.namespace)
-        except KindUnknown:  # the cached discovery is old
-            for api_version in kind.api_versions:
-                discovery.forget(api_version)
-            raise
 
     async def context(self, check: HealthCheck) -> ClusterContext:
         """The cluster context that the rules of `check` use."""

@@ -51,7 +51,13 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        name, owner, holder = _name(incident.target), _owner(incident), replace(_holder(incident), lock=lock)
+        target, owner = incident.target, None
+        if not target.namespace:  # an owner must be cluster-scoped or in the same namespace
+            api_version = CHECK_KINDS[incident.check.group_kind].targets.api_version
+            owner = OwnerReference(
+                api_version=api_version, kind=target.kind, name=target.name, uid=target.uid
+            )
+        name, holder = _name(target), replace(_holder(incident), lock=lock)
         try:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
@@ -98,15 +104,6 @@ class TargetLeases:
 
 def _name(target: TargetReference) -> str:
     return name_for(target.kind_name, target.namespace, target.name)
-
-
-def _owner(incident: IncidentReference) -> OwnerReference | None:
-    """The Node as owner of its Lease; an owner must be cluster-scoped or in the same namespace."""
-    target = incident.target
-    if target.namespace:
-        return None
-    api_version = CHECK_KINDS[incident.check.group_kind].targets.api_version
-    return OwnerReference(api_version=api_version, kind=target.kind, name=target.name, uid=target.uid)
 
 
 def _holder(incident: IncidentReference) -> LeaseHolder:

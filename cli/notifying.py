@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.notifications.receivers import Receivers
 from activities.notifications.sender import (
     AppriseSender,
     DeliveryFailure,
     DeliveryProblem,
     ReceiverFiles,
+    Receivers,
 )
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.leader import reading_settings

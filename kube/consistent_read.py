@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from kube.envelopes import ListHead
+from kube.decoding import ListHead
 from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.resource import NODES
 from kube.server_clock import wall_clock

@@ -14,13 +14,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Annotated, Any, Generic, Literal, cast
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError, to_json
 
-from kube.answer_bounds import MOST_DECODED_VALUES, MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
-from kube.envelopes import Identity, ItemT, ListHead, ListMetadata, counted
+from kube.answer_bounds import (
+    LONGEST_NAME,
+    LONGEST_NAMESPACE,
+    LONGEST_VERSION,
+    MOST_DECODED_VALUES,
+    MOST_ITEMS_OF_A_PAGE,
+    MOST_OF_AN_OBJECT,
+    MOST_VALUES,
+    has_more_values,
+)
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
@@ -32,6 +40,9 @@ _LONGEST_VALUE = 64  # in characters, as quoted in errors
 _TOO_MANY_VALUES = f"over {MOST_VALUES} JSON values, too many to say why"
 
 _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+
+
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,41 @@ class WatchError:
     """An event with which the server ends the watch."""
 
     status: Status
+
+
+class ListMetadata(FrozenObject):
+    """The version of a list, and the token of its next page."""
+
+    resource_version: str
+    token: str = Field(default="", alias="continue")
+
+
+class ListHead(FrozenObject):
+    """A list without its items, for its resourceVersion."""
+
+    metadata: ListMetadata
+
+
+class Identity(FrozenObject):
+    """The metadata of an undecodable object, or of a bookmark; a longer name makes the answer Malformed.
+
+    A name that is cut could be the name of another object.
+    """
+
+    name: str = Field(default="", max_length=LONGEST_NAME)
+    namespace: str = Field(default="", max_length=LONGEST_NAMESPACE)
+    resource_version: str = Field(default="", max_length=LONGEST_VERSION)
+
+
+def counted(item: ItemT, info: ValidationInfo) -> ItemT:
+    """Count an item of a page by the context of its validation.
+
+    `max_length` would cost up to a second: its error contains the whole list as Python values.
+    """
+    numbers = cast("Iterator[int]", info.context)
+    if next(numbers) >= MOST_ITEMS_OF_A_PAGE:
+        raise PydanticCustomError("too_many", f"A page has at most {MOST_ITEMS_OF_A_PAGE} objects")
+    return item
 
 
 class _List(ListHead, Generic[ItemT]):

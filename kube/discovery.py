@@ -5,7 +5,8 @@ answers 404 for custom resources.
 """
 
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -113,9 +114,19 @@ class Discovery:
             raise Unreachable(f"It is listed, but {in_motion.message}", path=in_motion.path) from in_motion
         return None
 
-    def forget(self, api_version: str) -> None:
-        """Drop the cached group version, after a change of one of its CRDs."""
-        self._resources.pop(api_version, None)
+    def forget(self, *api_versions: str) -> None:
+        """Drop the cached group versions, after a change of one of their CRDs."""
+        for api_version in api_versions:
+            self._resources.pop(api_version, None)
+
+    @contextmanager
+    def forgetting(self, *api_versions: str) -> Iterator[None]:
+        """Drop these group versions if the block meets a kind that is not served: the cache may be old."""
+        try:
+            yield
+        except KindUnknown:
+            self.forget(*api_versions)
+            raise
 
     async def _confirm_ready(self) -> None:
         """Raises KubernetesError: the server is not an API server, or not ready."""

@@ -12,13 +12,15 @@ objects that others write: their length is limited, and JSON escapes control cha
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 import uvloop
@@ -26,7 +28,6 @@ from temporalio import activity, workflow
 
 from health.model.references import check_of, target_of, workflow_id_of
 from runtime.exit import leave
-from runtime.full_collections import keep_full_collections_short
 from runtime.serving import CannotListen
 from runtime.settings import CHECK_KINDS_VARIABLE, Settings, SettingsError
 
@@ -41,6 +42,11 @@ LONGEST_VALUE = 8_000
 _CUT = " [cut] "
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 """The attributes of every log record."""
+ALL_AGAIN_AFTER = timedelta(hours=1)
+MOST_EXAMINED = 300_000
+"""Frozen objects that one collection may examine again: about 130 ms."""
+FULL = 2
+"""The generation of a full collection."""
 _OURS = ("activities", "detector", "kube", "runtime", "worker")
 """What logs from the level on that a setting says."""
 
@@ -145,17 +151,13 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         given = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
-        for key, value in [*given.items(), *_item(given.get("item")), *_context()]:
+        item = given.get("item")  # a guard may name an incident as its item
+        of_item = incident_keys(item) if isinstance(item, str) and check_of(item) is not None else {}
+        for key, value in [*given.items(), *of_item.items(), *_context()]:
             line.setdefault(key, value)
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(_bounded(line))
-
-
-def _item(item: object) -> Iterator[tuple[str, str]]:
-    """The keys of the incident that a guard names as its item."""
-    if isinstance(item, str) and check_of(item) is not None:
-        yield from incident_keys(item).items()
 
 
 def _context() -> Iterator[tuple[str, str | int]]:
@@ -183,3 +185,36 @@ def _short(text: str) -> str:
         return text
     beginning = LONGEST_VALUE // 4
     return text[:beginning] + _CUT + text[beginning + len(_CUT) - LONGEST_VALUE :]
+
+
+class FullCollections:
+    """A callback of `gc` that keeps full collections short, because the event loop stops during one.
+
+    A full collection examines every container in memory. With 5,000 open incidents this took 0.35 s of
+    processor time, again and again, and found nothing. So an object that survived a full collection is
+    frozen: the next one does not examine it. Reference counting still frees frozen objects; only cycles among
+    them stay. For these, a full collection examines all objects again once an hour, unless they are too many.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_due = clock()
+
+    def __call__(self, phase: str, information: Mapping[str, int]) -> None:
+        if information["generation"] != FULL:
+            return
+        if phase == "stop":
+            gc.freeze()
+        elif self._clock() - self._last_due >= ALL_AGAIN_AFTER.total_seconds():
+            self._last_due = self._clock()
+            if gc.get_freeze_count() <= MOST_EXAMINED:  # to count them walks through them
+                gc.unfreeze()
+
+
+def keep_full_collections_short() -> None:
+    """Freeze the objects that survive full collections, for the rest of the process.
+
+    Call it before the event loop starts: the first collection examines all modules, which takes 0.1 s.
+    """
+    gc.callbacks.append(FullCollections())
+    gc.collect()

@@ -4,7 +4,8 @@
 This module says which files an installation needs, and has the rights on objects that a user names.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ import yaml
 from health.cluster.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
+from kube.client import Client
+from kube.resource import Resource
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from runtime.settings import LEASE_NAMESPACE, Settings
 
@@ -31,6 +34,9 @@ IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/nodes.yaml"
 EVIDENCE_IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/evidence.yaml"
 SIGNALS = "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade"
 REMEDIATOR = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
+_API = "authorization.k8s.io/v1"
+SELF_REVIEWS = Resource(_API, "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False)
+_REVIEWS = Resource(_API, "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 _PROCESSES = {account: process for process, account in SERVICE_ACCOUNTS.items()}
 
 
@@ -143,3 +149,40 @@ def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Rig
             name=name,
             granted_by=granted_by,
         )
+
+
+async def is_allowed(
+    client: Client, right: Right, verb: str, account: Mapping[str, object] | None = None
+) -> bool:
+    """True if the account with this `user` and `groups`, or else that of `client`, has the verb of `right`.
+
+    The API server answers that; the right is not used.
+
+    Raises:
+        KubernetesError: the API server cannot be asked; Forbidden: `client` may not review the account.
+
+    """
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {"verb": verb, "group": right.group, "resource": resource, "subresource": subresource}
+    attributes |= {"namespace": right.namespace, "name": right.name}
+    reviews = _REVIEWS if account else SELF_REVIEWS
+    spec = {"resourceAttributes": attributes, **(account or {})}
+    body = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
+    answer = await client.create(reviews, body)
+    return bool(answer.get("status", {}).get("allowed"))
+
+
+async def refused_verbs(
+    client: Client, rights: Iterable[Right], account: Mapping[str, object] | None = None
+) -> dict[Right, list[str]]:
+    """The verbs that are refused of each right, all asked at once; rights that are complete are left out.
+
+    Raises KubernetesError as `is_allowed`.
+    """
+
+    async def refused(right: Right) -> list[str]:
+        return [verb for verb in right.verbs if not await is_allowed(client, right, verb, account)]
+
+    asked = list(dict.fromkeys(rights))
+    answers = await asyncio.gather(*map(refused, asked))
+    return {right: verbs for right, verbs in zip(asked, answers, strict=True) if verbs}

@@ -72,13 +72,7 @@ async def missing(client: Client, namespace: str, within: timedelta | None = Non
 
 
 async def register(client: Client, namespace: str) -> tuple[str, ...]:
-    """Register missing search attributes. Returns their names.
-
-    Raises:
-        SearchAttributeConflict: one exists with another type.
-        RPCError: Temporal cannot be asked, or refuses.
-
-    """
+    """Register missing search attributes, and return their names; raises as `missing`."""
     wanted = await missing(client, namespace)
     if wanted:
         types = {key.name: _wire_type(key) for key in KEYS if key.name in wanted}

@@ -35,7 +35,10 @@ NAMED = "ParamedicStatus"
 
 
 class StatusWriter:
-    """Writes the ParamedicStatus in one namespace for one process."""
+    """Writes the ParamedicStatus in one namespace for one process.
+
+    Each method raises KubernetesError if the object cannot be read or written, or its kind is not served.
+    """
 
     def __init__(
         self, client: Client, namespace: str, component: str, instance: str, now: Callable[[], datetime]
@@ -49,16 +52,11 @@ class StatusWriter:
         self._emitted: frozenset[str] = frozenset()
 
     async def read(self) -> Object | None:
-        """The stored object; None if there is none.
-
-        Raises:
-            KubernetesError: it cannot be read, or its kind is not served.
-
-        """
+        """The stored object; None if there is none."""
         return await none_if_absent(self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace))
 
     async def made(self) -> Object:
-        """The stored object, which is created if it is missing; raises as `read`."""
+        """The stored object, which is created if it is missing."""
         found = await self.read()
         if found is not None:
             return found
@@ -77,11 +75,7 @@ class StatusWriter:
     ) -> ParamedicStatusDocument:
         """Write changed statements, if the object is still the one that was read; then emit Events.
 
-        Returns the status that is then stored.
-
-        Raises:
-            KubernetesError: the write failed; Conflict: another process wrote it meanwhile.
-
+        Returns the status that is then stored. Raises Conflict: another process wrote it meanwhile.
         """
         metadata, now = read["metadata"], self._now()
         status = ParamedicStatusDocument.read(read)
@@ -132,12 +126,7 @@ class LeaderWatch:
         self._observation = None
 
     async def look(self) -> None:
-        """Look at the Lease, and report if no detector leads.
-
-        Raises:
-            KubernetesError: an object cannot be read or written.
-
-        """
+        """Look at the Lease, and report if no detector leads; raises as StatusWriter."""
         if not await self._note_leader():
             return
         read = await self._writer.read()

@@ -20,17 +20,15 @@ from temporalio.worker import (
 
 from activities.act import Act
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.live_objects import KnownClustersOnLease, LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
-from activities.notifications.receivers import Receivers
-from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles
+from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
 from activities.registry import readers
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
+from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention

@@ -27,7 +27,6 @@ from health.model.references import Action, TargetReference
 from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import retry_on_conflict
-from objects.group_kind import ServedKind
 from workflows.contracts import ActInput, ActResult
 
 
@@ -46,11 +45,12 @@ async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext
     """
     named = cast("MachineHealthCheck", check)
     namespace, name = named.metadata.namespace, named.spec.cluster_name
+    discovery = live.management.discovery
     try:
-        resource = await live.management.discovery.first_served(CLUSTERS)
-        found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
+        with discovery.forgetting(*CLUSTERS.api_versions):
+            resource = await discovery.first_served(CLUSTERS)
+            found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
     except KindUnknown:
-        _forget(live, CLUSTERS)
         raise
     except NotFound as error:
         raise not_true(f"Cluster {namespace}/{name} is gone") from error
@@ -61,24 +61,16 @@ async def read_machine(
     live: LiveObjects, reference: TargetReference, context: ClusterContext
 ) -> MachineTarget:
     """The Machine of that name, with any uid; with its Node once the control plane is initialized."""
-    try:
-        resource = await live.management.discovery.first_served(MACHINES)
-        found = await live.management.client.get(resource, reference.name, reference.namespace)
-    except KindUnknown:
-        _forget(live, MACHINES)
-        raise
+    management = live.management
+    with management.discovery.forgetting(*MACHINES.api_versions):
+        resource = await management.discovery.first_served(MACHINES)
+        found = await management.client.get(resource, reference.name, reference.namespace)
     target = MachineTarget(Machine.model_validate(found))
     cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
     if cluster is None or not cluster.is_control_plane_initialized:
         return target
     secret = kubeconfig_secret(target.node_cluster)
     return replace(target, node=await live.node_of(target, secret, cluster.metadata.uid))
-
-
-def _forget(live: LiveObjects, kind: ServedKind) -> None:
-    """Discard the cached versions of the kind."""
-    for api_version in kind.api_versions:
-        live.management.discovery.forget(api_version)
 
 
 TRIES = 10
@@ -92,13 +84,7 @@ class MarkMachine:
     dependencies: ActionDependencies
 
     async def take(self, act: ActInput) -> StepResult:
-        """Ask its owner, unless the owner was already asked.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
+        """Ask its owner, unless the owner was already asked."""
         connection, revalidation, lease_guard = self.dependencies
         began = lease_guard.begin()
         confirmed = await revalidation.confirm(act)

@@ -52,11 +52,8 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
         resource = await discovery.resource(MACHINES.api_version, MACHINES.kind)
     except KindUnknown:
         return None
-    try:
+    with discovery.forgetting(MACHINES.api_version):
         machine = await none_if_absent(live.management.client.get(resource, name, namespace))
-    except KindUnknown:  # the cached discovery may be old
-        discovery.forget(MACHINES.api_version)
-        raise
     if machine is None:
         return None
     return OwnerReference(

@@ -15,8 +15,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.attempt import heartbeats
-from activities.notifications.receivers import Receivers
-from activities.notifications.sender import DeliveryFailure, DeliveryProblem
+from activities.notifications.sender import DeliveryFailure, DeliveryProblem, Receivers
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
 from health.notification.messages import Summary

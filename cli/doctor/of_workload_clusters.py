@@ -24,8 +24,7 @@ from kube.errors import Forbidden, KubernetesError
 from kube.resource import NODES
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
-from runtime.access_review import refused_verbs
-from runtime.rights import EVIDENCE_IN_WORKLOAD_CLUSTERS, IN_WORKLOAD_CLUSTERS, granted_by
+from runtime.rights import EVIDENCE_IN_WORKLOAD_CLUSTERS, IN_WORKLOAD_CLUSTERS, granted_by, refused_verbs
 
 PATIENCE = timedelta(seconds=10)
 """The limit for each cluster; a healthy one takes milliseconds."""

@@ -13,7 +13,6 @@ from cli.doctor.of_workload_clusters import workload_clusters
 from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.right import Process, Right
 from kube.errors import Forbidden, KindUnknown
-from runtime.access_review import refused_verbs
 from runtime.rights import (
     ETCD,
     granted_by,
@@ -23,6 +22,7 @@ from runtime.rights import (
     needs_for_secret,
     needs_for_signal,
     needs_for_upgrade_pause,
+    refused_verbs,
     signals_upgrades_here,
 )
 

@@ -28,7 +28,7 @@ from kube.client import Client
 from kube.errors import Forbidden, RequestRefused
 from kube.resource import Resource
 from objects.yaml_document import NoDocumentError, read_document
-from runtime.access_review import is_allowed
+from runtime.rights import is_allowed
 from workflows.inspection_contracts import SIMULATE, SimulatedCheckAnswer, SimulateInput, SimulationAnswer
 
 NOTHING = "nothing"

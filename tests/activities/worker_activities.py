@@ -9,14 +9,13 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.registry import readers
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
+from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from kube.client import Client

@@ -5,27 +5,31 @@ would in the act.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
 from activities.attempt import AttemptFailure, StepHeld, tried_until
-from activities.evidence.config_maps import EvidenceConfigMaps, Filing
 from activities.live_objects import LiveObjects
 from activities.revalidation import Revalidation, not_true
-from health.evidence.document import EvidencePart, compose
+from health.evidence.document import EvidenceDocument, EvidencePart, compose
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen, text
+from health.evidence.retention import Retention, StoredEvidence
 from health.kinds.registry import CHECK_KINDS
-from health.model.evidence import EvidenceRecord, evidence_name
+from health.model.evidence import LABEL, PREFIX, EvidenceRecord, evidence_name
 from health.model.references import IncidentReference
 from health.model.target import Target
+from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.errors import KubernetesError
-from kube.resource import EVENTS, NODES, PODS, Object, resource_of
+from kube.errors import AlreadyExists, KubernetesError, NotFound
+from kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Object, resource_of
 from objects.durations import in_words
 from objects.field_problem import unforeseen
+from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
 from workflows.contracts import (
     EVIDENCE_LONGEST,
@@ -35,6 +39,7 @@ from workflows.contracts import (
     EvidenceResult,
 )
 
+_LONGEST_LABEL, _HASH_LENGTH = 63, 8
 _LONGEST_FACT = 300
 _PRUNING = timedelta(milliseconds=500)
 MOST_READ = 2000
@@ -126,6 +131,100 @@ def _most(found: list[Object], kept: int, *, has_more: bool) -> str:
     if has_more:
         return f"{len(found)} or more"
     return str(len(found)) if len(found) > kept else ""
+
+
+@dataclass(frozen=True)
+class Filing:
+    """One incident's evidence, at the moment when it was taken."""
+
+    incident: IncidentReference
+    first_run_id: str
+    at: datetime
+
+    @property
+    def name(self) -> str:
+        """The same for every attempt, in any process."""
+        return evidence_name(self.incident, self.first_run_id)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels by which people select the evidence of one check, target or incident."""
+        incident = self.incident
+        return {
+            LABEL: "true",
+            "paramedic.dev/check": label(str(incident.check)),
+            "paramedic.dev/target": label(str(incident.target)),
+            "paramedic.dev/incident": label(incident.workflow_id),
+        }
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Values that do not fit into a label."""
+        return {
+            "paramedic.dev/workflow-id": self.incident.workflow_id,
+            "paramedic.dev/run-id": self.first_run_id,
+            "paramedic.dev/taken-at": stamp(self.at),
+        }
+
+
+def label(value: str) -> str:
+    """The value as a valid label: _ replaces /, and a hash replaces the end of a long value."""
+    plain = value.replace("/", "_")
+    if len(plain) <= _LONGEST_LABEL:
+        return plain
+    end = hashlib.sha256(value.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{plain[: _LONGEST_LABEL - _HASH_LENGTH - 1]}-{end}"
+
+
+@dataclass(frozen=True)
+class EvidenceConfigMaps:
+    """The evidence in the namespace of our processes, about Nodes of any cluster, with its retention.
+
+    A ConfigMap is ours if it has our label and our prefix, and is deleted as it was listed (rule 52): other
+    ConfigMaps share that namespace, among them the policy. Each method raises KubernetesError.
+    """
+
+    client: Client
+    namespace: str
+    retention: Retention
+
+    async def save(self, filing: Filing, document: EvidenceDocument) -> None:
+        """Create it; an earlier attempt may have done so."""
+        metadata = {"name": filing.name, "labels": filing.labels, "annotations": filing.annotations}
+        body: Object = {
+            "apiVersion": CONFIG_MAPS.api_version,
+            "kind": CONFIG_MAPS.kind,
+            "metadata": metadata,
+            "immutable": True,
+            "data": dict(document.texts),
+        }
+        try:
+            await self.client.create(CONFIG_MAPS, body, self.namespace)
+        except AlreadyExists:
+            if filing.name not in {config_map.name for config_map in await self._own()}:
+                raise
+
+    async def prune(self, now: datetime, newest: str = "") -> None:
+        """Delete evidence beyond the retention; another worker may do so at the same time."""
+        own = {config_map.name: config_map for config_map in await self._own()}
+        kept = (StoredEvidence(stored.name, stored.creation_timestamp) for stored in own.values())
+        over = self.retention.over(kept, now, newest)
+        await asyncio.gather(*(self._delete(own[name]) for name in over))
+
+    async def _own(self) -> list[ObjectMetadata]:
+        listed = await self.client.list_metadata(CONFIG_MAPS, self.namespace, LABEL)
+        found = (ObjectMetadata.model_validate(stored["metadata"]) for stored in listed)
+        return [stored for stored in found if stored.name.startswith(PREFIX)]
+
+    async def _delete(self, metadata: ObjectMetadata) -> None:
+        with suppress(NotFound):
+            await self.client.delete(
+                CONFIG_MAPS,
+                metadata.name,
+                self.namespace,
+                uid=metadata.uid,
+                resource_version=metadata.resource_version,
+            )
 
 
 class SaveEvidenceActivity:
