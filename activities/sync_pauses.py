@@ -28,11 +28,11 @@ from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment,
 from health.upgrade.memory import PUT_OFF, CheckDone, SyncedChecks, summed_up
 from health.upgrade.orders import with_full_names
 from health.upgrade.pausable_check import PausableCheck, PauseAnnotations
-from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder
 from kube.errors import Conflict, KindUnknown, NotFound
 from kube.listing import Paging, list_all
+from kube.rate_limiter import bounded
 from kube.resource import Resource
 from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import FrozenObject

@@ -16,6 +16,7 @@ from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
+from kube.retry_on_conflict import retry_on_conflict
 from kube.server_clock import monotonic_clock, wall_clock
 
 _logger = logging.getLogger(__name__)
@@ -265,11 +266,8 @@ class LeaderElection:
     async def _give_back(self) -> None:
         try:
             async with asyncio.timeout(self._times.retry_period.total_seconds()):
-                try:
-                    await self._release_if_held()
-                except Conflict:
-                    # An interrupted renewal arrived after our read.
-                    await self._release_if_held()
+                # Twice: an interrupted renewal may arrive after our read.
+                await retry_on_conflict(self._release_if_held, tries=2)
         except (KubernetesError, TimeoutError) as error:
             _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
 

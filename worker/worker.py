@@ -21,11 +21,11 @@ from temporalio.worker import (
 from activities.act import Act
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
-from activities.live_objects import KnownClustersOnLease, LiveObjects
+from activities.live_objects import LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
 from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
@@ -34,7 +34,6 @@ from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
-from kube.connection import ClusterConnection
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
@@ -158,8 +157,7 @@ def _worker(
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     clusters = ClusterConnections(connection, connections.workload_clusters)
-    lease_clusters = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
-    objects = LiveObjects(clusters, readers(), lease_clusters)
+    objects = LiveObjects(clusters, KIND_ACTIVITIES, (settings.namespace, LEADER_LEASE))
     requests = OwnRequests(objects)
     retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
     evidence = EvidenceConfigMaps(client, settings.namespace, retention)
@@ -203,8 +201,12 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
     connection, problems = connections.management, connections.problems
     while True:
         for kind in kinds:
-            listing = partial(_list_checks, connection, kind)
-            await retry_forever(kind.resource_name, listing, (KubernetesError,), problems)
+
+            async def read(kind: CheckKind = kind) -> None:
+                discovery = Discovery(connection.transport)  # what is served may be another by now
+                await current_version(connection.transport, (await discovery.first_served(kind)).path())
+
+            await retry_forever(kind.resource_name, read, (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
 
 
@@ -215,8 +217,3 @@ async def _watch_leader(settings: Settings, connections: Connections) -> None:
         management.client, namespace, WORKER, settings.identity, management.server_clock.now
     )
     await look_forever(LeaderWatch(management.client, namespace, writer).look)
-
-
-async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:
-    discovery = Discovery(connection.transport)  # what is served may be another by now
-    await current_version(connection.transport, (await discovery.first_served(kind)).path())

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from activities.attempt import StepHeld
 from activities.live_objects import LiveObjects
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
 from health.check.health_check import HealthCheck
@@ -49,7 +49,7 @@ async def workload_clusters(cluster: ExaminedCluster) -> list[KubeconfigSecret]:
         KubernetesError: an object that a check names cannot be read.
 
     """
-    live, found = LiveObjects(cluster.connections, readers()), []
+    live, found = LiveObjects(cluster.connections, KIND_ACTIVITIES), []
     for kind in cluster.settings.check_kinds:
         if kind.kubeconfig is not None:
             checks = await cluster.readable(kind)

@@ -31,7 +31,7 @@ from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOr
 from health.runbook.lasting import UNTIL_RESUME
 from health.runbook.order_spec import OrderSpec
 from health.runbook.orders import spec_of
-from kube.bounded import bounded
+from kube.rate_limiter import bounded
 from objects.durations import in_words
 
 

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.attempt import hold_of
 from activities.live_objects import LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
@@ -36,7 +36,7 @@ Run = Callable[[], Awaitable[tuple[TaskFailure, ...]]]
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
     """Run one attempt of an activity; return its failures."""
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
-    objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
+    objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), KIND_ACTIVITIES)
     requests = OwnRequests(objects)
     clean_up = CleanUp(connection, requests, leases, lambda: datetime.now(UTC))
     renew = Renew(leases, lambda: datetime.now(UTC))

@@ -12,7 +12,7 @@ from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
@@ -65,7 +65,7 @@ class WorkerActivities:
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
-        live = LiveObjects(clusters, readers())
+        live = LiveObjects(clusters, KIND_ACTIVITIES)
         self._requests = OwnRequests(live)
         self._revalidation = Revalidation(
             live, lease_namespace, POLICY_NAMESPACE, requires_policy=requires_policy
