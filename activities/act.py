@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 from temporalio import activity
 
-from activities.attempt import ASK_AGAIN_SECONDS, InputRefused, StepHeld, StepResult, not_created
+from activities.attempt import InputRefused, StepHeld, StepResult, not_created
 from activities.event_recorder import LONGEST, EventRecorder
 from activities.fact_age import Clock, waited_too_long
-from activities.kind_activities import ActionDependencies, StepAction, StepGuard, TemplateUse
+from activities.kind_activities import StepAction, StepGuard, TemplateUse
 from activities.registry import KIND_ACTIVITIES, STEP_GUARDS
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation, not_true, refuse_unapproved, stale
@@ -29,7 +29,7 @@ from health.kinds.request_kinds import why_no_requests_of
 from health.model.boot import is_same_boot
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason, failed
-from health.model.references import Action, IncidentReference, TemplateReference
+from health.model.references import Action, TemplateReference
 from health.model.remediation_request import (
     BOOT_ID,
     CONTROL_PLANE_LABEL,
@@ -61,13 +61,11 @@ class Act:
         self._live = revalidation.live
         self._requests = OwnRequests(self._live)
         self._event_recorder = event_recorder
-        management = self._live.management
-        dependencies = ActionDependencies(management, revalidation, LeaseGuard(leases, clock))
-        self._request = RequestStep(
-            dependencies, [guard(management, self._requests) for guard in STEP_GUARDS]
-        )
+        guards = [guard(self._live.management, self._requests) for guard in STEP_GUARDS]
+        lease_guard = LeaseGuard(leases, clock)
+        self._request = RequestStep(revalidation, lease_guard, guards)
         self._actions: dict[tuple[GroupKind, str], StepAction] = {
-            (kind, name): action(dependencies)
+            (kind, name): action(revalidation, lease_guard)
             for kind, activities in KIND_ACTIVITIES.items()
             for name, action in activities.actions.items()
         }
@@ -120,7 +118,7 @@ class Act:
         action = self._request if name == Action.REQUEST else of_kind
         if action is None:
             message = f"this worker is of another version: it knows no action {name}"
-            raise StepHeld.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+            raise StepHeld.because(HoldReason.OTHER_VERSION, message)
         return await action.take(act)
 
     async def _loss_event(self, act: ActInput) -> Event | None:
@@ -184,10 +182,12 @@ class RequestStep:
     request that the incident deletes within seconds.
     """
 
-    def __init__(self, dependencies: ActionDependencies, guards: Sequence[StepGuard]) -> None:
-        connection, self._revalidation, self._lease_guard = dependencies
-        self._client, self._discovery = connection.client, connection.discovery
-        self._live = self._revalidation.live
+    def __init__(
+        self, revalidation: Revalidation, lease_guard: LeaseGuard, guards: Sequence[StepGuard]
+    ) -> None:
+        self._revalidation, self._lease_guard = revalidation, lease_guard
+        self._live, management = revalidation.live, revalidation.live.management
+        self._client, self._discovery = management.client, management.discovery
         self._guards = guards
 
     async def take(self, act: ActInput) -> StepResult:
@@ -251,7 +251,7 @@ class RequestStep:
         except KubernetesError as error:
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
-        _refuse_taken(existing, act.incident, act.step.template)
+        _refuse_taken(existing, act)
         return existing
 
 
@@ -271,22 +271,21 @@ def _unusable(message: str) -> StepHeld:
     return StepHeld.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
 
 
-def _refuse_taken(
-    existing: RemediationRequest, incident: IncidentReference, template: TemplateReference
-) -> None:
+def _refuse_taken(existing: RemediationRequest, act: ActInput) -> None:
     """Raise StepHeld, unless an existing request is of the check, this target and this template."""
-    kind, reason = CHECK_KINDS[incident.check.group_kind], HoldReason.EARLIER_REQUEST
+    incident, reason = act.incident, HoldReason.EARLIER_REQUEST
+    kind = CHECK_KINDS[incident.check.group_kind]
     # Or the operator of the kind made it for the target (rule 39).
     is_own = kind.owner_of(existing) == incident.check or kind.is_unsigned_for(existing, incident.target)
     if not is_own:
         reason, words = HoldReason.TAKEN_BY_REQUEST, "exists and belongs to another owner"
     elif existing.target_uid not in ("", incident.target.uid):
         words = "of an earlier target still exists"
-    elif existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", template.name):
+    elif existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", act.step.template.name):
         words = "of an earlier template still exists"
     elif existing.is_being_deleted:
         words = "is being deleted"
     else:
         return
     message = f"request {existing.metadata.name} {words}"
-    raise StepHeld.because(reason, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+    raise StepHeld.because(reason, message)

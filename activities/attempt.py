@@ -108,12 +108,13 @@ class StepHeld(Exception):
         super().__init__(str(hold))
 
     @classmethod
-    def because(cls, reason: HoldReason, message: str, *, ask_again_seconds: float) -> Self:
+    def because(
+        cls, reason: HoldReason, message: str, *, ask_again_seconds: float = ASK_AGAIN_SECONDS
+    ) -> Self:
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
     def by(cls, error: KubernetesError, event: Event | None = None) -> Self:
-        """The hold for an error of the API server."""
         return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from activities.attempt import ASK_AGAIN_SECONDS, InputRefused, StepHeld
+from activities.attempt import InputRefused, StepHeld
 from activities.requests import OwnRequests
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
@@ -49,4 +49,4 @@ class Etcd:
             [GuardPod.model_validate(pod) for pod in pods],
         )
         if why:
-            raise StepHeld.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
+            raise StepHeld.because(HoldReason.CONTROL_PLANE, why)

@@ -34,15 +34,6 @@ class StepAction(Protocol):
         """
 
 
-class ActionDependencies(NamedTuple):
-    """The objects that an action of a step uses."""
-
-    connection: ClusterConnection
-    """The connection to the management cluster, which contains the targets."""
-    revalidation: Revalidation
-    lease_guard: LeaseGuard
-
-
 def attempt_of(act: ActInput) -> RemediationAttempt:
     """The incident, its run, and the number of this remediation in a row; for requests and Events."""
     return RemediationAttempt(incident=act.incident, run_id=act.run_id, number=act.attempt)
@@ -71,7 +62,7 @@ class KindActivities:
     read_context: ContextReader = no_context
     new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
     """The request to create; raises InvalidTemplateError and KubernetesError."""
-    actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
+    actions: Mapping[Action, Callable[[Revalidation, LeaseGuard], StepAction]] = field(default_factory=dict)
     """The actions of its checks besides requests."""
     remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
     """Removes a person's confirmation that the target is healthy; None: its targets have none."""

@@ -42,7 +42,6 @@ ASK_AGAIN_SECONDS = 2.0
 
 
 def not_true(message: str) -> StepHeld:
-    """The error for a difference, with its message."""
     return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 

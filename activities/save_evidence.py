@@ -260,7 +260,13 @@ class SaveEvidenceActivity:
         except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
             return _not_saved(evidence, self._now(), unforeseen(error))
-        await self._prune(evidence_name(evidence.incident, evidence.first_run_id))
+        # Old evidence; after a failure it is deleted with the next save.
+        newest = evidence_name(evidence.incident, evidence.first_run_id)
+        try:
+            async with asyncio.timeout(_PRUNING.total_seconds()):
+                await self._config_maps.prune(self._now(), newest)
+        except (KubernetesError, TimeoutError) as error:
+            activity.logger.warning("old evidence not deleted", exc_info=error)
         return EvidenceResult(record=record)
 
     async def _saved(self, evidence: EvidenceInput) -> EvidenceRecord:
@@ -277,14 +283,6 @@ class SaveEvidenceActivity:
         await self._config_maps.save(filing, document)
         namespace = self._config_maps.namespace
         return EvidenceRecord(namespace=namespace, name=filing.name, at=filing.at, lacks=document.lacks)
-
-    async def _prune(self, newest: str) -> None:
-        """Delete old evidence; a failure is tried again after the next save."""
-        try:
-            async with asyncio.timeout(_PRUNING.total_seconds()):
-                await self._config_maps.prune(self._now(), newest)
-        except (KubernetesError, TimeoutError) as error:
-            activity.logger.warning("old evidence not deleted", exc_info=error)
 
 
 def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from activities.attempt import ASK_AGAIN_SECONDS, StepHeld
+from activities.attempt import StepHeld
 from activities.fact_age import Clock
 from activities.revalidation import Confirmed, stale
 from health.gate.admission import ONE_AT_A_TIME
@@ -62,16 +62,14 @@ class TargetLeases:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
-            raise StepHeld.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
+            raise StepHeld.because(HoldReason.TAKEN, message) from error
         if lock is None:
             return held
         try:
             await self._leases.obtain(lock, _lock_holder(incident), duration, now)
         except LeaseTaken as error:
             message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
-            raise StepHeld.because(
-                HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
-            ) from error
+            raise StepHeld.because(HoldReason.CONTROL_PLANE, message) from error
         return held
 
     async def keep(self, incident: IncidentReference, duration: timedelta, now: datetime) -> LeaseHeld | None:
@@ -151,12 +149,9 @@ class LeaseGuard:
             held = await self._leases.take(act.incident, lock, duration, self._clock.now())
             self.refuse_old_facts(act, began)
             yield held.acquired
-        except StepHeld as error:
-            if error.hold.reason not in _KEEPING and not self._may_be_given_up(act, began):
-                await self.release(act)
-            raise
-        except (RequestRefused, NotFound):
-            if not self._may_be_given_up(act, began):
+        except (StepHeld, RequestRefused, NotFound) as error:
+            may_work = isinstance(error, StepHeld) and error.hold.reason in _KEEPING
+            if not may_work and not self._may_be_given_up(act, began):
                 await self.release(act)
             raise
 

@@ -98,7 +98,6 @@ def values_in(answer: bytes) -> int:
 
 
 def has_more_values(answer: bytes, most: int) -> bool:
-    """True if `answer` has more JSON values than `most`."""
     return len(answer) > most and values_in(answer) > most
 
 

@@ -99,7 +99,11 @@ class Discovery:
 
         Raises KubernetesError: the request failed, or its answers prove nothing.
         """
-        await self._confirm_ready()
+        try:
+            await self._transport.request("GET", "/readyz")
+            await self._request(NODES.api_version)
+        except NotFound as error:
+            raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
         listed = await self._versions(api_version)
         in_motion: KindUnknown | None = None
         for version in dict.fromkeys((api_version, *listed)):
@@ -127,14 +131,6 @@ class Discovery:
         except KindUnknown:
             self.forget(*api_versions)
             raise
-
-    async def _confirm_ready(self) -> None:
-        """Raises KubernetesError: the server is not an API server, or not ready."""
-        try:
-            await self._transport.request("GET", "/readyz")
-            await self._request(NODES.api_version)
-        except NotFound as error:
-            raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
 
     async def _versions(self, api_version: str) -> tuple[str, ...]:
         """All versions of the group, preferred first; the core group has one version and no list."""

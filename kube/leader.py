@@ -54,7 +54,6 @@ class Leadership:
         return self._led_until
 
     def note_previous(self, led_until: datetime | None) -> None:
-        """Note the last renewal of the previous leader."""
         self._led_until = led_until
 
 
@@ -222,7 +221,13 @@ class LeaderElection:
             is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))
             self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:
-            return await self._create()
+            name, namespace, duration = self._name, self._namespace, self._times.duration
+            body = new_lease(name, namespace, self._identity, duration=duration, now=self._now(), owner=None)
+            try:
+                self._ours = LeaseRecord.read(await self._client.create(LEASES, body, namespace))
+            except AlreadyExists:
+                return False  # another candidate has created it
+            return True
         if lease.metadata.resource_version != self._seen_version:
             self._seen_version, self._seen_at = lease.metadata.resource_version, self._clock()
         holder = lease.spec.holder_identity
@@ -242,22 +247,6 @@ class LeaderElection:
     async def _find(self) -> LeaseRecord | None:
         found = await none_if_absent(self._client.get(LEASES, self._name, self._namespace))
         return None if found is None else LeaseRecord.read(found)
-
-    async def _create(self) -> bool:
-        body = new_lease(
-            self._name,
-            self._namespace,
-            self._identity,
-            duration=self._times.duration,
-            now=self._now(),
-            owner=None,
-        )
-        try:
-            created = await self._client.create(LEASES, body, self._namespace)
-        except AlreadyExists:
-            return False  # another candidate has created it
-        self._ours = LeaseRecord.read(created)
-        return True
 
     async def _write(self, patch: Object) -> None:
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)

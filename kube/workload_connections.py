@@ -14,7 +14,7 @@ import ssl
 import tempfile
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -42,31 +42,23 @@ def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
         NotConfigured: one of the certificates, or the key, is invalid.
 
     """
-    context = _trusting(kubeconfig.certificate_authority)
+    # Each error is raised outside of its block, so that the error of the library is not its context.
+    context: ssl.SSLContext | None = None
+    with suppress(ssl.SSLError):
+        context = ssl.create_default_context(cadata=kubeconfig.certificate_authority or None)
     if context is None:
         raise unusable(where, "the certificate-authority-data of its cluster is no certificate")
-    if kubeconfig.client_certificate and not _shows(context, kubeconfig):
-        why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
-        raise unusable(where, why)
-    return context
-
-
-def _trusting(authority: str) -> ssl.SSLContext | None:
-    try:
-        context = ssl.create_default_context(cadata=authority or None)
-    except ssl.SSLError:
-        return None
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # see `configuration.without_retries`
-    return context
-
-
-def _shows(context: ssl.SSLContext, kubeconfig: WorkloadKubeconfig) -> bool:
-    with _readable_by_name(f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}") as file:
-        try:
+    if kubeconfig.client_certificate:
+        pair = f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}"
+        is_loaded = False
+        with _readable_by_name(pair) as file, suppress(ssl.SSLError):
             context.load_cert_chain(file, password=_NO_PASSPHRASE)
-        except ssl.SSLError:
-            return False
-    return True
+            is_loaded = True
+        if not is_loaded:
+            why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
+            raise unusable(where, why)
+    return context
 
 
 @contextmanager
@@ -168,7 +160,6 @@ class WorkloadConnections:
         return content
 
     def _close_unused(self, requested: str) -> None:
-        """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
         for cluster in [
             cluster for cluster, at in self._last_used.items() if at < since and cluster != requested

@@ -40,7 +40,6 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
 
 
 def of_cluster(cluster: str) -> TypedSearchAttributes:
-    """The search attributes of a workflow for a whole cluster."""
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
 
 

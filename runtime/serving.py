@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from runtime.address import Address
+from objects.address import Address
 from runtime.problems import Problems
 
 LARGEST_BODY = 8 * 1024**2

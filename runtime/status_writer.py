@@ -156,22 +156,16 @@ async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
     while True:
         wait = LOOK_EVERY_SECONDS
         with guard.item("status", NAMED):
-            wait += await _looked(look, problems)
+            try:
+                async with asyncio.timeout(LOOK_WITHIN_SECONDS):
+                    await look()
+            except Conflict:
+                pass  # another process wrote it; the next look reads that
+            except TimeoutError:
+                problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
+            except KubernetesError as error:
+                problems.report(NAMED, one_sentence(error))
+                wait += retry_after(error).total_seconds()
+            else:
+                problems.report(NAMED, "")
         await asyncio.sleep(wait)
-
-
-async def _looked(look: Callable[[], Awaitable[None]], problems: Problems) -> float:
-    """Look once. Returns the Retry-After of the API server, in seconds."""
-    try:
-        async with asyncio.timeout(LOOK_WITHIN_SECONDS):
-            await look()
-    except Conflict:
-        return 0.0  # another process wrote it; the next look reads that
-    except TimeoutError:
-        problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
-        return 0.0
-    except KubernetesError as error:
-        problems.report(NAMED, one_sentence(error))
-        return retry_after(error).total_seconds()
-    problems.report(NAMED, "")
-    return 0.0

@@ -16,7 +16,7 @@ from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError, TLSConfig
 
-from runtime.address import Address
+from objects.address import Address
 from runtime.settings import SettingsError
 from runtime.temporal_trouble import setting_at_fault, unconnected
 from runtime.utf8 import in_utf8

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from activities.attempt import StepHeld, StepResult
-from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
+from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true, target_as_read
+from activities.revalidation import Confirmed, Revalidation, not_true, target_as_read
+from activities.target_lease import LeaseGuard
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -81,24 +82,24 @@ TRIES = 10
 class MarkMachine:
     """The action Action.MARK for Machines of Cluster API."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
         """Ask its owner, unless the owner was already asked."""
-        connection, revalidation, lease_guard = self.dependencies
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
         # Read and write the same version, because conditions differ between versions.
-        resource = await connection.discovery.first_served(MACHINES)
+        resource = await self.revalidation.live.management.discovery.first_served(MACHINES)
 
         async def mark() -> None:
-            lease_guard.refuse_old_facts(act, began)
+            self.lease_guard.refuse_old_facts(act, began)
             await self._mark(act, confirmed, resource)
 
-        async with lease_guard.lease(act, confirmed, began) as acquired:
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
             try:
                 with target_as_read(act.incident.target):
                     await retry_on_conflict(mark, TRIES)
@@ -110,17 +111,17 @@ class MarkMachine:
 
     async def _mark(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> None:
         """Write our conditions among those of others, if the Machine as read now is still to be marked."""
-        client, metadata = self.dependencies.connection.client, confirmed.target.metadata
+        client, metadata = self.revalidation.live.management.client, confirmed.target.metadata
         found = await client.get(resource, metadata.name, metadata.namespace)
         target = replace(machine_of(confirmed), machine=Machine.model_validate(found))
         if target.machine.node_name != machine_of(confirmed).machine.node_name:
             raise not_true(f"{metadata.name} has another Node now")
         confirmed = replace(confirmed, target=target)
-        self.dependencies.revalidation.confirm_target(act, confirmed)
+        self.revalidation.confirm_target(act, confirmed)
         if target.machine.is_going or target.is_marked:
             return
         # No earlier than the detector saw the Machine expired.
-        now = self.dependencies.connection.server_clock.now()
+        now = self.revalidation.live.management.server_clock.now()
         now = now if act.seen_at is None else max(now, act.seen_at)
         failed = cast("MachineHealthCheck", confirmed.check).failure(target, now, confirmed.context)
         confirmed.refuse_other_step(act)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
 
@@ -26,6 +25,7 @@ from health.policy.receivers import Receiver
 from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import CONFIG_MAPS
+from objects.address import is_loopback
 
 WITHIN = timedelta(seconds=10)
 """For the whole message, from the resolution of the host to the answer."""
@@ -177,19 +177,12 @@ def deliver(url: str, message: PlainMessage, within: timedelta = WITHIN) -> None
     if not module.startswith(_PLUGINS) or not (is_over_http or module.startswith(_MAIL)):
         raise _refused("its service is not one over HTTP or e-mail")
     has_both = service.protocol is not None and service.secure_protocol is not None
-    if has_both and not service.secure and not _is_loopback(str(parsed.get("host") or "")):
+    if has_both and not service.secure and not is_loopback(str(parsed.get("host") or "")):
         raise _refused(f"{parsed['schema']}:// is not encrypted: the service has another one that is")
     sender = Apprise(asset=asset)
     sender.add(service)
     if not sender.notify(body=message.body, title=message.title, body_format=NotifyFormat.TEXT):
         raise DeliveryFailure(DeliveryProblem.REJECTED, "its service was not reached, or did not accept it")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _refused(sentence: str) -> DeliveryFailure:

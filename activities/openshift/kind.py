@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
-from activities.attempt import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from activities.attempt import StepHeld, StepResult
 from activities.kind_activities import (
-    ActionDependencies,
     DeletionCounter,
     KindActivities,
     TemplateUse,
     attempt_of,
 )
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true, target_as_read
+from activities.revalidation import Confirmed, Revalidation, not_true, target_as_read
+from activities.target_lease import LeaseGuard
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
@@ -55,28 +55,29 @@ async def read_machine(
 class DeleteMachine:
     """The action Action.DELETE for Machines of OpenShift."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
         """Delete it, unless it is already being deleted."""
-        connection, revalidation, lease_guard = self.dependencies
         # Read, compare and guard.
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        client = self.revalidation.live.management.client
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
         machine = target.metadata
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
         if target.machine.controller is None:
             message = f"no controller owns {machine.name}, so nothing would replace it"
-            raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+            raise StepHeld.because(HoldReason.NO_CONTROLLER, message)
         confirmed.refuse_other_step(act)
         # Lease and delete.
         was_there, version = True, machine.resource_version
-        async with lease_guard.lease(act, confirmed, began) as acquired:
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
             try:
                 with _judged(act, target, deletion_failed):
-                    await connection.client.delete(
+                    await client.delete(
                         MACHINES, machine.name, machine.namespace, uid=machine.uid, resource_version=version
                     )
             except KindUnknown:
@@ -85,7 +86,7 @@ class DeleteMachine:
                 was_there = False
         if was_there:
             return StepResult(ActResult.disrupted(acquired), deleted(attempt_of(act), target))
-        await lease_guard.release(act)
+        await self.lease_guard.release(act)
         return StepResult(ActResult.disrupted())
 
 
@@ -93,13 +94,14 @@ class DeleteMachine:
 class MarkMachine:
     """The action Action.MARK for Machines of OpenShift."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
-        connection, revalidation, lease_guard = self.dependencies
         # Read, compare and guard.
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        client = self.revalidation.live.management.client
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
         machine = target.metadata
         if target.machine.is_marked:
@@ -111,10 +113,10 @@ class MarkMachine:
             "resourceVersion": machine.resource_version,
             "annotations": {EXTERNAL_REMEDIATION: ""},
         }
-        async with lease_guard.lease(act, confirmed, began) as acquired:
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
             with target_as_read(act.incident.target), _judged(act, target, marking_failed):
                 patch: Object = {"metadata": metadata}
-                await connection.client.merge_patch(MACHINES, machine.name, patch, machine.namespace)
+                await client.merge_patch(MACHINES, machine.name, patch, machine.namespace)
         return StepResult(ActResult.disrupted(acquired), marked(attempt_of(act), target))
 
 

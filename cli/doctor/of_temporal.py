@@ -21,9 +21,9 @@ from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.parameters import configured_name, quoted
 from cli.shared.terminal import PLAIN_DATA
 from health.model.ended_remediation import IN_A_ROW
+from objects.address import Address
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
-from runtime.address import Address
 from runtime.listed_incidents import strangers
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
