@@ -47,16 +47,6 @@ class AttemptFailure:
     error: KubernetesError | None = None
     """The API server's error; None: another reason."""
 
-    @property
-    def is_refused(self) -> bool:
-        """True if the cluster refuses it, which people have to end."""
-        return isinstance(self.error, RequestRefused)
-
-    @property
-    def wait_seconds(self) -> float:
-        """Seconds that the API server asked to wait."""
-        return retry_after(self.error).total_seconds() if self.error else 0.0
-
 
 class Attempt:
     """One attempt of an activity, which begins now."""

@@ -28,7 +28,7 @@ from health.runbook.task_notes import (
     renewing_lease,
 )
 from kube.connection import ClusterConnection
-from kube.errors import none_if_absent
+from kube.errors import RequestRefused, none_if_absent, retry_after
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from workflows.contracts import (
@@ -68,8 +68,8 @@ class TaskAttempt:
                 subject=subject,
                 what=action,
                 why=tried.why,
-                is_refused=tried.is_refused,
-                wait_seconds=tried.wait_seconds,
+                is_refused=isinstance(tried.error, RequestRefused),
+                wait_seconds=retry_after(tried.error).total_seconds() if tried.error else 0.0,
             )
         )
         return None

@@ -29,9 +29,7 @@ class Events:
     async def write(self, event: Event, about: InvolvedObject, now: datetime) -> None:
         """Create the Event with `about` as its object, unless it exists.
 
-        Raises:
-            KubernetesError: the API server did not create it.
-
+        Raises KubernetesError: the API server did not create it.
         """
         was_free = await self._create(event_name(event.seed, about), event, about, now)
         if not was_free and event.again:

@@ -38,9 +38,7 @@ _NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
 def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
     """A context that trusts only the kubeconfig's authority, and sends its client certificate.
 
-    Raises:
-        NotConfigured: one of the certificates, or the key, is invalid.
-
+    Raises NotConfigured: one of the certificates, or the key, is invalid.
     """
     # Each error is raised outside of its block, so that the error of the library is not its context.
     context: ssl.SSLContext | None = None
@@ -213,9 +211,7 @@ class _Opened:
     def goes_on_with(self, content: bytes) -> bool:
         """True if this connection can be used with that content; it takes over a new token.
 
-        Raises:
-            NotConfigured: the content is invalid.
-
+        Raises NotConfigured: the content is invalid.
         """
         digest = sha256(content).digest()
         if digest == self._content:
@@ -262,9 +258,7 @@ class ClusterConnections:
     async def of(self, cluster: str, kubeconfig: SecretField | None) -> ClusterConnection:
         """The connection to this cluster, by the present content of its Secret.
 
-        Raises:
-            KubernetesError: as `WorkloadConnections.connect`; NotConfigured also if no Secret is known.
-
+        Raises KubernetesError: as `WorkloadConnections.connect`; NotConfigured also if no Secret is known.
         """
         if cluster == MANAGEMENT_CLUSTER:
             return self.management
