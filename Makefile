@@ -15,7 +15,7 @@ SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := tools/devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install packages servers helm demo test fast bench format lock release histories conformance english site screenshots
+.PHONY: types tests help install packages servers helm demo test fast bench format lock release histories conformance english site
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -68,9 +68,6 @@ histories: $(INSTALLED) ## record the incidents that have no history yet: see CO
 
 conformance: $(INSTALLED) ## write docs/conformance.md, and the tests of each rule to dist/
 	@$(BIN)/python -m tests.conformance
-
-screenshots: install ## take the pictures of the Temporal UI for the pages; needs the package chromium
-	@$(BIN)/python -m screenshots
 
 site: $(INSTALLED) ## build the site of the documentation into dist/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml

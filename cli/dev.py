@@ -99,26 +99,19 @@ def dev(  # noqa: PLR0913  each is an option
     from devcluster.dev_cluster_api import ClusterApiSettings  # noqa: PLC0415  see above
     from devcluster.errors import DevclusterError, OptionsError  # noqa: PLC0415  see above
 
-    left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
     delay = timedelta(seconds=provisioning)
-    limit = None if back_off_limit is None else timedelta(seconds=back_off_limit)
     try:
-        in_workload = ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None
-        of_machines = delay if machines else None
-        asyncio.run(
-            run(
-                DevSettings(
-                    directory=directory,
-                    simulate_nodes=simulate_nodes,
-                    without=left_out,
-                    machine_provisioning=of_machines,
-                    back_off_limit=limit,
-                    notification_directory=notification_directory,
-                    cluster_api=in_workload,
-                    temporal=temporal,
-                )
-            )
+        settings = DevSettings(
+            directory=directory,
+            simulate_nodes=simulate_nodes,
+            without=frozenset(name.strip() for name in without.split(",") if name.strip()),
+            machine_provisioning=delay if machines else None,
+            back_off_limit=None if back_off_limit is None else timedelta(seconds=back_off_limit),
+            notification_directory=notification_directory,
+            cluster_api=ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None,
+            temporal=temporal,
         )
+        asyncio.run(run(settings))
     except OptionsError as error:
         raise fail(UsageError(str(error))) from error
     except DevclusterError as error:

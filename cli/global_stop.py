@@ -7,12 +7,11 @@ a moment ago is never lifted unseen.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import datetime
 
 from pydantic import ValidationError
 
 from cli.shared.errors import CommandError, NotFoundError
-from cli.shared.installations import lease_namespaces, refuse_unread
+from cli.shared.installations import refuse_unread
 from cli.shared.terminal import plain
 from health.cluster.global_stop import STOP, LeaseNamespace
 from kube.client import Client
@@ -37,7 +36,6 @@ async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str
     """
 
     async def attempt(client: Client) -> str:
-        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is not None and reason in {None, found.stop.reason}:
             return f"was stopped already{_order(found)}"
@@ -57,7 +55,6 @@ async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
     """
 
     async def attempt(client: Client) -> str:
-        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is None:
             return "is not stopped"
@@ -80,14 +77,11 @@ async def _carried_out(
         raise CommandError(error.message) from error
 
 
-async def _refuse_unread(client: Client, namespace: str) -> None:
-    """Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent."""
+async def _read(client: Client, namespace: str) -> LeaseNamespace:
+    # Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent.
     with suppress(KubernetesError, ValidationError, TimeoutError):
         async with asyncio.timeout(LOOK_WITHIN_SECONDS):
-            refuse_unread(namespace, await lease_namespaces(client))
-
-
-async def _read(client: Client, namespace: str) -> LeaseNamespace:
+            await refuse_unread(client, namespace)
     try:
         return LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
     except NotFound as error:
@@ -107,9 +101,6 @@ async def _annotate(client: Client, found: LeaseNamespace, reason: str | None) -
 
 def _order(of: LeaseNamespace) -> str:
     """Since when the stop stands, and its reason."""
+    since = f" since {stamp(of.stopped_since)}" if of.stopped_since else ""
     reason = of.stop.reason if of.stop else ""
-    return f"{_since(of.stopped_since)}: {reason or 'no reason is given'}"
-
-
-def _since(time: datetime | None) -> str:
-    return f" since {stamp(time)}" if time else ""
+    return f"{since}: {reason or 'no reason is given'}"

@@ -1,6 +1,5 @@
 """Sends a test message to a receiver of the policy, as a worker sends notifications."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from cli.shared.leader import reading_settings
 from cli.shared.options import ClusterChoice
 from health.model.notification import Notification, message_id
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from health.policy.receivers import Receiver
 from kube.client import SharedReads
 
 EVENT = "Test"
@@ -35,21 +33,15 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
         files = ReceiverFiles(directory or Path(settings.notification_directory))
         receivers = Receivers(SharedReads(management.client), settings.namespace, files, AppriseSender())
         try:
-            receiver = _named(name, await receivers.all())
-            await receivers.send(receiver, _message(name, cluster, datetime.now(UTC)))
+            known = {receiver.name: receiver for receiver in await receivers.all()}
+            if name not in known:
+                there = f"there is {', '.join(known)}" if known else "it names none"
+                raise NotFoundError(f"the policy has no receiver {name!r}; {there}")
+            await receivers.send(known[name], _message(name, cluster, datetime.now(UTC)))
         except DeliveryFailure as failure:
             got = "may have got" if failure.problem is DeliveryProblem.NO_ANSWER else "did not get"
             raise CommandError(f"the receiver {name} {got} the test message: {failure}") from None
     return f"the service of the receiver {name} accepted the test message"
-
-
-def _named(name: str, receivers: Sequence[Receiver]) -> Receiver:
-    for receiver in receivers:
-        if receiver.name == name:
-            return receiver
-    names = ", ".join(receiver.name for receiver in receivers)
-    there = f"there is {names}" if names else "it names none"
-    raise NotFoundError(f"the policy has no receiver {name!r}; {there}")
 
 
 def _message(receiver: str, cluster: str, now: datetime) -> Notification:

@@ -4,14 +4,13 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from cli.shared.errors import UsageError, carry_out, fail
 from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
@@ -91,7 +90,8 @@ def _plain(value: object, *, only_changed: bool = False) -> object:
     if isinstance(value, timedelta):
         return in_words(value)
     if isinstance(value, BaseModel):
-        fields = [(str(field.alias), field, getattr(value, name)) for name, field in _fields(value)]
+        known = type(value).model_fields.items()
+        fields = [(str(field.alias), field, getattr(value, name)) for name, field in known]
         shown = [(name, item) for name, field, item in fields if not only_changed or item != field.default]
         return {name: _plain(item) for name, item in shown if item is not None}
     if isinstance(value, Mapping):
@@ -99,7 +99,3 @@ def _plain(value: object, *, only_changed: bool = False) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
-
-
-def _fields(value: BaseModel) -> Iterable[tuple[str, FieldInfo]]:
-    return type(value).model_fields.items()

@@ -5,6 +5,8 @@ Temporal refuses, as Temporal Cloud does, the error quotes the `tcld` command th
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Annotated
 
@@ -90,51 +92,41 @@ async def _set_up(context: typer.Context, retention: timedelta | None, *, is_cre
 
 async def _prepare(client: Client, retention: timedelta | None, *, is_created: bool) -> str:
     """Create the namespace, or set its retention. Returns a clause that says so."""
-    before = await _retention_of(client)
+    with _refused("look at", client, create_in_cloud(client.namespace)):
+        before = await retention_of(client)
     if before is None:
         if not is_created:
             raise _missing(client)
         chosen = RETENTION if retention is None else retention
-        await _create(client, chosen)
+        new = RegisterNamespaceRequest(
+            namespace=client.namespace, workflow_execution_retention_period=_wire(chosen)
+        )
+        with _refused("create", client, create_in_cloud(client.namespace, chosen)):
+            try:
+                await client.workflow_service.register_namespace(new, timeout=RPC_TIMEOUT)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.ALREADY_EXISTS:  # it was created a moment ago
+                    raise
         return f", new, and keeps closed workflows for {short(chosen)}"
     if retention is None or retention == before:
         return ""
-    await _set_retention(client, retention)
+    changed = UpdateNamespaceRequest(
+        namespace=client.namespace, config=NamespaceConfig(workflow_execution_retention_ttl=_wire(retention))
+    )
+    in_cloud = f"tcld namespace retention set --namespace {client.namespace} {_in_days(retention)}"
+    with _refused("change", client, in_cloud):
+        await client.workflow_service.update_namespace(changed, timeout=RPC_TIMEOUT)
     return f", and keeps closed workflows for {short(retention)}, where it was {short(before)}"
 
 
-async def _retention_of(client: Client) -> timedelta | None:
-    """The retention; None if the namespace does not exist."""
+@contextmanager
+def _refused(action: str, client: Client, in_cloud: str) -> Iterator[None]:
+    """Turn the answer to a call that these credentials may not make into the error of the command."""
     try:
-        return await retention_of(client)
+        yield
     except RPCError as error:
         if error.status in NOT_FOR_US:
-            raise refusal("look at", client, error, create_in_cloud(client.namespace)) from error
-        raise
-
-
-async def _create(client: Client, retention: timedelta) -> None:
-    request = RegisterNamespaceRequest(
-        namespace=client.namespace, workflow_execution_retention_period=_wire(retention)
-    )
-    try:
-        await client.workflow_service.register_namespace(request, timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        if error.status in NOT_FOR_US:
-            raise refusal("create", client, error, create_in_cloud(client.namespace, retention)) from error
-        if error.status is not RPCStatusCode.ALREADY_EXISTS:  # it was created a moment ago
-            raise
-
-
-async def _set_retention(client: Client, retention: timedelta) -> None:
-    config = NamespaceConfig(workflow_execution_retention_ttl=_wire(retention))
-    request = UpdateNamespaceRequest(namespace=client.namespace, config=config)
-    try:
-        await client.workflow_service.update_namespace(request, timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        if error.status in NOT_FOR_US:
-            in_cloud = f"tcld namespace retention set --namespace {client.namespace} {_in_days(retention)}"
-            raise refusal("change", client, error, in_cloud) from error
+            raise refusal(action, client, error, in_cloud) from error
         raise
 
 
@@ -152,16 +144,15 @@ async def _register_when_namespace_is_ready(client: Client) -> tuple[str, ...]:
 
 
 async def _register(client: Client) -> tuple[str, ...]:
+    in_cloud = f"tcld namespace search-attributes add --namespace {client.namespace} {_attributes()}"
     try:
-        return await search_attributes.register(client, client.namespace)
+        with _refused("add search attributes to", client, in_cloud):
+            return await search_attributes.register(client, client.namespace)
     except SearchAttributeConflict as error:
         raise CommandError(str(error)) from error
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             raise _missing(client) from error
-        if error.status in NOT_FOR_US:
-            in_cloud = f"tcld namespace search-attributes add --namespace {client.namespace} {_attributes()}"
-            raise refusal("add search attributes to", client, error, in_cloud) from error
         raise
 
 

@@ -18,15 +18,14 @@ from rich.text import Text
 from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.table import GAP
 from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shared.ages import short
 from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import look_back, printed_as
-from cli.shared.terminal import console, plain, print_json, print_trimmed
-from health.model.shadow_record import ShadowRecord
+from cli.shared.terminal import console, plain, print_json, print_trimmed, table_of
+from health.model.incident_result import ShadowRecord
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 
@@ -108,21 +107,6 @@ class Peak(Frozen):
     """Remediations at the same time, from the first step of an incident to its end."""
     starts_per_hour: int
 
-    @classmethod
-    def of(cls, cluster: str, check: str | None, comparisons: Iterable[Comparison]) -> Self:
-        """The peak of incidents of one cluster, or of one check in it."""
-        began = [
-            (comparison.would_have[0].at, comparison.closed_at)
-            for comparison in comparisons
-            if comparison.would_have
-        ]
-        return cls(
-            cluster=cluster,
-            check=check,
-            in_flight=_most_at_once(began),
-            starts_per_hour=_most_at_once([(start, start + HOUR) for start, _ in began]),
-        )
-
 
 def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
     """The largest number of spans that overlap; None as an end means that it is still to come."""
@@ -132,13 +116,21 @@ def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
 
 def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
     """The peaks of each cluster and of each check with at least one step."""
-    scopes: dict[tuple[str, str | None], list[Comparison]] = {}
+    spans: dict[tuple[str, str | None], list[tuple[datetime, datetime | None]]] = {}
     for comparison in comparisons:
         if comparison.would_have:
-            scopes.setdefault((comparison.cluster, None), []).append(comparison)
-            scopes.setdefault((comparison.cluster, comparison.check), []).append(comparison)
-    ordered = sorted(scopes.items(), key=lambda scope: (scope[0][0], scope[0][1] or ""))
-    return tuple(Peak.of(cluster, check, found) for (cluster, check), found in ordered)
+            span = comparison.would_have[0].at, comparison.closed_at
+            spans.setdefault((comparison.cluster, None), []).append(span)
+            spans.setdefault((comparison.cluster, comparison.check), []).append(span)
+    return tuple(
+        Peak(
+            cluster=cluster,
+            check=check,
+            in_flight=_most_at_once(found),
+            starts_per_hour=_most_at_once([(start, start + HOUR) for start, _ in found]),
+        )
+        for (cluster, check), found in sorted(spans.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+    )
 
 
 class Sums(Frozen):
@@ -156,11 +148,7 @@ class Sums(Frozen):
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Self:
         counted = Counter(comparison.acted for comparison in comparisons)
-        later = [
-            comparison.later_by_seconds
-            for comparison in comparisons
-            if comparison.later_by_seconds is not None
-        ]
+        later = [one.later_by_seconds for one in comparisons if one.later_by_seconds is not None]
         return cls(
             incidents=len(comparisons),
             both=counted[Acted.BOTH],
@@ -175,13 +163,8 @@ class Sums(Frozen):
     def __str__(self) -> str:
         if not self.incidents:
             return "no incidents in shadow"
-        numbers = (
-            (self.both, Acted.BOTH),
-            (self.only_paramedic, Acted.ONLY_PARAMEDIC),
-            (self.only_other, Acted.ONLY_OTHER),
-            (self.neither, Acted.NEITHER),
-        )
-        parts = ", ".join(f"{number} {acted}" for number, acted in numbers if number)
+        counts = (self.both, self.only_paramedic, self.only_other, self.neither)
+        parts = ", ".join(f"{count} {acted}" for count, acted in zip(counts, Acted, strict=True) if count)
         times = (self.median_later_by_seconds, self.earliest_by_seconds, self.latest_by_seconds)
         middle, earliest, latest = ("" if time is None else _difference(time) for time in times)
         spread = f"; Paramedic {middle} in the middle, from {earliest} to {latest}" if middle else ""
@@ -228,9 +211,7 @@ class ShadowReport(Frozen):
 
     @property
     def table(self) -> Table:
-        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-        for name in ("STARTED", "TARGET", "CHECK", "WOULD HAVE", "THE OTHER", "PARAMEDIC"):
-            table.add_column(name, overflow="fold")
+        table = table_of(("STARTED", "TARGET", "CHECK", "WOULD HAVE", "THE OTHER", "PARAMEDIC"))
         for comparison in self.incidents:
             later = comparison.later_by_seconds
             cells = (

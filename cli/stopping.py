@@ -8,21 +8,16 @@ from typing import Annotated
 
 import typer
 
-from cli.incidents.orders import parse_reason
+from cli.incidents.orders import reason_of
 from cli.shared.errors import carry_out
 from cli.shared.options import LeaseNamespace, OfContext
 from runtime.settings import LEASE_NAMESPACE, LEASE_NAMESPACE_VARIABLE
-
-Reason = Annotated[
-    str | None,
-    typer.Option(parser=parse_reason, metavar="WORDS", help="The reason, shown with every hold by the stop."),
-]
 
 
 def stop(
     context: typer.Context,
     *,
-    reason: Reason = None,
+    reason: Annotated[str | None, reason_of("The reason, shown with every hold by the stop.")] = None,
     namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,
 ) -> None:

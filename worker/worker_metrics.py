@@ -16,10 +16,9 @@ from activities.registry import KIND_ACTIVITIES
 from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.incident_result import IncidentResult
-from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.observation import HoldReason
-from health.model.references import CheckReference
+from health.model.references import CheckReference, kind_name
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.delays import Part, RequestDelay
 from health.runbook.task_notes import MaintenanceTask

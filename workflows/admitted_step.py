@@ -11,14 +11,13 @@ from datetime import datetime
 
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from health.gate.act_finding import is_new
 from health.model.admission import Admission
 from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
-from health.runbook.delays import RequestDelay
 from health.runbook.escalation import Plan
+from health.runbook.failures import is_new
 from health.runbook.incident import due_after_loss
 from health.runbook.state import Memory
 from workflows import summaries
@@ -59,8 +58,14 @@ class AdmittedStep:
     began: datetime
 
     def asks(self, incident: IncidentReference, run_id: str) -> ActInput:
+        """The input of the act, from the moment at which it began."""
         if self.observation.fact is None:
             raise ApplicationError(f"an observation admitted {incident.target} without a fact")
+        before, known = self.before, self._known
+        # When the next request is due, if the act finds the known ones lost.
+        lost = before.having_lost(known, self.observation, self.began)
+        # An Event says that the first steps alone are taken again and again, once.
+        after = before.model_copy(update={"taken": before.with_taken((self.step,))})
         return ActInput(
             incident=incident,
             run_id=run_id,
@@ -69,34 +74,17 @@ class AdmittedStep:
             fact=self.observation.fact,
             seen_at=self.observation.seen_at,
             generation=self.observation.generation,
-            known=self._known,
-            settled=self.before.settled(self._known, self.observation),
-            due_after_loss=self._due_after_loss,
-            attempt=self.before.attempt_of(self.observation),
-            holds_lease=self.before.lease.is_held,
-            is_approved=self.before.is_approved(self.step),
-            approved_version=self.before.approval.version if self.before.approval else "",
+            known=known,
+            settled=before.settled(known, self.observation),
+            due_after_loss=due_after_loss(self.observation, lost) if known else None,
+            attempt=before.attempt_of(self.observation),
+            holds_lease=before.lease.is_held,
+            is_approved=before.is_approved(self.step),
+            approved_version=before.approval.version if before.approval else "",
             requests=tuple(request.reference for request in self.observation.requests),
-            delay=self._delay,
-            repetition=self._repetition,
+            delay=before.delays.before_act(self.began) if before.is_before_the_first_step else None,
+            repetition="" if before.repetition else after.repetition,
         )
-
-    @property
-    def _delay(self) -> RequestDelay | None:
-        """The times since the failure or the order; None for a later step."""
-        return self.before.delays.before_act(self.began) if self.before.is_before_the_first_step else None
-
-    @property
-    def _repetition(self) -> str:
-        """How often in a row the first steps alone are taken with this act; "" unless it says so first."""
-        after = self.before.model_copy(update={"taken": self.before.with_taken((self.step,))})
-        return "" if self.before.repetition else after.repetition
-
-    @property
-    def _due_after_loss(self) -> datetime | None:
-        """When the incident will make the next request, if the act finds the known ones lost."""
-        lost = self.before.having_lost(self._known, self.observation, self.began)
-        return due_after_loss(self.observation, lost) if self._known else None
 
     @property
     def _known(self) -> tuple[RequestReference, ...]:
@@ -128,24 +116,19 @@ class AdmittedStep:
 
     def _after_hold(self, hold: Hold, held: Memory, memory: Memory) -> AfterAct:
         has_unreported_finding = is_new(memory.found, held.found)
-        if not self._may_have_deleted(hold):
+        may_have_deleted = self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
+        if not may_have_deleted:
             held = held.model_copy(update={"disruption": self.before.disruption})
-        return AfterAct(held, self._seen_after(hold, held), has_unreported_finding)
-
-    def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
-        if memory.failing is None:
-            return self.observation.held_by(hold)
+        if held.failing is None:
+            return AfterAct(held, self.observation.held_by(hold), has_unreported_finding)
         # The effects of an act that broke off are unknown: its request may exist, so the incident asks first.
-        return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self._spent
+        asks_first = hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS)
+        return AfterAct(held, None if asks_first else self._spent, has_unreported_finding)
 
     @property
     def _spent(self) -> Observation:
         """The observation without its admission, which is valid for one act with any result."""
         return self.observation.without_admission()
-
-    def _may_have_deleted(self, hold: Hold) -> bool:
-        """True if an act that broke off may nevertheless have deleted the target."""
-        return self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
 
 
 def evidence_before(

@@ -12,7 +12,7 @@ from temporalio.common import RetryPolicy, SearchAttributePair, TypedSearchAttri
 
 from health.model.notification import Notification
 from health.model.references import IncidentReference
-from health.runbook.notifying import Due
+from health.runbook.notifications import Due
 from objects.frozen import Frozen, OpenEnum
 from workflows.kit.calls import Companion, Contract
 from workflows.messages import CLUSTER

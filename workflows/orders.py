@@ -11,7 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from health.model.order import OrderMessage, Refusal, unknown_field
-from health.runbook.obeying import answer_to, is_repeated
+from health.runbook.given_orders import answer_to, is_repeated
 from health.runbook.order_spec import OrderSpec, Situation
 from workflows.kit.messages import InvalidMessage, read_message
 from workflows.messages import ORDER_REFUSED

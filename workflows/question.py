@@ -7,11 +7,10 @@ from random import Random
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.model.moves import Phase, Until, Wait
+    from health.model.moves import Moment, NextEvent, Phase, Wait
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.references import IncidentReference
-    from health.runbook.decision import NextEvent
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
     from objects.brief import Brief
@@ -72,9 +71,8 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
     if not is_held or timeout is None or timeout < SPREAD_FROM:
         return waiting
     # An early question moves on only a wait for a question: a question for an approval still needs an answer.
-    asks_again = waiting.next_transition.what == NextEvent.ASKS_AGAIN
-    event = NextEvent.ASKS_AGAIN if asks_again else ""
-    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), event))
+    event = NextEvent.ASKS_AGAIN if waiting.asks_next else None
+    return waiting.or_until(Moment(now + timeout * random.uniform(*SPREAD), event))
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:

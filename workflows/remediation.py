@@ -20,7 +20,9 @@ with workflow.unsafe.imports_passed_through():
         AnnotateRequests,
         AskApproval,
         End,
+        Moment,
         Move,
+        NextEvent,
         Phase,
         RecordStep,
         ReleaseLease,
@@ -28,7 +30,6 @@ with workflow.unsafe.imports_passed_through():
         RenewLease,
         SaveEvidence,
         TakeStep,
-        Until,
         Wait,
     )
     from health.model.observation import Observation, TargetState
@@ -36,17 +37,17 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
-    from health.runbook.decision import NextEvent
+    from health.runbook.given_orders import ordered
     from health.runbook.incident import Incident
     from health.runbook.learn import learned
-    from health.runbook.notifying import due, held_long_at, noted
-    from health.runbook.obeying import ordered
+    from health.runbook.notifications import due, held_long_at, noted
     from health.runbook.order_spec import Situation
     from health.runbook.orders import ORDERS, AbortOrder
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
-    from health.runbook.timeline import entry_of, new_orders
+    from health.runbook.words import entry_of, new_orders
     from objects.brief import Brief
+    from workflows import summaries
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
@@ -75,7 +76,6 @@ with workflow.unsafe.imports_passed_through():
         until_renewal,
     )
     from workflows.status import IncidentStatus, result_of
-    from workflows.summaries import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 TOO_LATE = "the answers of the detector came too late to act on"
@@ -162,12 +162,6 @@ class Remediation:
         )
 
     @property
-    def _unanswered(self) -> Observation:
-        """The requests that exist before the answer comes, of a target whose state is unknown."""
-        requests = self._requests if self._memory.owns_something else ()
-        return NOT_ASKED.model_copy(update={"requests": requests})
-
-    @property
     def _requests(self) -> tuple[RequestSnapshot, ...]:
         return self._learned.requests if self._learned else ()
 
@@ -215,7 +209,7 @@ class Remediation:
             await self._do(tasks.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
-        until = Until(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
+        until = Moment(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
         wait = Wait(phase=self._status.phase, details=Details(reason=TOO_LATE), brief=Brief(TOO_LATE))
         await self._wait(wait.or_until(until))
 
@@ -223,7 +217,9 @@ class Remediation:
         """Ask the detector; None if an order of a person arrived before the answer."""
         if not self._status.is_true_of(self._memory):
             # Show an order without waiting for the answer.
-            self._say(next_move(self._unanswered, self._memory, workflow.now()))
+            requests = self._requests if self._memory.owns_something else ()
+            unanswered = NOT_ASKED.model_copy(update={"requests": requests})
+            self._say(next_move(unanswered, self._memory, workflow.now()))
         while True:
             try:
                 before = self._memory
@@ -287,11 +283,9 @@ class Remediation:
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._observation = after.memory, after.observation
-        if after.has_unreported_finding:
-            await self._report_finding()
-
-    async def _report_finding(self) -> None:
-        """Send the finding of the act to the detector at once, with a question; its hold stays."""
+        if not after.has_unreported_finding:
+            return
+        # Send the finding of the act to the detector at once, with a question; its hold stays.
         hold = self._observation.hold if self._observation else None
         self._observation = await self._ask()
         if self._observation is not None and self._observation.may_be_admitted and hold is not None:
@@ -360,7 +354,7 @@ class Remediation:
         self._status = self._status.resting(wait, workflow.now())
         workflow.set_current_details(str(self._status))
         timeout = wait.requeue_after(workflow.now())
-        summary = str(WaitSummary.of(wait, workflow.now()))
+        summary = summaries.wait(wait, workflow.now())
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._status = self._status.awake()

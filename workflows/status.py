@@ -8,29 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from health.model.details import Details, named_reason
-from health.model.incident_result import IncidentResult
-from health.model.moves import (
-    BY_A_CHANGE,
-    End,
-    Move,
-    NextTransition,
-    Outcome,
-    Phase,
-    Wait,
-    next_transition_of,
-    phase_of,
-)
+from health.model.details import NO_WORDS, Details, named_reason
+from health.model.incident_result import IncidentResult, ended
+from health.model.moves import BY_A_CHANGE, End, Move, NextTransition, Outcome, Phase, Wait
 from health.model.observation import Observation
 from health.model.order import OrderRecord
-from health.model.request_record import ended
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.state import Memory
 from objects.markdown import escaped, listed
 from objects.timestamps import stamp
 from workflows.messages import State
-
-STARTING = Details()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +25,7 @@ class IncidentStatus:
     """The state of an incident; the default is that of a new one."""
 
     phase: Phase = Phase.WAITING
-    why: Details = STARTING
+    why: Details = NO_WORDS
     details: str = "starting"
     """`why` in one sentence."""
     outcome: Outcome | None = None
@@ -56,11 +43,11 @@ class IncidentStatus:
         unsaved = (evidence,) if evidence is not None and not evidence.is_saved else ()
         why = move.details.with_notes((*memory.notes, *unsaved))
         return cls(
-            phase=phase_of(move),
+            phase=move.phase,
             why=why,
             details=str(why),
             outcome=move.outcome if isinstance(move, End) else None,
-            next_transition=next_transition_of(move),
+            next_transition=move.next_transition,
             held=memory.held,
             evidence=evidence.words if evidence is not None and evidence.is_saved else "",
         )
@@ -111,13 +98,15 @@ class IncidentStatus:
 
 
 def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:
+    # A deleted Machine is replaced at the end of its incident.
+    has_recovered = end.outcome in (Outcome.RECOVERED, Outcome.REMEDIATED)
     return IncidentResult(
         outcome=end.outcome,
         reason=str(end.details),
         started=started,
         ended=now,
         failed=memory.delays.fact.since if memory.delays.fact else None,
-        recovered=_recovered(end, memory, now),
+        recovered=memory.recovery.healthy_since or now if has_recovered else None,
         attempts=memory.attempt,
         deleted=memory.disruption.deleted_at,
         remediation=memory.earlier,
@@ -128,10 +117,3 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         evidence=memory.evidence,
         timeline=memory.timeline,
     )
-
-
-def _recovered(end: End, memory: Memory, now: datetime) -> datetime | None:
-    """When the failure was over: a deleted Machine is replaced at the end of its incident."""
-    if end.outcome not in (Outcome.RECOVERED, Outcome.REMEDIATED):
-        return None
-    return memory.recovery.healthy_since or now

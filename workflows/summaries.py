@@ -4,22 +4,16 @@ The UI shows the name of an activity before its question or effect: `observe •
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Self
 
 from health.model.details import Details
 from health.model.moves import AnnotationPatch, Phase, Wait
 from health.model.references import Action, Step, TargetReference
-from health.runbook.decision import NextEvent
 from objects.brief import LONGEST_LINE, Brief
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
 from workflows.kit.calls import in_summary
 
-_AFTER_PHASE = ": "
-"""A separator that no phase contains."""
-_UNTIL = "; until "
 _DAY = timedelta(days=1)
 _QUESTIONS: Mapping[Phase, str] = MappingProxyType(
     {
@@ -68,37 +62,17 @@ def clean_up(request: CleanUpInput) -> Brief:
     return Brief("delete", str(request.requests[0]), f"and {others} more" if others else "")
 
 
-@dataclass(frozen=True)
-class WaitSummary:
-    """The summary of a wait's timer: the phase, why, and until when.
+def wait(waiting: Wait, now: datetime) -> str:
+    """The summary of a timer: the phase, why, and until when; long names in it are cut.
 
     It has what differs from other waits. The reasons in full are in the answers of the detector, and the
-    current details have them all.
+    current details have them all. A change of the cluster or an order moves on a wait without a time, and
+    another question to the detector is no end that people wait for.
     """
-
-    phase: str
-    """An unknown phase is kept as text."""
-    words: str
-    until: str = ""
-    """When it moves on by itself; "": a change of the cluster or an order moves it on."""
-
-    @classmethod
-    def of(cls, wait: Wait, now: datetime) -> Self:
-        """The summary of the timer of this wait; long names in it are cut."""
-        until = _until(wait, now)
-        room = LONGEST_LINE - len(f"{wait.phase}{_AFTER_PHASE}{_UNTIL if until else ''}{until}")
-        return cls(wait.phase, wait.brief.within(room), until)
-
-    def __str__(self) -> str:
-        words = f"{_AFTER_PHASE}{self.words}" if self.words else ""
-        end = f"{_UNTIL}{self.until}" if self.until else ""
-        return in_summary(f"{self.phase}{words}{end}")
-
-
-def _until(wait: Wait, now: datetime) -> str:
-    """The time of the next transition; another question to the detector is none that people wait for."""
-    transition = wait.next_transition
-    if transition.at is None or transition.what == NextEvent.ASKS_AGAIN:
-        return ""
-    is_soon = transition.at - now < _DAY
-    return f"{transition.at:%H:%M:%SZ}" if is_soon else f"{transition.at:%Y-%m-%d}"
+    moment, until = waiting.next_moment, ""
+    if moment is not None and not waiting.asks_next:
+        is_soon = moment.at - now < _DAY
+        until = f"; until {moment.at:%H:%M:%SZ}" if is_soon else f"; until {moment.at:%Y-%m-%d}"
+    room = LONGEST_LINE - len(f"{waiting.phase}: {until}")
+    words = waiting.brief.within(room)
+    return in_summary(f"{waiting.phase}{f': {words}' if words else ''}{until}")

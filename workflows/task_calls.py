@@ -7,7 +7,6 @@ parts are tried again.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Generic, TypeVar
 
 from temporalio.exceptions import ActivityError
@@ -81,58 +80,50 @@ class TaskCall(Generic[Result]):
 
 def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]) -> TaskCall[AnnotateResult]:
     """The maintenance task that writes annotations on requests."""
-    tried = {patch.subject: str(patch) for patch in patches}
-    request = AnnotateInput(incident=incident, patches=patches)
-    remember = partial(_annotated, patches)
+
+    def annotated(memory: Memory, result: AnnotateResult, _: datetime) -> Memory:
+        failed_for = {failure.subject for failure in result.failures}
+        return memory.having_annotated(tuple(patch for patch in patches if patch.subject not in failed_for))
+
     return TaskCall(
         task=MaintenanceTask.ANNOTATE,
         contract=ANNOTATE,
-        asked=request,
-        tried=tried,
+        asked=AnnotateInput(incident=incident, patches=patches),
+        tried={patch.subject: str(patch) for patch in patches},
         summary=summaries.annotation(patches),
         unknown=AnnotateResult(),
-        remember=remember,
+        remember=annotated,
     )
-
-
-def _annotated(
-    patches: tuple[AnnotationPatch, ...], memory: Memory, result: AnnotateResult, _: datetime
-) -> Memory:
-    failed_for = {failure.subject for failure in result.failures}
-    return memory.having_annotated(tuple(patch for patch in patches if patch.subject not in failed_for))
 
 
 def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult]:
     """The maintenance task that renews the Lease of the target, and the control-plane lock with it."""
-    lease = memory.lease
-    request = RenewInput(incident=incident, duration_seconds=lease.duration_seconds)
-    tried = {OF_LEASE: renewing_lease(incident.target)}
+
+    def renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
+        if result.failures:
+            lease = memory.lease.renewed_later(next_try_of(memory.notes, MaintenanceTask.RENEW, OF_LEASE))
+        else:
+            lease = memory.lease.renewed(result.acquired_at, now)
+        return memory.model_copy(update={"lease": lease})
+
     return TaskCall(
         task=MaintenanceTask.RENEW,
         contract=RENEW,
-        asked=request,
-        tried=tried,
+        asked=RenewInput(incident=incident, duration_seconds=memory.lease.duration_seconds),
+        tried={OF_LEASE: renewing_lease(incident.target)},
         summary=Brief("renew the Lease"),
         unknown=RenewResult(),
-        remember=_renewed,
+        remember=renewed,
     )
-
-
-def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
-    if result.failures:
-        lease = memory.lease.renewed_later(next_try_of(memory.notes, MaintenanceTask.RENEW, OF_LEASE))
-    else:
-        lease = memory.lease.renewed(result.acquired_at, now)
-    return memory.model_copy(update={"lease": lease})
 
 
 def release(incident: IncidentReference) -> TaskCall[CleanUpResult]:
     """The maintenance task that releases the Lease and keeps the requests."""
-    return _cleaning(CleanUpInput(incident=incident, requests=()), _released)
 
+    def released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
+        return memory if result.has_lease and memory.lease.may_be_held else memory.having_released_lease()
 
-def _released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
-    return memory if result.has_lease and memory.lease.may_be_held else memory.having_released_lease()
+    return _cleaning(CleanUpInput(incident=incident, requests=()), released)
 
 
 def clean_up(
@@ -140,7 +131,7 @@ def clean_up(
 ) -> TaskCall[CleanUpResult]:
     """The maintenance task that deletes all requests, last seen as in `before`, and releases the Lease."""
     visible = {request.uid for request in observation.requests}
-    task_input = CleanUpInput(
+    request = CleanUpInput(
         incident=incident,
         requests=memory.requests,
         doubtful=tuple(request.uid for request in memory.requests if request.uid not in visible),
@@ -148,25 +139,18 @@ def clean_up(
         is_gone=observation.state is TargetState.GONE,
         order=None if memory.is_shadow else observation.order,
     )
-    return _cleaning(task_input, partial(_cleaned_up, task_input, before))
 
+    def cleaned_up(memory: Memory, result: CleanUpResult, now: datetime) -> Memory:
+        failed_for = {failure.subject for failure in result.failures}
+        failed = (one for one in request.requests if TaskSubject.of_request(one.uid) in failed_for)
+        left = LeftBehind(
+            hanging=result.remaining,
+            failed=tuple(failed),
+            has_lease=result.has_lease and memory.lease.may_be_held,
+        )
+        return memory.having_cleaned_up(left, before, now)
 
-def _cleaned_up(
-    request: CleanUpInput,
-    before: tuple[RequestSnapshot, ...],
-    memory: Memory,
-    result: CleanUpResult,
-    now: datetime,
-) -> Memory:
-    failed_for = {failure.subject for failure in result.failures}
-    left = LeftBehind(
-        hanging=result.remaining,
-        failed=tuple(
-            reference for reference in request.requests if TaskSubject.of_request(reference.uid) in failed_for
-        ),
-        has_lease=result.has_lease and memory.lease.may_be_held,
-    )
-    return memory.having_cleaned_up(left, before, now)
+    return _cleaning(request, cleaned_up)
 
 
 def _cleaning(

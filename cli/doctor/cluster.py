@@ -1,10 +1,11 @@
 """ExaminedCluster: what the questions about a cluster read, each object once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from health.check.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind
@@ -14,13 +15,11 @@ from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from health.policy.shadow import is_in_shadow
-from kube.decoding import Decoder
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord
-from kube.listing import Paging, list_all
 from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
 from kube.workload_connections import ClusterConnections
-from objects.frozen import Frozen, FrozenObject
+from objects.frozen import FrozenObject
 from objects.metadata import ManagedFields
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.settings import Settings
@@ -28,63 +27,43 @@ from runtime.settings import Settings
 _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
-class StoredMetadata(FrozenObject):
+class CheckMetadata(FrozenObject):
     """The metadata of a check, valid or not."""
 
     name: str
     namespace: str = ""
-    uid: str
-    resource_version: str
     managed_fields: tuple[ManagedFields, ...] = ()
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
-class StoredCheck(Frozen):
-    """One check of any kind, as the API server stores it."""
+@dataclass(frozen=True)
+class ExaminedCheck:
+    """A check of any kind as the API server stores it, which may be invalid, and whether it is in shadow."""
 
-    metadata: StoredMetadata
+    kind: CheckKind
     body: Object
-    """The complete object, which may be an invalid check."""
+    metadata: CheckMetadata
+    is_shadow: bool
 
-    @model_validator(mode="before")
-    @classmethod
-    def _keep_all(cls, stored: Any) -> Any:  # noqa: ANN401  any stored object
-        return {"metadata": stored.get("metadata"), "body": stored} if isinstance(stored, dict) else stored
+    @cached_property
+    def parsed(self) -> HealthCheck | InvalidCheckError:
+        try:
+            return self.kind.parse(self.body)
+        except InvalidCheckError as error:
+            return error
 
     @property
     def status(self) -> Mapping[str, Any]:
         return self.body.get("status") or {}
 
-
-_STORED_CHECKS = Decoder(StoredCheck)
-
-
-@dataclass(frozen=True)
-class ExaminedCheck:
-    """A check, what it parses to, and whether it is in shadow."""
-
-    kind: CheckKind
-    stored: StoredCheck
-    parsed: HealthCheck | InvalidCheckError
-    is_shadow: bool
-
     @property
     def name(self) -> str:
         """The name in findings, such as "MachineHealthCheck openshift-machine-api/workers"."""
-        metadata = self.stored.metadata
+        metadata = self.metadata
         reference = CheckReference(
             kind=self.kind.kind, group=self.kind.group, namespace=metadata.namespace, name=metadata.name
         )
         return str(reference).replace("/", " ", 1)
-
-
-def examined(kind: CheckKind, stored: StoredCheck, policy: PolicyInForce = NO_OBJECT) -> ExaminedCheck:
-    """The check with what it parses to, and whether this policy or its annotations shadow it."""
-    is_shadow = is_in_shadow(stored.metadata.annotations, policy)
-    try:
-        return ExaminedCheck(kind, stored, kind.parse(stored.body), is_shadow)
-    except InvalidCheckError as error:
-        return ExaminedCheck(kind, stored, error, is_shadow)
 
 
 class ExaminedCluster:
@@ -106,7 +85,7 @@ class ExaminedCluster:
         self.temporal_namespace = temporal_namespace
         self.now = self.connection.server_clock.now()
         self._policy: PolicyInForce | None = None
-        self._stored: dict[str, Sequence[StoredCheck]] = {}
+        self._stored: dict[str, Sequence[Object]] = {}
 
     async def policy(self) -> PolicyInForce:
         """The policy as a detector reads it that starts now; raises also ValidationError."""
@@ -117,12 +96,11 @@ class ExaminedCluster:
             self._policy = required.after(stored, DEFAULTS)
         return self._policy
 
-    async def stored_checks(self, kind: CheckKind) -> Sequence[StoredCheck]:
+    async def stored_checks(self, kind: CheckKind) -> Sequence[Object]:
         """The checks of one kind, also invalid ones; raises KindUnknown if it is not served."""
         if kind.resource_name not in self._stored:
-            path = (await self.connection.discovery.first_served(kind)).path()
-            listed = await list_all(self.connection.transport, path, _STORED_CHECKS, (), Paging())
-            self._stored[kind.resource_name] = listed.records
+            resource = await self.connection.discovery.first_served(kind)
+            self._stored[kind.resource_name] = await self.client.list(resource)
         return self._stored[kind.resource_name]
 
     async def checks_of(self, kind: CheckKind) -> list[ExaminedCheck]:
@@ -135,7 +113,11 @@ class ExaminedCluster:
             policy = await self.policy()
         except Forbidden:  # the detector may only watch it; then annotations alone say what is in shadow
             policy = NO_OBJECT
-        return [examined(kind, one, policy) for one in stored]
+        return [
+            ExaminedCheck(kind, body, metadata, is_in_shadow(metadata.annotations, policy))
+            for body in stored
+            for metadata in [CheckMetadata.model_validate(body["metadata"])]
+        ]
 
     async def checks(self) -> list[ExaminedCheck]:
         return [check for kind in self.settings.check_kinds for check in await self.checks_of(kind)]
@@ -181,10 +163,3 @@ class ExaminedCluster:
             return await self.user() in map(self.user_of, Process)
         except KubernetesError:  # an old API server, which another finding reports if it does not answer
             return False
-
-
-def listed(names: Sequence[str], most: int = 3) -> Iterator[str]:
-    """The first names, and the number of the others."""
-    yield from names[:most]
-    if len(names) > most:
-        yield f"and {len(names) - most} more"

@@ -4,13 +4,13 @@ A question that cannot be answered, for lack of a right or of an answer, becomes
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 
 from pydantic import ValidationError
 
 from cli.doctor.cluster import ExaminedCluster
-from cli.doctor.finding import Examined, Finding, FindingRule, FindingSeverity, in_mid_sentence
+from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
 from cli.doctor.of_checks import OF_CHECKS
 from cli.doctor.of_installation import OF_INSTALLATION
 from cli.doctor.of_temporal import NO_WORKER, temporal_findings
@@ -20,7 +20,6 @@ from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
 from cli.shared.parameters import identities
 from health.policy.policy import DEFAULTS
-from kube.client import Client
 from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
@@ -28,12 +27,7 @@ from kube.workload_connections import ClusterConnections, WorkloadConnections
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
 
-QUESTIONS: tuple[FindingRule[ExaminedCluster], ...] = (
-    *OF_INSTALLATION,
-    *OF_RIGHTS,
-    *OF_CHECKS,
-    *OF_WORKLOAD_CLUSTERS,
-)
+QUESTIONS = (*OF_INSTALLATION, *OF_RIGHTS, *OF_CHECKS, *OF_WORKLOAD_CLUSTERS)
 
 
 async def examine(settings: Settings, environment: Mapping[str, str]) -> Examined:
@@ -65,7 +59,10 @@ async def _both(settings: Settings, environment: Mapping[str, str]) -> tuple[str
     async with await Transport.connect() as transport:
         connection = ClusterConnection.over(transport)
         if CLUSTER_VARIABLE not in environment:
-            settings = await _installed_settings(connection.client, environment)
+            if (installed := await find_installation(connection.client, "")) is None:
+                why = "no installation was found in the cluster"
+                raise UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster: {why}")
+            settings = Settings.from_environment({**environment, **installed.environment})
         identity = await read_cluster_identity(connection.client, settings.cluster)
         expected = identities(settings.cluster, identity)
         async with WorkloadConnections(connection.client) as workload_clusters:
@@ -76,21 +73,13 @@ async def _both(settings: Settings, environment: Mapping[str, str]) -> tuple[str
                 temporal_namespace(environment),
             )
             of_cluster, of_temporal = await asyncio.gather(
-                _asked(cluster, QUESTIONS),
+                _asked(cluster),
                 temporal_findings(environment, expected, await _back_off_limit(cluster)),
             )
     if any(finding.reason == "OtherInstallation" for finding in of_cluster):
         # A wrong name of the cluster explains a missing worker.
         of_temporal = [finding for finding in of_temporal if finding.reason != NO_WORKER]
     return expected[0], [*of_cluster, *of_temporal]
-
-
-async def _installed_settings(client: Client, environment: Mapping[str, str]) -> Settings:
-    found = await find_installation(client, "")
-    if found is None:
-        why = "no installation was found in the cluster"
-        raise UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster: {why}")
-    return Settings.from_environment({**environment, **found.environment})
 
 
 async def _back_off_limit(cluster: ExaminedCluster) -> timedelta:
@@ -101,26 +90,21 @@ async def _back_off_limit(cluster: ExaminedCluster) -> timedelta:
         return DEFAULTS.back_off_limit
 
 
-async def _asked(
-    cluster: ExaminedCluster, questions: Iterable[FindingRule[ExaminedCluster]]
-) -> list[Finding]:
+async def _asked(cluster: ExaminedCluster) -> list[Finding]:
+    """All findings about the cluster, and one for all questions that one request leaves without an answer."""
     found: list[Finding] = []
     unanswered: dict[str, tuple[KubernetesError, list[str]]] = {}
-    for question in questions:
+    for question in QUESTIONS:
         try:
             found += await question.findings(cluster)
         except KubernetesError as error:
             unanswered.setdefault(error.message, (error, []))[1].append(question.reason)
-    if unanswered:
-        is_one_of_us = await cluster.is_one_of_us()
-        found += [_unanswered(*one, is_one_of_us=is_one_of_us) for one in unanswered.values()]
+    is_one_of_us = bool(unanswered) and await cluster.is_one_of_us()
+    for problem, reasons in unanswered.values():
+        what = f"cannot look for {', '.join(reasons)}: {in_mid_sentence(problem.message)}"
+        severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
+        if is_one_of_us and isinstance(problem, Forbidden):
+            # Our processes have only the rights that they need.
+            severity, advice = FindingSeverity.NOTE, "an administrator can see it"
+        found.append(Finding(severity=severity, reason="CannotLook", what=what, advice=advice))
     return found
-
-
-def _unanswered(error: KubernetesError, reasons: Sequence[str], *, is_one_of_us: bool) -> Finding:
-    """One finding for all questions that one request leaves without an answer."""
-    what = f"cannot look for {', '.join(reasons)}: {in_mid_sentence(error.message)}"
-    severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
-    if is_one_of_us and isinstance(error, Forbidden):  # our processes have only the rights that they need
-        severity, advice = FindingSeverity.NOTE, "an administrator can see it"
-    return Finding(severity=severity, reason="CannotLook", what=what, advice=advice)

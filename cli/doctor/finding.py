@@ -1,11 +1,11 @@
-"""Finding: one problem with advice; FindingRule: a function that finds such problems.
+"""Finding: one problem with advice; FindingRules: the functions that find such problems.
 
-`doctor` is a list of questions. Each declares its reason, severity and advice beside the function, which
+`doctor` is a list of questions. Each declares its reason, severity and advice above the function, which
 yields one sentence for each thing that it finds.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -63,11 +63,29 @@ class FindingRule(Generic[Subject]):
         ]
 
 
-def finds(
-    reason: str, severity: FindingSeverity, advice: str
-) -> Callable[[Callable[[Subject], Found]], FindingRule[Subject]]:
-    """Make a function a rule of the list."""
-    return lambda function: FindingRule(reason, severity, advice, function)
+class FindingRules(list[FindingRule[Subject]]):
+    """The rules about one kind of subject, in the order of their findings."""
+
+    def finds(
+        self, reason: str, severity: FindingSeverity, advice: str
+    ) -> Callable[[Callable[[Subject], Found]], FindingRule[Subject]]:
+        """Make a function the next rule of the list."""
+
+        def appended(find: Callable[[Subject], Found]) -> FindingRule[Subject]:
+            self.append(FindingRule(reason, severity, advice, find))
+            return self[-1]
+
+        return appended
+
+    async def findings(self, subject: Subject) -> list[Finding]:
+        return [finding for rule in self for finding in await rule.findings(subject)]
+
+
+def listed(names: Sequence[str], most: int = 3) -> Iterator[str]:
+    """The first names, and the number of the others."""
+    yield from names[:most]
+    if len(names) > most:
+        yield f"and {len(names) - most} more"
 
 
 def in_mid_sentence(message: str) -> str:

@@ -1,20 +1,21 @@
 """Questions about the checks: kinds, parsing, conditions, selection, shadow, and a second controller."""
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from cli.doctor.cluster import ExaminedCheck, ExaminedCluster, listed
-from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
+from cli.doctor.cluster import ExaminedCheck, ExaminedCluster
+from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found, listed
 from cli.shared.ages import short
-from health.kinds.check_kind import UNREADABLE, CheckKind
+from health.kinds.check_kind import UNREADABLE
 from health.model.invalid_check import InvalidCheckError
 from health.runbook.escalation import is_classic
 from kube.errors import KindUnknown
-from kube.lease import LeaseRecord, holder_is_valid
+from kube.lease import holder_is_valid
 from objects.timestamps import stamp
 from runtime.process_names import DETECTOR, WORKER
 
 PROBLEM, WARNING, NOTE = FindingSeverity
+OF_CHECKS = FindingRules[ExaminedCluster]()
+finds = OF_CHECKS.finds
 RECENTLY = timedelta(hours=1)
 _OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""
@@ -45,19 +46,14 @@ async def unreadable(cluster: ExaminedCluster) -> Found:
 async def failing(cluster: ExaminedCluster) -> Found:
     """Conditions by which a check says that it does not work, each with the reason of its kind."""
     for check in await cluster.checks():
-        if not isinstance(check.parsed, InvalidCheckError):  # its conditions are redundant, or out of date
-            for found in failures(check):
-                yield found
-
-
-def failures(check: ExaminedCheck) -> Iterator[Finding]:
-    """The failures that the conditions of a check show."""
-    for condition in check.stored.status.get("conditions") or ():
-        for sign in check.kind.failing_conditions:
-            if sign.is_shown_by(condition):
-                why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
-                what = f"{check.name} {sign.words}: {why}"
-                yield Finding(severity=PROBLEM, reason=sign.finding, what=what, advice=sign.advice)
+        if isinstance(check.parsed, InvalidCheckError):
+            continue  # its conditions are redundant, or out of date
+        for condition in check.status.get("conditions") or ():
+            for sign in check.kind.failing_conditions:
+                if sign.is_shown_by(condition):
+                    why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
+                    what = f"{check.name} {sign.words}: {why}"
+                    yield Finding(severity=PROBLEM, reason=sign.finding, what=what, advice=sign.advice)
 
 
 @finds("SelectsNothing", WARNING, "correct spec.selector, or delete the check")
@@ -69,7 +65,7 @@ async def selects_nothing(cluster: ExaminedCluster) -> Found:
 
 def total_of(check: ExaminedCheck) -> int | None:
     """The number of targets in the status of a check; None before a controller has written it."""
-    counts = [check.stored.status.get(name) for name in _NUMBERS]
+    counts = [check.status.get(name) for name in _NUMBERS]
     return next((count for count in counts if isinstance(count, int)), None)
 
 
@@ -125,69 +121,47 @@ async def in_shadow(cluster: ExaminedCluster) -> Found:
 
 @finds("ReferenceRuns", WARNING, f"stop it, {_TWO_CONTROLLERS}")
 async def operator_runs(cluster: ExaminedCluster) -> Found:
+    """Operators with a valid Lease; a note if several controllers share that Lease."""
     for kind in cluster.settings.check_kinds:
         checks = await cluster.checks_of(kind)
         if checks and all(check.is_shadow for check in checks):
             continue  # in shadow, the operator is expected to run
         for lease in await cluster.leases_everywhere(kind.operator_lease):
-            if holder_is_valid(lease, cluster.now):
-                yield running_operator(kind, lease)
-
-
-def running_operator(kind: CheckKind, lease: LeaseRecord) -> str | Finding:
-    """The finding about an operator that holds its Lease; a note if others share that Lease."""
-    place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
-    if not kind.operator_guide:
-        return f"the {kind.operator} runs: {holder!r} holds the Lease {place}"
-    return Finding(
-        severity=NOTE,
-        reason="ReferenceControllerMayRun",
-        what=f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
-        f"nothing says whether the one of {kind.plural} is off",
-        advice=f"make sure by {kind.operator_guide}, {_TWO_CONTROLLERS}; "
-        f"do not stop it, other controllers of {kind.operator} are in that process",
-    )
+            if not holder_is_valid(lease, cluster.now):
+                continue
+            place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
+            if not kind.operator_guide:
+                yield f"the {kind.operator} runs: {holder!r} holds the Lease {place}"
+                continue
+            yield Finding(
+                severity=NOTE,
+                reason="ReferenceControllerMayRun",
+                what=f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, "
+                f"and nothing says whether the one of {kind.plural} is off",
+                advice=f"make sure by {kind.operator_guide}, {_TWO_CONTROLLERS}; "
+                f"do not stop it, other controllers of {kind.operator} are in that process",
+            )
 
 
 @finds("StatusWrittenByAnother", WARNING, f"make sure that it is stopped, {_TWO_CONTROLLERS}")
 async def written_by_another(cluster: ExaminedCluster) -> Found:
-    for check in await cluster.checks():
-        if not check.is_shadow:
-            for found in other_writers(check, cluster.now):
-                yield found
-
-
-def other_writers(check: ExaminedCheck, now: datetime) -> Iterator[str | Finding]:
     """Other field managers that wrote the status of a check after us, or within the last hour.
 
     An old entry proves nothing: a stopped controller leaves it. A detector soon takes over the fields, so a
     running writer may have no entry.
     """
-    fields = [one for one in check.stored.metadata.managed_fields if one.subresource == "status"]
-    times = {one.manager: one.time for one in fields if one.time is not None}
-    ours = max((time for manager, time in times.items() if manager in _OURS), default=None)
-    for manager, time in times.items():
-        if manager in _OURS or (now - time > RECENTLY and (ours is None or time <= ours)):
-            continue
-        ago = short(max(timedelta(), now - time))
-        what = f"{manager!r} wrote the status of {check.name} {ago} ago (at {stamp(time)})"
-        if manager == check.kind.operator_manager:
-            advice = f"make sure by {check.kind.operator_guide} that it remediates nothing"
-            yield Finding(severity=NOTE, reason="StatusWrittenByAnother", what=what, advice=advice)
-        else:
-            yield what
-
-
-OF_CHECKS: tuple[FindingRule[ExaminedCluster], ...] = (
-    kind_not_served,
-    unreadable,
-    failing,
-    selects_nothing,
-    never_allows,
-    watches_no_condition,
-    impossible_status,
-    no_next_step,
-    in_shadow,
-    operator_runs,
-    written_by_another,
-)
+    for check in await cluster.checks():
+        fields = [one for one in check.metadata.managed_fields if one.subresource == "status"]
+        times = {} if check.is_shadow else {one.manager: one.time for one in fields if one.time is not None}
+        ours = max((time for manager, time in times.items() if manager in _OURS), default=None)
+        for manager, time in times.items():
+            age = cluster.now - time
+            if manager in _OURS or (age > RECENTLY and (ours is None or time <= ours)):
+                continue
+            ago = short(max(timedelta(), age))
+            what = f"{manager!r} wrote the status of {check.name} {ago} ago (at {stamp(time)})"
+            if manager == check.kind.operator_manager:
+                advice = f"make sure by {check.kind.operator_guide} that it remediates nothing"
+                yield Finding(severity=NOTE, reason="StatusWrittenByAnother", what=what, advice=advice)
+            else:
+                yield what

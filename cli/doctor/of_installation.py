@@ -5,12 +5,12 @@ the detector's clock: the detector wrote renewTime, and the API server recorded 
 `managedFields`.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from pydantic import ValidationError
 
 from cli.doctor.cluster import ExaminedCluster
-from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
+from cli.doctor.finding import Finding, FindingRule, FindingRules, FindingSeverity, Found
 from health.cluster.clock_skew import HELD, WARNED, skew_in_words
 from health.cluster.global_stop import LeaseNamespace
 from health.policy.policy import DEFAULTS, POLICY
@@ -22,10 +22,12 @@ from objects.durations import in_words
 from objects.frozen import FrozenObject
 from objects.metadata import ManagedFields
 from objects.timestamps import stamp
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, STALE, ConditionType, ParamedicCondition
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, STALE, ConditionType
 from runtime.process_names import DETECTOR, LEADER_LEASE
 
 PROBLEM, WARNING, NOTE = FindingSeverity
+OF_INSTALLATION = FindingRules[ExaminedCluster]()
+finds = OF_INSTALLATION.finds
 _RENEWAL = timedelta(seconds=1)
 """The duration of a renewal, and the resolution of the API server's timestamps."""
 
@@ -92,13 +94,10 @@ def _says(
         status = await cluster.status()
         found = None if status.is_older(STALE, cluster.now) else status.unmet(type_)
         if found is not None:
-            yield f"{status.heartbeat_by} reports since {stamp(found.last_transition_time)}: {_words(found)}"
+            words = found.message or f"{found.type} is False"
+            yield f"{status.heartbeat_by} reports since {stamp(found.last_transition_time)}: {words}"
 
     return reported
-
-
-def _words(condition: ParamedicCondition) -> str:
-    return condition.message or f"{condition.type} is False"
 
 
 without_temporal = _says(
@@ -215,12 +214,6 @@ class _WrittenLease(FrozenObject):
     metadata: _LeaseMetadata
     spec: LeaseSpec
 
-    @property
-    def written(self) -> datetime | None:
-        """The time of the detector's last write, by the API server's clock."""
-        times = [field.time for field in self.metadata.managed_fields if field.manager == DETECTOR]
-        return max((time for time in times if time is not None), default=None)
-
 
 def skew_of_holder(lease: Object) -> timedelta | None:
     """The least skew of the holder's clock; None if the Lease does not show it."""
@@ -228,28 +221,11 @@ def skew_of_holder(lease: Object) -> timedelta | None:
         found = _WrittenLease.model_validate(lease)
     except ValidationError:
         return None
-    renewed, written = found.spec.renew_time, found.written
-    if not found.spec.holder_identity or renewed is None or renewed.tzinfo is None or written is None:
+    renewed = found.spec.renew_time
+    # The times of the detector's writes, by the API server's clock.
+    fields = found.metadata.managed_fields
+    written = [field.time for field in fields if field.manager == DETECTOR and field.time is not None]
+    if not (found.spec.holder_identity and renewed and renewed.tzinfo and written):
         return None
-    apart = renewed - written
+    apart = renewed - max(written)
     return max(apart - _RENEWAL, min(apart + _RENEWAL, timedelta(0)))
-
-
-OF_INSTALLATION: tuple[FindingRule[ExaminedCluster], ...] = (
-    no_leader,
-    another_leader,
-    other_installation,
-    status_not_served,
-    without_temporal,
-    slots_stuck,
-    incidents_refused,
-    cache_nearly_full,
-    lease_namespace_missing,
-    stopped,
-    policy_missing,
-    policy_refused,
-    outage_guard_off,
-    orders_open,
-    own_clock,
-    detector_clock,
-)

@@ -9,18 +9,17 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConnectConfig
 from temporalio.service import RPCError
 
-from cli.doctor.cluster import listed
-from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds, in_mid_sentence
+from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found, in_mid_sentence, listed
 from cli.incidents.state_queries import NO_WORKER as NO_ANSWER
 from cli.incidents.state_queries import QUERY_TIMEOUT, StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import read_task_failure
-from cli.incidents.visibility import latest_open_incidents, remediated_since
+from cli.incidents.visibility import latest_open_incidents, of_clusters, remediated_since
 from cli.shared.ages import short
 from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
-from cli.shared.parameters import configured_name, quoted
+from cli.shared.parameters import configured_name
 from cli.shared.terminal import PLAIN_DATA
-from health.model.ended_remediation import IN_A_ROW
+from health.model.incident_result import IN_A_ROW
 from objects.address import Address
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
@@ -57,10 +56,13 @@ class Temporal:
     retention: timedelta = timedelta()
     back_off_limit: timedelta = timedelta()
 
-    @property
-    def of_clusters(self) -> str:
-        """A condition of a query for the workflows of this cluster."""
-        return f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, self.clusters))})"
+
+OF_SETTINGS = FindingRules[ClientConnectConfig]()
+OF_NAMESPACE = FindingRules[Temporal]()
+OF_QUEUES = FindingRules[Temporal]()
+"""About a cluster whose identity is known."""
+OF_WORKFLOWS = FindingRules[Temporal]()
+"""About a cluster whose identity is known, in a namespace with all search attributes."""
 
 
 async def temporal_findings(
@@ -74,7 +76,7 @@ async def temporal_findings(
         SettingsError: the Temporal configuration or the payload keys in the environment are invalid.
 
     """
-    unprotected = await is_unprotected.findings(temporal_settings(environment))
+    unprotected = await OF_SETTINGS.findings(temporal_settings(environment))
     try:
         keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
         client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
@@ -95,7 +97,9 @@ async def temporal_findings(
 async def _findings(client: Client, clusters: Sequence[str], back_off_limit: timedelta) -> list[Finding]:
     retention = await retention_of(client)
     if retention is None:
-        return await no_namespace.findings(client)
+        what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
+        advice = "`paramedic setup --create-namespace` makes it"
+        return [Finding(severity=PROBLEM, reason="NamespaceMissing", what=what, advice=advice)]
     temporal = Temporal(
         client=client,
         clusters=clusters,
@@ -103,19 +107,18 @@ async def _findings(client: Client, clusters: Sequence[str], back_off_limit: tim
         retention=retention,
         back_off_limit=back_off_limit,
     )
-    found = [finding for question in OF_NAMESPACE for finding in await question.findings(temporal)]
-    if clusters:
-        found += [finding for one in OF_QUEUES for finding in await one.findings(temporal)]
-    if not clusters or any(finding.reason.startswith("SearchAttribute") for finding in found):
+    found = await OF_NAMESPACE.findings(temporal)
+    if not clusters:
+        return found
+    found += await OF_QUEUES.findings(temporal)
+    if any(finding.reason.startswith("SearchAttribute") for finding in found):
         return found  # Temporal would refuse the queries
-    if any(finding.reason == NO_WORKER for finding in found):
-        rules = [rule for rule in OF_WORKFLOWS if rule is not silent_worker]  # no worker can answer
-    else:
-        rules = [*OF_WORKFLOWS]
-    return [*found, *[finding for rule in rules for finding in await rule.findings(temporal)]]
+    can_answer = not any(finding.reason == NO_WORKER for finding in found)
+    rules = FindingRules(rule for rule in OF_WORKFLOWS if can_answer or rule is not silent_worker)
+    return found + await rules.findings(temporal)
 
 
-@finds(
+@OF_SETTINGS.finds(
     "TemporalUnprotected",
     WARNING,
     "each client that reaches it can order remediations and end them: set TEMPORAL_TLS_… or "
@@ -137,12 +140,7 @@ def _is_loopback(host: str) -> bool:
         return host.rstrip(".").lower().split(".")[-1] == "localhost"
 
 
-@finds("NamespaceMissing", PROBLEM, "`paramedic setup --create-namespace` makes it")
-async def no_namespace(client: Client) -> Found:
-    yield f"Temporal at {address_of(client)} has no namespace {client.namespace}"
-
-
-@finds(
+@OF_NAMESPACE.finds(
     "RetentionTooShort",
     WARNING,
     "`paramedic setup --retention` sets it, or lower the limit of back-off; until then a detector that "
@@ -156,7 +154,7 @@ async def short_retention(temporal: Temporal) -> Found:
         yield f"{what}, and back-off looks back for {short(looked_back)}"
 
 
-@finds("SearchAttributesMissing", PROBLEM, "run `paramedic setup`")
+@OF_NAMESPACE.finds("SearchAttributesMissing", PROBLEM, "run `paramedic setup`")
 async def missing_search_attributes(temporal: Temporal) -> Found:
     namespace = temporal.client.namespace
     try:
@@ -169,7 +167,7 @@ async def missing_search_attributes(temporal: Temporal) -> Found:
         yield f"namespace {namespace} lacks the search attributes {', '.join(missing)}"
 
 
-@finds(NO_WORKER, PROBLEM, "start one for this cluster and this Temporal namespace")
+@OF_QUEUES.finds(NO_WORKER, PROBLEM, "start one for this cluster and this Temporal namespace")
 async def no_worker(temporal: Temporal) -> Found:
     """No worker that gets new workflows polled within the last minutes."""
     queues = [worker_queue(cluster) for cluster in temporal.clusters]
@@ -178,7 +176,7 @@ async def no_worker(temporal: Temporal) -> Found:
         yield f"no worker takes new workflows from the task queue {queues[0]} (PARAMEDIC_CLUSTER={name})"
 
 
-@finds(
+@OF_QUEUES.finds(
     "TasksWait",
     PROBLEM,
     "look whether that process runs; if it does, its log says whether Temporal refuses its polls: then raise "
@@ -197,7 +195,7 @@ def waiting(queue: str, found: Backlog) -> str:
     return f"a task of the task queue {queue} has waited for {short(found.oldest)}, and {who}"
 
 
-@finds(
+@OF_WORKFLOWS.finds(
     "WorkerSilent",
     PROBLEM,
     "look at the worker and its log: it is stopped, hangs, or lacks CPU or memory; restart it, and it "
@@ -212,7 +210,7 @@ async def silent_worker(temporal: Temporal) -> Found:
         yield f"no worker answered for {len(asked)} open incidents within {QUERY_TIMEOUT.seconds} s ({ids})"
 
 
-@finds(
+@OF_WORKFLOWS.finds(
     "CodeFails",
     PROBLEM,
     "roll the worker back, or forward to a build that can continue them; until then nothing is done for "
@@ -235,7 +233,7 @@ async def failing_code(temporal: Temporal) -> Found:
         yield f"the code of {of} fails: {'; '.join(named)}{more}"
 
 
-@finds(
+@OF_WORKFLOWS.finds(
     "WrongWorkflowId",
     PROBLEM,
     "terminate them: a worker of this version ends each of them before it does anything, an older one "
@@ -247,7 +245,7 @@ async def wrong_workflow_ids(temporal: Temporal) -> Found:
         yield f"open under an id that is not theirs: {'; '.join(listed([*map(str, found)]))}"
 
 
-@finds(
+@OF_WORKFLOWS.finds(
     "StepRepeated",
     WARNING,
     "let the monitor report a problem until it knows better, or set paramedic.dev/relapse on the check, so "
@@ -272,14 +270,14 @@ def repetitions(latest: Sequence[IncidentSummary]) -> list[str]:
     ]
 
 
-@finds(
+@OF_WORKFLOWS.finds(
     "NotificationsNotDelivered",
     WARNING,
     "the log of the workers names receiver and problem; see "
     "docs/runbook/alerts.md#paramedicnotificationsfail",
 )
 async def undelivered_notifications(temporal: Temporal) -> Found:
-    ours = f"WorkflowType = '{NOTIFICATION}' AND {temporal.of_clusters}"
+    ours = f"WorkflowType = '{NOTIFICATION}' AND {of_clusters(temporal.clusters)}"
     started, closed = temporal.now - UNDELIVERED_AFTER, temporal.now - LOOKED_BACK
     late = f"{ours} AND ExecutionStatus = 'Running' AND StartTime < '{stamp(started)}'"
     given_up = f"{ours} AND ExecutionStatus = 'Failed' AND CloseTime > '{stamp(closed)}'"
@@ -287,14 +285,3 @@ async def undelivered_notifications(temporal: Temporal) -> Found:
     lost = (await temporal.client.count_workflows(given_up, rpc_timeout=RPC_TIMEOUT)).count
     if waiting or lost:
         yield f"notifications: {waiting} have waited over a minute, {lost} were given up within a day"
-
-
-OF_NAMESPACE: tuple[FindingRule[Temporal], ...] = (short_retention, missing_search_attributes)
-OF_QUEUES: tuple[FindingRule[Temporal], ...] = (no_worker, waiting_tasks)
-OF_WORKFLOWS: tuple[FindingRule[Temporal], ...] = (
-    silent_worker,
-    failing_code,
-    wrong_workflow_ids,
-    repeated_steps,
-    undelivered_notifications,
-)

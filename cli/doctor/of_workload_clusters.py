@@ -15,7 +15,7 @@ from activities.attempt import StepHeld
 from activities.live_objects import LiveObjects
 from activities.registry import KIND_ACTIVITIES
 from cli.doctor.cluster import ExaminedCluster
-from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
+from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
@@ -26,6 +26,7 @@ from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.rights import EVIDENCE_IN_WORKLOAD_CLUSTERS, IN_WORKLOAD_CLUSTERS, granted_by, refused_verbs
 
+OF_WORKLOAD_CLUSTERS = FindingRules[ExaminedCluster]()
 PATIENCE = timedelta(seconds=10)
 """The limit for each cluster; a healthy one takes milliseconds."""
 
@@ -79,7 +80,7 @@ def judged_clusters(
     ]
 
 
-@finds(
+@OF_WORKLOAD_CLUSTERS.finds(
     "WorkloadClusterUnusable",
     FindingSeverity.PROBLEM,
     "correct that Secret, the rights of its identity, the API server or the network; the status of its "
@@ -101,7 +102,6 @@ async def unusable_findings(
 async def _examine(
     connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
 ) -> list[Finding]:
-    identity = f"the identity in {cluster.secret}"
     needs = [*granted_by(IN_WORKLOAD_CLUSTERS)]
     if cluster.saves_evidence:
         needs += granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)
@@ -125,12 +125,10 @@ async def _examine(
         Finding(
             severity=FindingSeverity.PROBLEM,
             reason="WorkloadRightMissing",
-            what=f"{identity} may not {', '.join(verbs)} {need} in the workload cluster {cluster.name}",
+            what=f"the identity in {cluster.secret} may not {', '.join(verbs)} {need} "
+            f"in the workload cluster {cluster.name}",
             advice=f"apply {need.granted_by} there",
         )
         for need, verbs in refused.items()
         if need.process is Process.DETECTOR  # the worker has the same identity
     ]
-
-
-OF_WORKLOAD_CLUSTERS: tuple[FindingRule[ExaminedCluster], ...] = (unusable,)

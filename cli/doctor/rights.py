@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from cli.doctor.cluster import ExaminedCluster
-from cli.doctor.finding import Finding, FindingRule, FindingSeverity, Found, finds
+from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found
 from cli.doctor.of_workload_clusters import workload_clusters
 from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.right import Process, Right
@@ -26,14 +26,16 @@ from runtime.rights import (
     signals_upgrades_here,
 )
 
+OF_RIGHTS = FindingRules[ExaminedCluster]()
 
-@finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
+
+@OF_RIGHTS.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
 async def missing_rights(cluster: ExaminedCluster) -> Found:
     async for found in _reviewed(cluster, await needed_rights(cluster)):
         yield found
 
 
-@finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
+@OF_RIGHTS.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
 async def missing_rights_on_kubeconfigs(cluster: ExaminedCluster) -> Found:
     wanted: list[Right] = []
     for one in await workload_clusters(cluster):
@@ -110,6 +112,3 @@ async def needed_rights(cluster: ExaminedCluster) -> list[Right]:
             requests = await discovery.resource(template.api_version, template.request_kind)
             wanted += needs_for_requests(requests.group, templates.plural, requests.plural)
     return [*dict.fromkeys(wanted)]
-
-
-OF_RIGHTS: tuple[FindingRule[ExaminedCluster], ...] = (missing_rights, missing_rights_on_kubeconfigs)

@@ -4,29 +4,22 @@
 `-o json` prints; docs/cli-json.md has its table of fields.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import PlainSerializer
 
-from cli.incidents.next_steps import (
-    CommandLines,
-    PossibleOrder,
-    kubectl_lines,
-    orders_without_state,
-    possible_orders,
-)
+from cli.incidents.next_steps import PossibleOrder, kubectl_lines, possible_orders
 from cli.incidents.summary import IncidentSummary
 from cli.shared.ages import short
 from health.model.details import beside
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import RequestRecord, ShadowRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import CheckReference, TargetReference
-from health.model.request_record import RequestRecord
-from health.model.shadow_record import ShadowRecord
 from health.model.timeline import PhaseTime, TimelineEntry
 from health.model.verdict import CountedFact
 from health.runbook import recovery
@@ -189,14 +182,7 @@ def incident_document(
     started = (result.started if result else memory.began if memory else None) or summary.started
     until = summary.closed or now
     nothing = () if result else None  # after the end, nothing stands, exists or is retried
-    lease = memory.lease if memory and memory.lease.may_be_held else None
-    renewed_at = lease.renew_at if lease else None
-    orders: Iterable[PossibleOrder] = ()
-    if summary.is_open:
-        lines = CommandLines(
-            command, name or f"{incident.check.name}/{incident.target.name}", incident.cluster
-        )
-        orders = possible_orders(state, now, lines) if state else orders_without_state(lines)
+    renewed_at, expires_at, released_at = _lease_times(state)
     return IncidentDocument(
         at=now,
         workflow_id=incident.workflow_id,
@@ -221,16 +207,11 @@ def incident_document(
         relapse=memory.relapse or None if memory else None,
         recovery=recovery.words(observation, memory, now) or None if observation and memory else None,
         lease_renewed_at=renewed_at,
-        # The next renewal is at half of its time.
-        lease_expires_at=(
-            renewed_at - lease.duration / 2 + written_duration(lease.duration)
-            if lease and renewed_at
-            else None
-        ),
-        lease_released_at=_lease_released_at(state) if state and lease else None,
+        lease_expires_at=expires_at,
+        lease_released_at=released_at,
         standing=memory.standing if memory else nothing,
         orders=known.orders if known else None,
-        possible_orders=tuple(orders),
+        possible_orders=tuple(possible_orders(summary, now, command, name)),
         requests=tuple(_requests(state)) if state else nothing,
         request_records=result.requests if result else memory.records if memory else None,
         retries=tuple(_retries(state)) if state else nothing,
@@ -249,11 +230,17 @@ def incident_document(
     )
 
 
-def _lease_released_at(state: State) -> datetime | None:
-    if state.observation is None:
-        return None
-    observation = state.observation.model_copy(update={"requests": state.requests})
-    return becomes_overdue_at(observation, state.memory)
+def _lease_times(state: State | None) -> tuple[datetime | None, datetime | None, datetime | None]:
+    """When the incident renews its Lease, when that expires, and when an overdue incident releases it."""
+    if state is None or not state.memory.lease.may_be_held:
+        return None, None, None
+    lease, expires_at, released_at = state.memory.lease, None, None
+    if lease.renew_at:  # the next renewal is at half of its time
+        expires_at = lease.renew_at - lease.duration / 2 + written_duration(lease.duration)
+    if state.observation:
+        observation = state.observation.model_copy(update={"requests": state.requests})
+        released_at = becomes_overdue_at(observation, state.memory)
+    return lease.renew_at, expires_at, released_at
 
 
 def _requests(state: State) -> Iterator[IncidentRequest]:

@@ -1,6 +1,7 @@
 """`paramedic history`: the past incidents of a node or Machine, or of all of them for an audit.
 
 docs/cli-json.md documents the fields of the JSON. The table has one line for each incident.
+The functions that read raise RPCError if Temporal cannot be asked.
 """
 
 from collections import Counter
@@ -124,12 +125,7 @@ async def _export(context: typer.Context, wanted: Filter, since: timedelta) -> N
 async def past_incidents(
     client: Client, wanted: Filter, since: datetime, command: str, *, with_open: bool
 ) -> AsyncIterator[IncidentDocument]:
-    """The incidents that ended since then, oldest first, read a few at a time; the open ones come last.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The incidents that ended since then, oldest first, read a few at a time; the open ones come last."""
     ended = sorted(await ended_since(client, wanted, since), key=lambda summary: summary.started)
     found = [*ended, *(await open_incidents(client, wanted) if with_open else [])]
     for first in range(0, len(found), AT_ONCE):
@@ -166,12 +162,7 @@ class Kept:
 
 
 async def kept(client: Client, since: timedelta) -> Kept:
-    """The limits of a list of the incidents that ended within `since`.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The limits of a list of the incidents that ended within `since`."""
     now = datetime.now(UTC)
     try:
         retention = await retention_of(client)

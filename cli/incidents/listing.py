@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from temporalio.client import Client
 
 from cli.incidents.document import IncidentDocument
 from cli.incidents.names import object_name
@@ -15,8 +14,8 @@ from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import printed_as
-from cli.shared.parameters import at_least, filled, one_of, words
+from cli.shared.options import of_cluster, printed_as
+from cli.shared.parameters import at_least, one_of, words
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
@@ -48,12 +47,7 @@ OfPhase = Annotated[
         help="Only in this phase, may be repeated; unknown phases are shown too.",
     ),
 ]
-OfCluster = Annotated[
-    str | None,
-    typer.Option(
-        parser=filled, metavar="CLUSTER", help="Only of this cluster; default: all of the namespace."
-    ),
-]
+OfCluster = Annotated[str | None, of_cluster("Only of this cluster; default: all of the namespace.")]
 Limit = Annotated[
     int,
     typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: the most ended incidents to list."),
@@ -89,7 +83,12 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
         Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed, is_shadow
     )
     if is_live:
-        _refuse_to_watch(output)
+        if output is not ListOutput.TABLE:
+            raise typer.BadParameter(
+                f"'{output}' cannot be watched, only the table can", param_hint="--output"
+            )
+        if not console().is_terminal:
+            raise typer.BadParameter("standard output is no terminal", param_hint="--watch")
         raise typer.Exit(carry_out(_watch(context, wanted)))
     listed = carry_out(_list(context, wanted))
     if output is ListOutput.JSON:
@@ -112,18 +111,18 @@ async def _watch(context: typer.Context, wanted: Wanted) -> int:
     """Watch with keys, or without a keyboard only redraw. Returns the exit code."""
     command = command_line(context)
     async with temporal(context) as client:
+
+        async def page() -> Page:
+            listed = await look(client, wanted, command)
+            rows = incident_rows(in_order(listed.documents), is_wide=False)
+            return _headline(listed), fitted_table(rows, console().width)
+
         if not sys.stdin.isatty():
-            await watch(lambda: _page(client, wanted, command))
+            await watch(page)
         # The terminal library costs every other command 0.3 s of CPU at its start.
         from cli.incidents.live.app import run_live  # noqa: PLC0415
 
         return await run_live(client, wanted, context.obj, command)
-
-
-async def _page(client: Client, wanted: Wanted, command: str) -> Page:
-    listed = await look(client, wanted, command)
-    rows = incident_rows(in_order(listed.documents), is_wide=False)
-    return _headline(listed), fitted_table(rows, console().width)
 
 
 def _headline(listed: IncidentList) -> str:
@@ -131,10 +130,3 @@ def _headline(listed: IncidentList) -> str:
         return f"no incidents{plain(listed.nothing)}"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
     return f"{headline(listed.documents)}{more}"
-
-
-def _refuse_to_watch(output: ListOutput) -> None:
-    if output is not ListOutput.TABLE:
-        raise typer.BadParameter(f"'{output}' cannot be watched, only the table can", param_hint="--output")
-    if not console().is_terminal:
-        raise typer.BadParameter("standard output is no terminal", param_hint="--watch")

@@ -1,6 +1,7 @@
 """Finds the incident that a person names by node, Machine, check and target, or workflow id.
 
-It also completes the names of targets, and of check and target, in a shell.
+It also completes the names of targets, and of check and target, in a shell. `find_open` and `find_any` raise
+RPCError if Temporal cannot be asked.
 """
 
 import asyncio
@@ -15,9 +16,14 @@ from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import forms, kind_names, with_kind
-from health.model.kind_names import kind_name
-from health.model.references import IncidentReference, check_of, workflow_id_of
+from health.model.references import (
+    IncidentReference,
+    check_of,
+    is_called,
+    kind_name,
+    kind_names,
+    workflow_id_of,
+)
 from objects.bounded_id import is_cut
 
 LISTED = "paramedic list shows the open incidents"
@@ -29,22 +35,14 @@ LONGEST_COMPLETION_SECONDS = 3
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
-def names(incident: IncidentReference) -> frozenset[str]:
-    check, target = incident.check, incident.target
-    return frozenset(
-        {
-            incident.workflow_id,
-            incident.full_id,
-            *forms(target),
-            *(f"{form}/{target.name}" for form in forms(check)),
-        }
-    )
-
-
 def is_named(name: str, incident: IncidentReference) -> bool:
-    """True if `name` means this incident; the kind may be in any case."""
-    check, target = incident.check, incident.target
-    return bool({name, with_kind(name, check.kind_name), with_kind(name, target.kind_name)} & names(incident))
+    """True if `name` is an id of its workflow, a name of its target, or CHECK/NAME."""
+    check, _, target = name.rpartition("/")
+    return (
+        name in {incident.workflow_id, incident.full_id}
+        or is_called(name, incident.target)
+        or (target == incident.target.name and is_called(check, incident.check))
+    )
 
 
 def incident_name(text: str) -> str:
@@ -66,13 +64,11 @@ def _is_name(text: str, longest: int) -> bool:
     parts = text.split("/")
     if not all(part.strip() for part in parts) or len(parts) > longest:
         return False
-    return len(parts) < longest or _is_kind(parts[0])
-
-
-def _is_kind(text: str) -> bool:
     checks = [kind for kind in CHECK_KINDS.values() if kind.is_namespaced]
     kinds = (*checks, *(kind.targets for kind in checks))
-    return any(text.casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds)
+    return len(parts) < longest or any(
+        parts[0].casefold() in kind_names(kind_name(kind.group_kind)) for kind in kinds
+    )
 
 
 def single_incident(name: str, found: Sequence[IncidentSummary], description: str) -> IncidentSummary:
@@ -86,10 +82,9 @@ def single_incident(name: str, found: Sequence[IncidentSummary], description: st
         return found[0]
     if not found:
         raise NotFoundError(f"no {description} of {name!r}")
-    references = [summary.incident for summary in found]
-    shown = sorted(map(_short, references))
+    shown = sorted(summary.short_name for summary in found)
     if len(set(shown)) < len(shown):
-        shown = sorted(reference.workflow_id for reference in references)
+        shown = sorted(summary.incident.workflow_id for summary in found)
     raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
 
 
@@ -98,7 +93,6 @@ async def find_open(client: Client, name: str, cluster: str, advice: str) -> Inc
 
     Raises:
         NotFoundError: there is none, or more than one.
-        RPCError: Temporal cannot be asked.
 
     """
     found = await _open(client, name, cluster)
@@ -113,13 +107,18 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
 
     Raises:
         NotFoundError: there is none, or more than one.
-        RPCError: Temporal cannot be asked.
 
     """
     found = await _open(client, name, cluster)
     if not found:
         closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
-        found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
+        named = [summary for summary in closed if is_named(name, summary.incident)]
+        # The newest one of each check and target name, over all uids of the target.
+        newest = {
+            (one.incident.cluster, one.incident.check, one.incident.target.name): one
+            for one in sorted(named, key=lambda summary: summary.started)
+        }
+        found = list(newest.values())
     if not found and (unknown := await unknown_cluster(client, cluster)):
         raise NotFoundError(f"no incident of {name!r}; {unknown}")
     return single_incident(name, found, "incident")
@@ -136,33 +135,18 @@ def _filter(name: str, cluster: str) -> Filter:
     return Filter(target=name.rpartition("/")[2], cluster=cluster)
 
 
-def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
-    """The newest incident for each pair of check and target name, over all uids of the target."""
-    oldest_first = sorted(summaries, key=lambda summary: summary.started)
-    newest = {
-        (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary
-        for summary in oldest_first
-    }
-    return list(newest.values())
-
-
-def _short(incident: IncidentReference) -> str:
-    return f"{incident.check.name}/{incident.target.name}"
-
-
 def open_incident_names(context: typer.Context, incomplete: str) -> list[str]:
     """The names of open incidents that begin with the typed text."""
+
+    async def all_open() -> list[IncidentReference]:
+        async with asyncio.timeout(LONGEST_COMPLETION_SECONDS), temporal(context) as client:
+            return [summary.incident for summary in await open_incidents(client, Filter())]
+
     choose_environment(context, context.find_root().params)  # completion runs no callback
     try:
-        found = asyncio.run(_all_open(context))
+        return completions(asyncio.run(all_open()), incomplete)
     except (CommandError, TimeoutError):  # an error would break the typed line
         return []
-    return completions(found, incomplete)
-
-
-async def _all_open(context: typer.Context) -> list[IncidentReference]:
-    async with asyncio.timeout(LONGEST_COMPLETION_SECONDS), temporal(context) as client:
-        return [summary.incident for summary in await open_incidents(client, Filter())]
 
 
 def completions(incidents: Iterable[IncidentReference], incomplete: str) -> list[str]:

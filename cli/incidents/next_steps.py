@@ -6,7 +6,6 @@ back-off and restarts an exhausted escalation; with `--step`, any escalation.
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, urlsplit
 
@@ -17,7 +16,6 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.order import StepOrder
 from health.runbook.orders import ABORT, HOLD, ORDERS
 from objects.frozen import Frozen
-from workflows.messages import State
 
 _MILDEST_FIRST = tuple(ORDERS.values())[::-1]
 
@@ -36,37 +34,34 @@ class PossibleOrder(Frozen):
         return f"{self.command} --step TEMPLATE ({' or '.join(self.steps)})" if self.steps else self.command
 
 
-@dataclass(frozen=True)
-class CommandLines:
-    """Command lines about the incident of `cluster` that a person calls `name`."""
+def possible_orders(
+    summary: IncidentSummary, now: datetime, command: str, name: str | None
+) -> Iterator[PossibleOrder]:
+    """The orders that have an effect now, the mildest first, and then those that may name a step.
 
-    command: str
-    """The command with the options that select this Temporal, as they were given."""
-    name: str
-    cluster: str
+    `command` and `name` are those of `incident_document`.
+    """
+    if not summary.is_open:
+        return
 
-    def of(self, order: str, step: str = "") -> str:
-        line = f"{self.command} {order} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
-        return f"{line} --step {shlex.quote(step)}" if step else line
+    def line(order: str, step: str = "") -> str:
+        incident, cluster = shlex.quote(name or summary.short_name), shlex.quote(summary.incident.cluster)
+        named = f"{command} {order} {incident} --cluster {cluster}"
+        return f"{named} --step {shlex.quote(step)}" if step else named
 
-
-def possible_orders(state: State, now: datetime, lines: CommandLines) -> Iterator[PossibleOrder]:
-    """The orders that have an effect now, the mildest first, and then those that may name a step."""
-    situation = state.situation(now)
+    if summary.state is None:  # these have an effect in each state
+        for order_name in (HOLD.name, ABORT.name):
+            yield PossibleOrder(order=order_name, command=line(order_name))
+        return
+    situation = summary.state.situation(now)
     for spec in _MILDEST_FIRST:
         if spec.is_offered(situation):
             order = spec.complete(spec.message(), situation) if spec.complete else None
             step = order.step if isinstance(order, StepOrder) else ""
-            yield PossibleOrder(order=spec.name, command=lines.of(spec.name, step))
+            yield PossibleOrder(order=spec.name, command=line(spec.name, step))
     for spec in _MILDEST_FIRST:
         if steps := spec.steps(situation):
-            yield PossibleOrder(order=spec.name, command=lines.of(spec.name), steps=tuple(steps))
-
-
-def orders_without_state(lines: CommandLines) -> Iterator[PossibleOrder]:
-    """The orders that have an effect in each state."""
-    for spec in (HOLD, ABORT):
-        yield PossibleOrder(order=spec.name, command=lines.of(spec.name))
+            yield PossibleOrder(order=spec.name, command=line(spec.name), steps=tuple(steps))
 
 
 def http_address(text: str) -> str:

@@ -14,7 +14,6 @@ from uuid import uuid4
 import typer
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
-from typer.models import OptionInfo
 
 from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name, open_incident_names
 from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
@@ -22,24 +21,27 @@ from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
-from cli.shared.options import OrderTime
+from cli.shared.options import OrderTime, of_cluster
 from cli.shared.parameters import filled
 from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.annotations import HOLD
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
-from health.runbook.lasting import UNTIL_RESUME
-from health.runbook.order_spec import OrderSpec
+from health.runbook.order_spec import UNTIL_RESUME, OrderSpec
 from health.runbook.orders import spec_of
 from kube.rate_limiter import bounded
 from objects.durations import in_words
 
 
-def parse_reason(text: str) -> str:
-    """Parse a reason, which many places show."""
-    if len(text) > LONGEST_REASON:
-        raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
-    return filled(text)
+def reason_of(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    """The option `--reason`, which many places show."""
+
+    def parse(text: str) -> str:
+        if len(text) > LONGEST_REASON:
+            raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
+        return filled(text)
+
+    return typer.Option("--reason", parser=parse, metavar="WORDS", help=help_text)
 
 
 Names = Annotated[
@@ -48,18 +50,8 @@ Names = Annotated[
         parser=incident_name, metavar="NAME...", help=NAME_HELP, autocompletion=open_incident_names
     ),
 ]
-Reason = Annotated[
-    str | None,
-    typer.Option(
-        parser=parse_reason, metavar="WORDS", help="The reason, shown wherever the incident is shown."
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        parser=filled, metavar="CLUSTER", help="The cluster, if several have an incident of that name."
-    ),
-]
+Reason = Annotated[str | None, reason_of("The reason, shown wherever the incident is shown.")]
+Cluster = Annotated[str | None, of_cluster("The cluster, if several have an incident of that name.")]
 
 KEPT_OUT = (
     f"to keep out a healthy Node, annotate it with {HOLD}, or use the label {EXCLUDE_LABEL}=true, "
@@ -85,6 +77,7 @@ class GivenOrder:
 
 def command(spec: OrderSpec[Any]) -> Callable[..., None]:
     """The command of an order, with the options that its message has."""
+    field = spec.message.model_fields.get("step")
 
     def run(  # noqa: PLR0913  an argument for each option
         context: typer.Context,
@@ -92,7 +85,10 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         *,
         reason: Reason = None,
         duration: OrderTime = None,
-        step: Annotated[str | None, _step_option(spec)] = None,
+        step: Annotated[
+            str | None,
+            typer.Option(parser=filled, metavar="TEMPLATE", help=field.description if field else None),
+        ] = None,
         cluster: Cluster = None,
     ) -> None:
         for_seconds = duration.total_seconds() if duration else None
@@ -101,19 +97,12 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         message = spec.message(**{name: value for name, value in values.items() if value is not None})
         _send(context, names, GivenOrder(message, cluster or ""))
 
-    hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
+    hidden = {option for option, name in _FIELDS.items() if name not in spec.message.model_fields}
     whole = signature(run)
     options = [parameter for parameter in whole.parameters.values() if parameter.name not in hidden]
     run.__name__, run.__doc__ = spec.name, spec.help
     run.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
     return run
-
-
-def _step_option(spec: OrderSpec[Any]) -> OptionInfo:
-    field = spec.message.model_fields.get("step")
-    words = field.description if field else None
-    option: OptionInfo = typer.Option(parser=filled, metavar="TEMPLATE", help=words)
-    return option
 
 
 def _send(context: typer.Context, arguments: Sequence[str], order: GivenOrder) -> None:
@@ -147,8 +136,7 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     except RPCError as error:
         refusal = because(error, client)
         return type(refusal)(f"{name}: {refusal}")
-    incident = summary.incident
-    typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
+    typer.echo(f"{summary.incident.cluster}: {summary.short_name}: {answer}")
     return None
 
 
@@ -160,24 +148,14 @@ async def give(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
         RPCError: Temporal cannot be asked.
 
     """
-    return await send(client, summary, await _completed(client, summary, order))
-
-
-async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder) -> GivenOrder:
-    """The order with the fields that the state of the incident supplies.
-
-    Raises:
-        CommandError: the state does not supply them.
-
-    """
     complete = spec_of(order.message).complete
-    if complete is None or summary.unreadable:
-        return order
-    state = (await StateQueries(client).one(summary)).state
-    message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
-    if isinstance(message, Refusal):
-        raise refused(summary.incident.workflow_id, order.name, message)
-    return replace(order, message=message)
+    if complete is not None and not summary.unreadable:
+        state = (await StateQueries(client).one(summary)).state
+        message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
+        if isinstance(message, Refusal):
+            raise refused(summary.incident.workflow_id, order.name, message)
+        order = replace(order, message=message)
+    return await send(client, summary, order)
 
 
 async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
@@ -190,9 +168,13 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     """
     if summary.unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
-    handle = await _pinned(client, summary)
-    order = _identified(order)
-    message = order.message
+    workflow_id = summary.incident.workflow_id
+    # In any of its runs; a later incident of the target has the same workflow id.
+    first_run = await _first_run(client.get_workflow_handle(workflow_id, run_id=summary.run_id))
+    handle = client.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
+    # The incident obeys an id once, as an update and as the signal after it.
+    message = order.message.model_copy(update={"order_id": uuid4().hex})
+    order = replace(order, message=message)
     updating = handle.execute_update(
         order.name, message, id=message.order_id, result_type=str, rpc_timeout=ORDER_RPC_TIMEOUT
     )
@@ -204,14 +186,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         pass
     failure = await read_task_failure(client, handle.id, summary.run_id, ORDER_RPC_TIMEOUT)
-    return await _leave_behind(client, handle, order, str(failure or NO_WORKER))
-
-
-async def _pinned(client: Client, summary: IncidentSummary) -> WorkflowHandle[object, object]:
-    """The incident in any of its runs; a later incident of the target has the same workflow id."""
-    workflow_id = summary.incident.workflow_id
-    first_run = await _first_run(client.get_workflow_handle(workflow_id, run_id=summary.run_id))
-    return client.get_workflow_handle(workflow_id, first_execution_run_id=first_run)
+    return await _leave_behind(client, handle, order, failure or NO_WORKER)
 
 
 async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
@@ -221,11 +196,6 @@ async def _first_run(handle: WorkflowHandle[object, object]) -> str | None:
     except RPCError as error:
         raise ended(handle.id, error) from error
     return found.workflow_execution_info.first_run_id or None
-
-
-def _identified(order: GivenOrder) -> GivenOrder:
-    """The order with an id: the incident obeys it once, as an update and as the signal after it."""
-    return replace(order, message=order.message.model_copy(update={"order_id": uuid4().hex}))
 
 
 async def _leave_behind(
@@ -239,16 +209,11 @@ async def _leave_behind(
         await present.signal(order.name, order.message, rpc_timeout=ORDER_RPC_TIMEOUT)
     except RPCError as error:
         raise ended(handle.id, error) from error
+    stands = ""  # once a worker has received it
+    if isinstance(order.message, StandingOrder):
+        seconds = order.message.for_seconds
+        stands = f", {UNTIL_RESUME if seconds is None else f'for {in_words(timedelta(seconds=seconds))}'}"
     return (
         f"{why}; Temporal keeps the order; the incident gets it as soon as a worker "
-        f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
+        f"{'runs' if why == NO_WORKER else 'goes on'}{stands}"
     )
-
-
-def _standing_later(order: OrderMessage) -> str:
-    """How long the order stands once a worker has received it."""
-    if not isinstance(order, StandingOrder):
-        return ""
-    if order.for_seconds is None:
-        return f", {UNTIL_RESUME}"
-    return f", for {in_words(timedelta(seconds=order.for_seconds))}"

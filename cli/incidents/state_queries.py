@@ -11,7 +11,7 @@ history of an incident that does not answer is read for task failures.
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -44,16 +44,10 @@ _ENDED_BY_ITSELF = ("Completed", "Failed")
 Answer = TypeVar("Answer")
 
 
-def _never() -> bool:
-    return False
-
-
 async def query_state(
     handle: WorkflowHandle[Any, Any],
     kind: type[Answer],
-    is_hopeless: Callable[[], bool] = _never,
-    *,
-    arguments: Sequence[object] = (),
+    is_hopeless: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """The workflow's answer to `state`.
 
@@ -69,7 +63,7 @@ async def query_state(
     while True:
         left = timedelta(seconds=end - clock())
         try:
-            answer: Answer = await handle.query("state", args=arguments, result_type=kind, rpc_timeout=left)
+            answer: Answer = await handle.query("state", result_type=kind, rpc_timeout=left)
         except RPCError as error:
             is_late = clock() + AGAIN_SECONDS >= end or is_hopeless()
             is_forgotten = error.status is RPCStatusCode.FAILED_PRECONDITION
@@ -78,6 +72,14 @@ async def query_state(
         else:
             return answer
         await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str:
+    """The failure of a workflow task; "" if there is none, or the history cannot be read."""
+    try:
+        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT) or ""
+    except RPCError:
+        return ""
 
 
 class StateQueries:
@@ -109,70 +111,55 @@ class StateQueries:
             return dataclasses.replace(summary, problem=summary.unreadable)
         async with self._places:
             try:
-                return await (self._state(summary) if summary.is_open else self._outcome(summary))
+                return await (self._with_state(summary) if summary.is_open else self._with_end(summary))
+            except WorkflowFailureError as error:
+                problem = error_sentence(error.cause)
+            except (WorkflowQueryFailedError, RPCError) as error:
+                problem = error_sentence(error)
             except UnreadablePayload as error:
-                return dataclasses.replace(summary, problem=plain(str(error)))
+                problem = plain(str(error))
+            except ValidationError:
+                problem = OTHER_VERSION
+        return dataclasses.replace(summary, problem=problem)
 
-    async def _state(self, summary: IncidentSummary) -> IncidentSummary:
+    async def _with_state(self, summary: IncidentSummary) -> IncidentSummary:
         cluster = summary.incident.cluster
         if summary.has_task_failures and (failure := await self._task_failure(summary)):
             return dataclasses.replace(summary, problem=failure)
         if self._has_no_worker(cluster):
             return dataclasses.replace(summary, problem=await self._task_failure(summary) or NO_WORKER)
-        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         try:
-            state = await query_state(handle, State, lambda: self._has_no_worker(cluster))
-        except WorkflowQueryFailedError as error:
-            return dataclasses.replace(summary, problem=error_sentence(error))
-        except ValidationError:
-            return dataclasses.replace(summary, problem=OTHER_VERSION)
+            state = await self._state(summary)
         except RPCError as error:
-            return dataclasses.replace(summary, problem=await self._why_silent(summary, error))
+            if error.status not in NO_ANSWER:
+                raise
+            if failure := await self._task_failure(summary):
+                return dataclasses.replace(summary, problem=failure)
+            self._unanswered[cluster] += 1
+            return dataclasses.replace(summary, problem=BUSY if self._answered[cluster] else NO_WORKER)
         self._answered[cluster] += 1
         return dataclasses.replace(summary, state=state)
 
-    async def _last_state(self, summary: IncidentSummary) -> IncidentSummary:
-        """The summary of a terminated incident with its last state, if a worker replays it."""
-        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
-        try:
-            state = await query_state(handle, State, lambda: self._has_no_worker(summary.incident.cluster))
-        except (WorkflowQueryFailedError, ValidationError, RPCError) as error:
-            return dataclasses.replace(summary, problem=f"its last state is unknown: {error_sentence(error)}")
-        return dataclasses.replace(summary, state=state)
-
-    async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
-        if error.status not in NO_ANSWER:
-            return error_sentence(error)
-        if failure := await self._task_failure(summary):
-            return failure
-        cluster = summary.incident.cluster
-        self._unanswered[cluster] += 1
-        return BUSY if self._answered[cluster] else NO_WORKER
-
-    async def _task_failure(self, summary: IncidentSummary) -> str:
-        """The failure of its workflow task; "" if there is none, or the history cannot be read."""
-        workflow_id, run_id = summary.incident.workflow_id, summary.run_id
-        try:
-            failure = await read_task_failure(self._client, workflow_id, run_id, QUERY_TIMEOUT)
-        except RPCError:
-            return ""
-        return str(failure) if failure else ""
-
-    def _has_no_worker(self, cluster: str) -> bool:
-        return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
-
-    async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:
+    async def _with_end(self, summary: IncidentSummary) -> IncidentSummary:
+        """The summary with its result; if it was terminated, with its last state, if a worker replays it."""
         if summary.status not in _ENDED_BY_ITSELF:
-            return await self._last_state(summary)
+            try:
+                return dataclasses.replace(summary, state=await self._state(summary))
+            except (WorkflowQueryFailedError, ValidationError, RPCError) as error:
+                problem = f"its last state is unknown: {error_sentence(error)}"
+                return dataclasses.replace(summary, problem=problem)
         handle = self._client.get_workflow_handle(
             summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
         )
-        try:
-            result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
-        except WorkflowFailureError as error:
-            return dataclasses.replace(summary, problem=error_sentence(error.cause))
-        except RPCError as error:
-            return dataclasses.replace(summary, problem=error_sentence(error))
-        except ValidationError:
-            return dataclasses.replace(summary, problem=OTHER_VERSION)
+        result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
         return dataclasses.replace(summary, result=result)
+
+    async def _state(self, summary: IncidentSummary) -> State:
+        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
+        return await query_state(handle, State, lambda: self._has_no_worker(summary.incident.cluster))
+
+    async def _task_failure(self, summary: IncidentSummary) -> str:
+        return await task_failure_words(self._client, summary.incident.workflow_id, summary.run_id)
+
+    def _has_no_worker(self, cluster: str) -> bool:
+        return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]

@@ -35,6 +35,11 @@ class IncidentSummary:
         return self.closed is None
 
     @property
+    def short_name(self) -> str:
+        """The names of check and target, as a person types them."""
+        return f"{self.incident.check.name}/{self.incident.target.name}"
+
+    @property
     def outcome(self) -> Outcome | None:
         """How it ended; None while it is open, and if it was terminated."""
         return self.result.outcome if self.result else None

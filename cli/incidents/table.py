@@ -7,7 +7,7 @@ and NEXT. Spare width goes to the names first, then to the details, then to CLAI
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from rich.table import Table
@@ -16,11 +16,9 @@ from rich.text import Text
 from cli.incidents.document import IncidentDocument
 from cli.incidents.state_queries import NO_WORKER
 from cli.shared.ages import short, with_short_times
-from cli.shared.terminal import phase_text, plain
+from cli.shared.terminal import GAP, phase_text, plain
 from health.model.moves import Phase
 
-GAP = 2
-"""Spaces between two columns."""
 _LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 7, "DETAILS": 24}
 _LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS", "CLAIM")
@@ -30,7 +28,8 @@ _CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
 
 def column_widths(natural: Mapping[str, int], room: int) -> dict[str, int]:
     """The columns that fit, each with its width; `natural` holds the widths without any cut."""
-    for shown in _choices(natural):
+    for count in range(len(_LEFT_OUT) + 1):  # all columns, then ever fewer of them
+        shown = [name for name in natural if name not in _LEFT_OUT[:count]]
         widths = {name: min(natural[name], _LEAST.get(name, natural[name])) for name in shown}
         spare = room - sum(widths.values()) - GAP * (len(widths) - 1)
         if spare >= 0:
@@ -39,12 +38,6 @@ def column_widths(natural: Mapping[str, int], room: int) -> dict[str, int]:
         more = min(max(0, spare), natural[name] - widths[name])
         widths[name], spare = widths[name] + more, spare - more
     return widths
-
-
-def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
-    """All columns, then ever fewer of them."""
-    for count in range(len(_LEFT_OUT) + 1):
-        yield tuple(name for name in natural if name not in _LEFT_OUT[:count])
 
 
 def fitted(rows: Sequence[Mapping[str, Text]], width: int) -> tuple[dict[str, int], list[list[Text]]]:
@@ -70,7 +63,9 @@ def in_order(documents: Iterable[IncidentDocument]) -> list[IncidentDocument]:
     """By cluster, check and natural order of names (node-2 before node-10), newest incident first."""
 
     def key(document: IncidentDocument) -> tuple[object, ...]:
-        parts = [_natural(part) for part in re.split(r"(\d+)", document.target.name)]
+        # Numbers by value, before words; a digit such as "²" counts as a word.
+        split = re.split(r"(\d+)", document.target.name)
+        parts = [(int(part), "") if part.isdecimal() else (-1, part) for part in split]
         return document.cluster, str(document.check), parts, -document.started_at.timestamp()
 
     return sorted(documents, key=key)
@@ -127,8 +122,3 @@ def _claim(document: IncidentDocument) -> str:
         return "-"
     user, _, _ = plain(document.claim.identity).partition("@")
     return next(iter(user.split()), "yes")
-
-
-def _natural(part: str) -> tuple[int, str]:
-    """Sort key: numbers by value, before words; a digit such as "²" counts as a word."""
-    return (int(part), "") if part.isdecimal() else (-1, part)

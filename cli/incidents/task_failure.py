@@ -6,8 +6,7 @@ until a worker with other code takes over.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
@@ -16,7 +15,6 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
-from temporalio.converter import DataConverter
 from temporalio.service import RPCError
 
 from cli.shared.terminal import plain
@@ -38,22 +36,10 @@ _BY_THE_SERVER = {
 """Failures that the workflow code did not cause; the server tries the task again at once."""
 
 
-@dataclass(frozen=True)
-class WorkflowTaskFailure:
-    """A workflow task that keeps failing, and its latest error."""
-
-    since: datetime
-    what: str
-    """The exception, on one line."""
-
-    def __str__(self) -> str:
-        return f"its code fails since {self.since:%Y-%m-%d %H:%M:%SZ}: {self.what}"
-
-
 async def read_task_failure(
     client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
-) -> WorkflowTaskFailure | None:
-    """The current task failure of one run; None if its task does not fail.
+) -> str | None:
+    """Since when the task of one run fails, and its latest error on one line; None if it does not fail.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -67,18 +53,13 @@ async def read_task_failure(
     answer = await client.workflow_service.get_workflow_execution_history_reverse(
         request, timeout=rpc_timeout
     )
-    for failed in _in_a_row(answer.history.events):
-        await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
-        break
+    if latest := next(_in_a_row(answer.history.events), None):
+        failure = latest.workflow_task_failed_event_attributes.failure
+        try:
+            await client.data_converter.decode_failure(failure)  # decrypts it and its causes in place
+        except UnreadablePayload as error:
+            failure.message = str(error)
     return task_failure(answer.history.events)
-
-
-async def _decrypt(failure: Failure, converter: DataConverter) -> None:
-    """Decrypt the messages of a failure in place; without the key, the message says so."""
-    try:
-        await converter.decode_failure(failure)  # changes `failure` and its causes
-    except UnreadablePayload as error:
-        failure.message = str(error)
 
 
 def is_of_a_failing_task(error: RPCError) -> bool:
@@ -87,14 +68,14 @@ def is_of_a_failing_task(error: RPCError) -> bool:
     return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
 
 
-def task_failure(newest_first: Sequence[HistoryEvent]) -> WorkflowTaskFailure | None:
+def task_failure(newest_first: Sequence[HistoryEvent]) -> str | None:
     """The task failure that the newest events of a run show."""
     failed = list(_in_a_row(newest_first))
     if not failed:
         return None
-    latest, first = failed[0], failed[-1]
-    what = _words(latest.workflow_task_failed_event_attributes.failure)
-    return WorkflowTaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
+    since = failed[-1].event_time.ToDatetime(UTC)
+    error = _words(failed[0].workflow_task_failed_event_attributes.failure)
+    return f"its code fails since {since:%Y-%m-%d %H:%M:%SZ}: {error}"
 
 
 def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
@@ -110,11 +91,9 @@ def _words(failure: Failure) -> str:
     chain = [failure]
     while chain[-1].HasField("cause"):
         chain.append(chain[-1].cause)
-    words = "; caused by ".join(_exception(cause) for cause in chain)
+    exceptions = (
+        ": ".join(filter(None, (one.application_failure_info.type, " ".join(plain(one.message).split()))))
+        for one in chain
+    )
+    words = "; caused by ".join(exceptions)
     return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
-
-
-def _exception(failure: Failure) -> str:
-    kind = failure.application_failure_info.type
-    message = " ".join(plain(failure.message).split())
-    return ": ".join(part for part in (kind, message) if part)

@@ -1,25 +1,29 @@
 """Lists the incidents of a Temporal namespace, newest first.
 
 Temporal filters by its indexed attributes, this module by the rest. Temporal's index is up to a second late.
+Each function raises RPCError if Temporal cannot be asked.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client
 
 from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
-from cli.shared.parameters import NameFilter, is_cluster_called, quoted
+from cli.shared.parameters import is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
-from health.model.references import IncidentReference
+from health.model.references import IncidentReference, is_called, kind_name, with_kind
+from objects.bounded_id import bounded_id
+from objects.group_kind import ServedKind
 from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
 from workflows.messages import ATTEMPT_ENDED, WORKFLOW
+
+_ENDED = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,11 @@ class Filter:
     workflow_id: str = ""
 
     def takes(self, incident: IncidentReference) -> bool:
-        is_here = is_cluster_called(self.cluster, incident.cluster)
-        return is_here and self._check.takes(incident.check) and self._target.takes(incident.target)
+        return (
+            is_cluster_called(self.cluster, incident.cluster)
+            and (not self.check or is_called(self.check, incident.check))
+            and (not self.target or is_called(self.target, incident.target))
+        )
 
     @property
     def words(self) -> str:
@@ -48,60 +55,52 @@ class Filter:
     def query(self) -> str:
         """The part of the filter that Temporal can apply."""
         parts = [f"WorkflowType = '{WORKFLOW}'"]
-        parts += [named.query for named in (self._check, self._target) if named.name]
+        if self.check:
+            parts.append(named(search_attributes.CHECK.name, self.check, CHECK_KINDS.values()))
+        if self.target:
+            targets = dict.fromkeys(kind.targets for kind in CHECK_KINDS.values())
+            parts.append(named(search_attributes.TARGET.name, self.target, targets))
         if self.workflow_id:
             parts.append(f"WorkflowId = {quoted(self.workflow_id)}")
         return " AND ".join(parts)
 
-    @property
-    def _check(self) -> NameFilter:
-        kinds = tuple((kind_name(kind.group_kind), kind.is_namespaced) for kind in CHECK_KINDS.values())
-        return NameFilter(search_attributes.CHECK.name, self.check, kinds)
 
-    @property
-    def _target(self) -> NameFilter:
-        targets = dict.fromkeys(kind.targets for kind in CHECK_KINDS.values())
-        kinds = tuple((kind_name(kind.group_kind), kind.is_namespaced) for kind in targets)
-        return NameFilter(search_attributes.TARGET.name, self.target, kinds)
+def named(attribute: str, name: str, kinds: Iterable[ServedKind]) -> str:
+    """A condition of a query for objects of these kinds that a person calls `name`.
+
+    Temporal compares only whole values and prefixes, so it also matches objects in a namespace with other
+    names, which `Filter.takes` excludes.
+    """
+    conditions = []
+    for kind in kinds:
+        full_kind = kind_name(kind.group_kind)
+        if kind.is_namespaced:
+            conditions.append(f"{attribute} STARTS_WITH {quoted(f'{full_kind}/')}")
+        else:
+            own_name = with_kind(name, full_kind).removeprefix(f"{full_kind}/")
+            conditions.append(f"{attribute} = {quoted(bounded_id(f'{full_kind}/{own_name}'))}")
+    return f"({' OR '.join(conditions)})"
 
 
 async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary]:
-    """The running incidents.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
     query = f"{wanted.query} AND ExecutionStatus = 'Running'"
     return [summary async for summary in _list(client, query, wanted)]
 
 
-async def latest_open_incidents(
-    client: Client, clusters: Sequence[str], limit: int, condition: str = ""
-) -> list[IncidentSummary]:
-    """At most `limit` running incidents of clusters with these identities, newest first.
+def of_clusters(identities: Sequence[str]) -> str:
+    """A condition of a query for the workflows of clusters with these identities."""
+    return f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, identities))})"
 
-    `condition` is a further one of the query.
 
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    here = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
-    query = " AND ".join(filter(None, (Filter().query, here, "ExecutionStatus = 'Running'", condition)))
+async def latest_open_incidents(client: Client, clusters: Sequence[str], limit: int) -> list[IncidentSummary]:
+    """At most `limit` running incidents of clusters with these identities, newest first."""
+    query = f"{Filter().query} AND {of_clusters(clusters)} AND ExecutionStatus = 'Running'"
     return [summary async for summary in _list(client, query, Filter(), limit)]
 
 
 async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSummary]:
-    """The newest `limit` closed incidents.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    query = f"{wanted.query} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
     found: list[IncidentSummary] = []
-    async for summary in _list(client, query, wanted):
+    async for summary in _list(client, f"{wanted.query} AND {_ENDED}", wanted):
         if len(found) == limit:
             break
         found.append(summary)
@@ -109,29 +108,16 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
 
 
 async def ended_since(client: Client, wanted: Filter, since: datetime) -> list[IncidentSummary]:
-    """The incidents that closed since then.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    ended = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
-    query = f"{wanted.query} AND {ended} AND CloseTime >= '{stamp(since)}'"
+    query = f"{wanted.query} AND {_ENDED} AND CloseTime >= '{stamp(since)}'"
     return [summary async for summary in _list(client, query, wanted)]
 
 
 async def remediated_since(
     client: Client, clusters: Sequence[str], since: datetime, limit: int
 ) -> list[IncidentSummary]:
-    """The newest incidents, at most `limit`, of these clusters that acted and ended since then.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    here = f"{search_attributes.CLUSTER.name} IN ({', '.join(map(quoted, clusters))})"
+    """The newest incidents, at most `limit`, of these clusters that acted and ended since then."""
     ended = f"ExecutionStatus = 'Completed' AND {ATTEMPT_ENDED.name} >= '{stamp(since)}'"
-    query = f"{Filter().query} AND {here} AND {ended}"
+    query = f"{Filter().query} AND {of_clusters(clusters)} AND {ended}"
     return [summary async for summary in _list(client, query, Filter(), limit)]
 
 
@@ -141,19 +127,15 @@ async def _list(
     async for execution in client.list_workflows(query, limit=limit, rpc_timeout=RPC_TIMEOUT):
         listed = await listed_incident(execution)
         incident = listed.as_named
-        if incident is not None and wanted.takes(incident):
-            yield _summary(execution, incident, listed.unreadable)
-
-
-def _summary(execution: WorkflowExecution, incident: IncidentReference, unreadable: str) -> IncidentSummary:
-    status = execution.status.name if execution.status else "UNKNOWN"
-    closed = execution.close_time
-    return IncidentSummary(
-        incident=incident,
-        run_id=execution.run_id,
-        status=status.title().replace("_", ""),
-        started=execution.start_time.astimezone(UTC),
-        closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-        unreadable=unreadable,
-        has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
-    )
+        if incident is None or not wanted.takes(incident):
+            continue
+        status, closed = execution.status.name if execution.status else "UNKNOWN", execution.close_time
+        yield IncidentSummary(
+            incident=incident,
+            run_id=execution.run_id,
+            status=status.title().replace("_", ""),
+            started=execution.start_time.astimezone(UTC),
+            closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+            unreadable=listed.unreadable,
+            has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
+        )

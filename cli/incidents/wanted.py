@@ -59,18 +59,14 @@ async def look(client: Client, wanted: Wanted, command: str) -> IncidentList:
     queried = await StateQueries(client).all([*found, *closed[: wanted.closed]])
     now = datetime.now(UTC)
     documents = [incident_document(summary, now, command=command) for summary in queried]
-    shown = list(filter(wanted.shows, documents))
-    nothing = "" if shown else await _nothing(client, wanted.filter)
-    by_run = {summary.run_id: summary for summary in queried}
+    shown, nothing = list(filter(wanted.shows, documents)), ""
+    if not shown:
+        unknown = await unknown_cluster(client, wanted.filter.cluster)
+        nothing = f"{wanted.filter.words}{f'; {unknown}' if unknown else ''}"
     return IncidentList(
         documents=shown,
         has_more=len(closed) > wanted.closed > 0,
         now=now,
         nothing=nothing,
-        summaries=by_run,
+        summaries={summary.run_id: summary for summary in queried},
     )
-
-
-async def _nothing(client: Client, wanted: Filter) -> str:
-    unknown = await unknown_cluster(client, wanted.cluster)
-    return f"{wanted.words}{f'; {unknown}' if unknown else ''}"

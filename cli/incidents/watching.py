@@ -1,13 +1,23 @@
 """Redraws a page every two seconds until Ctrl-C, cut to the height of the terminal.
 
 It continues while Temporal is down, and always restores the cursor of the terminal.
+
+SIGTERM ends a command that draws on a terminal, also if the terminal takes no more output. A write to a
+terminal that is not read blocks for ever: in the event loop, or in the thread of the live view, for which the
+end of the view waits.
 """
 
 import asyncio
+import os
+import signal
 import sys
+import termios
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from threading import Thread
 from typing import NoReturn
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -19,12 +29,14 @@ from temporalio.service import RPCError
 from cli.shared.errors import is_interrupted
 from cli.shared.output import end_unheard
 from cli.shared.terminal import console
-from cli.shared.termination import TERMINATED, end_at_sigterm
 from runtime.problems import one_sentence
 
 HEADLINES = 1
 """Lines above the page."""
 EVERY_SECONDS = 2.0
+TERMINATED = 128 + signal.SIGTERM
+PATIENCE_SECONDS = 2.0
+"""An orderly end restores the screen, and takes a tenth of a second."""
 
 
 class Fitting:
@@ -74,3 +86,26 @@ def head(headline: str, looked_at: datetime, problem: str) -> Text:
     if problem:
         return Text(f"{problem}; this is of {moment}", style="bold red")
     return Text(f"{moment}  {headline}", style="dim")
+
+
+def end_at_sigterm(end: Callable[[], object]) -> None:
+    """Call `end` in the running event loop at SIGTERM, and leave the process if it has not ended then."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+    restore: Callable[[], object] | None = None
+    with suppress(termios.error, OSError, ValueError):  # standard input is no terminal
+        # Restoring the modes of the keyboard needs no write.
+        keyboard = sys.stdin.fileno()
+        restore = partial(termios.tcsetattr, keyboard, termios.TCSANOW, termios.tcgetattr(keyboard))
+    leaving = Thread(target=_leave, args=[restore], daemon=True)
+    # The handler of the event loop lets the kernel restart a write, and no Python code would run. asyncio
+    # learns of the signal by its wake-up descriptor.
+    signal.signal(signal.SIGTERM, lambda *_: None if leaving.is_alive() else leaving.start())
+
+
+def _leave(restore: Callable[[], object] | None) -> None:
+    time.sleep(PATIENCE_SECONDS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})  # would stop a process in the background
+    with suppress(termios.error):
+        if restore is not None:
+            restore()
+    os._exit(TERMINATED)

@@ -10,12 +10,12 @@ from temporalio.service import RPCError
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.words import QUESTIONS, Line, listed, message, title, words_of
+from cli.inspection.words import QUESTIONS, listed, message, title, words_of
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask
 from cli.shared.options import ClusterChoice
-from cli.shared.terminal import error_sentence
+from cli.shared.terminal import Line, error_sentence
 from health.model.moves import Outcome
 from objects.frozen import Frozen
 from workflows.inspection_contracts import ANSWERED_WITHIN, CHECK, CheckAnswer, NameInput, TargetAnswer

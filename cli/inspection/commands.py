@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cli.incidents.names import incident_name, object_name
-from cli.incidents.orders import parse_reason
+from cli.incidents.orders import reason_of
 from cli.shared.connection import identity_of
 from cli.shared.errors import carry_out
 from cli.shared.options import (
@@ -25,15 +25,8 @@ from cli.shared.options import (
     parse_time,
     printed_as,
 )
-from cli.shared.terminal import PIPE_WIDTH, console, print_json, print_trimmed
+from cli.shared.terminal import PIPE_WIDTH, console, labelled_lines, print_json, print_trimmed
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
-
-Target = Annotated[
-    str,
-    typer.Argument(
-        parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
-    ),
-]
 
 
 def explained_name(text: str) -> str:
@@ -66,14 +59,13 @@ def check(  # noqa: PLR0913  each is an option
     Held targets are listed by reason, and ended incidents by outcome.
     """
     from cli.inspection.check import check_lines, read_check  # noqa: PLC0415  see the module
-    from cli.inspection.words import page  # noqa: PLC0415
 
     choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is PageOutput.JSON
     view = carry_out(read_check(choice, name, since, None if is_json else name))
     if is_json:
         print_json(view)
         return
-    print_trimmed(page(check_lines(view)), console())
+    print_trimmed(labelled_lines(check_lines(view)), console())
     if view.problem_of_outcomes:
         _print_unknown([f"ended incidents are unknown: {view.problem_of_outcomes}"])
 
@@ -100,7 +92,6 @@ def explain(
     The orders of people to its open incident count.
     """
     from cli.inspection.explanation import explanation_pages  # noqa: PLC0415  see the module
-    from cli.inspection.words import page  # noqa: PLC0415
     from cli.shared.leader import ask  # noqa: PLC0415
     from workflows.inspection_contracts import EXPLAIN, ExplainAnswer, NameInput  # noqa: PLC0415
 
@@ -114,7 +105,7 @@ def explain(
     for number, lines in enumerate(pages):
         if number:
             typer.echo()
-        print_trimmed(page(lines), console())
+        print_trimmed(labelled_lines(lines), console())
     if not pages:
         typer.echo(f"no check selects {name!r}, so nothing is done if it fails")
     if found.left_out:
@@ -165,7 +156,12 @@ def _order_time(text: str) -> timedelta:
 
 def remediate(  # noqa: PLR0913  each is an option
     context: typer.Context,
-    name: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
+        ),
+    ],
     *,
     check: Annotated[
         str,
@@ -173,10 +169,7 @@ def remediate(  # noqa: PLR0913  each is an option
             parser=object_name, metavar="CHECK", help="The check whose steps are taken; it selects NAME."
         ),
     ],
-    reason: Annotated[
-        str,
-        typer.Option(parser=parse_reason, metavar="WORDS", help="What is broken; shown with the incident."),
-    ],
+    reason: Annotated[str, reason_of("What is broken; shown with the incident.")],
     duration: Annotated[
         timedelta | None,
         typer.Option(

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from rich.text import Text
 
 from cli.incidents.order_lines import standing_lines
-from cli.inspection.words import Line, message, words_of
+from cli.inspection.words import message, words_of
 from cli.shared.ages import ago, in_time, short
+from cli.shared.terminal import Line, labelled
 from health.model.observation import Hold
 from objects.durations import in_words
 from workflows.inspection_contracts import (
@@ -21,18 +21,16 @@ from workflows.inspection_contracts import (
 
 HEALTHY = "healthy, nothing to do"
 UNREAD = "unknown; the check may select it, and nothing new is done until the check is corrected"
-_STYLES: Mapping[str, str] = MappingProxyType(
-    {
-        Decided.HELD: "yellow",
-        Decided.HELD_BY_PERSON: "yellow",
-        Decided.LEFT_ALONE: "magenta",
-        Decided.EXHAUSTED: "yellow",
-        Decided.UNKNOWN: "yellow",
-        Decided.REMEDIATING: "cyan",
-        Decided.MAY_ACT: "cyan",
-        Decided.CLEANING_UP: "blue",
-    }
-)
+_STYLES: Mapping[str, str] = {
+    Decided.HELD: "yellow",
+    Decided.HELD_BY_PERSON: "yellow",
+    Decided.LEFT_ALONE: "magenta",
+    Decided.EXHAUSTED: "yellow",
+    Decided.UNKNOWN: "yellow",
+    Decided.REMEDIATING: "cyan",
+    Decided.MAY_ACT: "cyan",
+    Decided.CLEANING_UP: "blue",
+}
 
 
 def explanation_pages(found: ExplainAnswer) -> Iterator[Iterable[Line]]:
@@ -56,26 +54,26 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
             "Goes on",
             f"{in_time(view.goes_on_at, now)}: {view.goes_on}" if view.goes_on_at else view.goes_on,
         )
-    yield from _labelled("Also held", map(words_of, _other_holds(view)))
+    yield from labelled("Also held", map(words_of, _other_holds(view)))
     verdict = view.reason
     if view.deadline is not None:
         is_due = view.deadline <= now
         verdict += f"; due {ago(view.deadline, now) if is_due else f'in {short(view.deadline - now)}'}"
     yield "Verdict", verdict
-    yield from _labelled("Conditions", (_condition(condition, now) for condition in view.conditions))
+    yield from labelled("Conditions", (_condition(condition, now) for condition in view.conditions))
     yield "Threshold", view.threshold.words if view.threshold else "unknown"
     limits = (f"{one.limits}, by {one.chosen_by}; {one.in_flight} in flight" for one in view.limits)
-    yield from _labelled("Limits", limits)
+    yield from labelled("Limits", limits)
     yield "Windows", view.maintenance_windows
-    yield from _labelled("Lease", [_holder(lease, now) for lease in view.leases] or ["free"])
+    yield from labelled("Lease", [_holder(lease, now) for lease in view.leases] or ["free"])
     yield "Back-off", view.back_off
-    yield from _labelled("Steps", view.steps or ["none"])
-    yield from _labelled("Requests", decision.requests)
+    yield from labelled("Steps", view.steps or ["none"])
+    yield from labelled("Requests", decision.requests)
     if (supposed := view.if_it_failed) is not None:
         after, holds = timedelta(seconds=supposed.after_seconds), [*map(words_of, supposed.holds)]
         would = f"it would be held: {holds[0]}" if holds else "it would be remediated"
         yield "If it failed", f"{supposed.condition} for longer than {in_words(after)}: {would}"
-        yield from _labelled("", holds[1:])
+        yield from labelled("", holds[1:])
         if supposed.threshold is not None:
             yield "", f"threshold then: {supposed.threshold.words}"
 
@@ -143,8 +141,3 @@ def _condition(condition: ConditionAnswer, now: datetime) -> str:
 def _holder(lease: LeaseAnswer, now: datetime) -> str:
     until = f" for {short(lease.until - now)} more" if lease.until else ""
     return f"{lease.lease} is held by {lease.holder}{until}"
-
-
-def _labelled(label: str, values: Iterable[str]) -> Iterator[Line]:
-    for number, value in enumerate(values):
-        yield ("" if number else label), value

@@ -10,7 +10,7 @@ from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.leader import ask, reading_settings
 from cli.shared.options import ClusterChoice
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import is_called
+from health.model.references import is_called
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
 from kube.errors import KubernetesError, NotFound
 from kube.resource import Object

@@ -6,20 +6,18 @@ The API server is asked for the defaults of a check by a dry run, which stores n
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.table import GAP
 from cli.inspection.words import message, title, words_of
 from cli.shared.errors import UsageError
 from cli.shared.leader import ask, reading_settings
 from cli.shared.options import ClusterChoice
-from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
+from cli.shared.policy_file import NAMES_NO_FIELD, fields_in, policy_in, read_file
+from cli.shared.terminal import table_of
 from health.kinds.check_manifest import CheckManifest, ManifestError, mapping_at
 from health.kinds.right import Process, Right
 from health.model.invalid_check import InvalidCheckError
@@ -27,7 +25,6 @@ from health.policy.policy import InvalidPolicyError, Policy
 from kube.client import Client
 from kube.errors import Forbidden, RequestRefused
 from kube.resource import Resource
-from objects.yaml_document import NoDocumentError, read_document
 from runtime.rights import is_allowed
 from workflows.inspection_contracts import SIMULATE, SimulatedCheckAnswer, SimulateInput, SimulationAnswer
 
@@ -63,9 +60,7 @@ def read_simulated(file: str) -> CheckManifest | SimulatedPolicy:
     """
     try:
         text = read_file(file)
-        content: Mapping[str, Any] = {}
-        with suppress(NoDocumentError):  # the policy's parser reports it
-            content = read_document(text)
+        content = fields_in(text)
         if "kind" in content and content["kind"] != "ConfigMap":
             return CheckManifest.of(content)
         return SimulatedPolicy(*policy_in(text))
@@ -167,9 +162,7 @@ def _table(check: SimulatedCheckAnswer, view: SimulationView) -> RenderableType:
     before, after = ({each.target: each for each in found} for found in (check.now, check.simulated))
     if not before and not after:
         return Text("" if check.problem else "  no target is unhealthy")
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for name in ("TARGET", "NOW", "SIMULATED", "WHY"):
-        table.add_column(name, overflow="fold")
+    table = table_of(("TARGET", "NOW", "SIMULATED", "WHY"))
     for target in sorted(before.keys() | after.keys()):
         now, simulated = before.get(target), after.get(target)
         decided, is_now = (NOTHING if each is None else title(each) for each in (simulated, now))

@@ -3,15 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from cli.incidents.order_lines import order_words
 from health.model.observation import Hold, HoldReason
 from workflows.inspection_contracts import Decided, TargetAnswer
 
-Line = tuple[str, str | Text]
 QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
 """Holds with times, which differ from target to target."""
 
@@ -43,15 +38,3 @@ def listed(names: Iterable[str], most: int = 10) -> str:
     known = list(names)
     more = f" and {len(known) - most} more" if len(known) > most else ""
     return f"{', '.join(known[:most])}{more}"
-
-
-def page(lines: Iterable[Line]) -> Table:
-    """A table with a label and a value in each row; spaces before a value indent all of its lines."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, value in lines:
-        text = value if isinstance(value, Text) else Text(value.lstrip())
-        indent = 0 if isinstance(value, Text) else len(value) - len(text)
-        table.add_row(label, Padding(text, (0, 0, 0, indent)))
-    return table

@@ -6,7 +6,6 @@ again. An object that cannot be removed does not keep others from being removed.
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -30,7 +29,7 @@ from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
 from objects.clusters import INSTALLATION_LABEL
 from objects.group_kind import ServedKind
 from runtime.paramedic_status import PARAMEDIC_STATUSES
-from runtime.process_names import DETECTOR, WORKER
+from runtime.process_names import DETECTOR
 from runtime.rights import signals_upgrades_here
 from runtime.settings import Settings
 
@@ -42,33 +41,20 @@ _TEMPLATE = "Template"
 _TARGETS = {kind.targets.group_kind: kind.targets for kind in CHECK_KINDS.values()}.values()
 
 
-def _every(_: Object) -> bool:
-    return True
-
-
 class RetiredCluster:
-    """One cluster, with the rights of the caller."""
+    """One cluster, with the rights of the caller; what reads raises KubernetesError."""
 
     def __init__(self, connection: ClusterConnection, settings: Settings) -> None:
         self._connection = connection
         self.settings = settings
         self._labelled_kinds: tuple[Resource, ...] = ()
 
-    def now(self) -> datetime:
-        return self._connection.server_clock.now()
-
     async def read(self) -> Snapshot:
-        """The present state of the cluster.
-
-        Raises:
-            KubernetesError: a part of it cannot be read.
-
-        """
         checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._served(kind)]
         if not self._labelled_kinds:
             self._labelled_kinds = (*await self._request_kinds(), LEASES, PARAMEDIC_STATUSES)
         return Snapshot(
-            now=self.now(),
+            now=self._connection.server_clock.now(),
             labelled=tuple([found for kind in self._labelled_kinds for found in await self._labelled(kind)]),
             installed=await installations(self._connection.client),
             pausable=tuple((kind, check) for kind, check in checks if kind.upgrade_pause is not None),
@@ -80,26 +66,13 @@ class RetiredCluster:
         )
 
     async def detectors(self) -> tuple[str, ...]:
-        """The detectors that run or will run; one without Temporal neither leads nor stands by.
+        """The detectors that run or will run; one without Temporal neither leads nor stands by."""
+        leases = await self._connection.client.list(LEASES, self.settings.namespace)
+        # The Leases also show a detector without a Deployment of ours.
+        return running_detectors(leases, self._connection.server_clock.now()) or await self.deployed(DETECTOR)
 
-        Raises:
-            KubernetesError: this cannot be found out.
-
-        """
-        found = running_detectors(await self._leases(self.settings.namespace), self.now())
-        return found or await self._deployed(DETECTOR)
-
-    async def workers(self) -> tuple[str, ...]:
-        """The workers that run or will run, as far as Kubernetes shows them.
-
-        Raises:
-            KubernetesError: this cannot be found out.
-
-        """
-        return await self._deployed(WORKER)
-
-    async def _deployed(self, process: str) -> tuple[str, ...]:
-        """Finds a Deployment of our manifests; a detector deployed otherwise is known by its Leases."""
+    async def deployed(self, process: str) -> tuple[str, ...]:
+        """The Deployment of our manifests that runs this process, if it has Pods or is to have some."""
         namespace = self.settings.namespace
         try:
             found = await self._connection.client.get(DEPLOYMENTS, process, namespace)
@@ -108,12 +81,7 @@ class RetiredCluster:
         return (f"of Deployment/{namespace}/{process}",) if is_scaled_up(found) else ()
 
     async def operator_leases(self) -> list[LeaseRecord]:
-        """The leader Leases of operators, in all namespaces.
-
-        Raises:
-            KubernetesError: this cannot be found out.
-
-        """
+        """The leader Leases of operators, in all namespaces."""
         client = self._connection.client
         names = sorted({kind.operator_lease for kind in CHECK_KINDS.values()})
         return [LeaseRecord.read(lease) for name in names for lease in await client.list(LEASES, name=name)]
@@ -130,8 +98,17 @@ class RetiredCluster:
 
     async def dispose(self, of: OwnedObject) -> str:
         """Do the action of `of`. Returns the reason of a failure, "" if it succeeded."""
+        client, resource, stored = self._connection.client, of.stored.resource, of.stored.metadata
+        uid, version = stored.uid, stored.resource_version
         try:
-            await (self._delete(of) if of.disposal is Disposition.DELETE else self._patch(of))
+            if of.disposal is Disposition.DELETE:
+                await client.delete(
+                    resource, stored.name, stored.namespace, uid=uid, resource_version=version
+                )
+            else:
+                annotations = dict(of.annotations)
+                metadata: Object = {"uid": uid, "resourceVersion": version, "annotations": annotations}
+                await client.merge_patch(resource, stored.name, {"metadata": metadata}, stored.namespace)
         except Conflict:
             return f"{of.name} changed meanwhile"
         except KindUnknown as error:
@@ -142,29 +119,6 @@ class RetiredCluster:
             return f"could not {of.disposal} {of.name}: {error.message}"
         return ""
 
-    async def _delete(self, of: OwnedObject) -> None:
-        stored = of.stored.metadata
-        await self._connection.client.delete(
-            of.stored.resource,
-            stored.name,
-            stored.namespace,
-            uid=stored.uid,
-            resource_version=stored.resource_version,
-        )
-
-    async def _patch(self, of: OwnedObject) -> None:
-        stored = of.stored.metadata
-        metadata: Object = {
-            "uid": stored.uid,
-            "resourceVersion": stored.resource_version,
-            "annotations": dict(of.annotations),
-        }
-        body: Object = {"metadata": metadata}
-        await self._connection.client.merge_patch(of.stored.resource, stored.name, body, stored.namespace)
-
-    async def _leases(self, namespace: str) -> list[Object]:
-        return await self._connection.client.list(LEASES, namespace)
-
     async def _labelled(self, resource: Resource) -> list[Stored]:
         try:
             bodies = await self._connection.client.list(resource, label_selector=INSTALLATION_LABEL)
@@ -172,7 +126,9 @@ class RetiredCluster:
             return []
         return [Stored(resource, body) for body in bodies]
 
-    async def _served(self, kind: ServedKind, where: Callable[[Object], object] = _every) -> list[Stored]:
+    async def _served(
+        self, kind: ServedKind, where: Callable[[Object], object] = lambda _: True
+    ) -> list[Stored]:
         try:
             resource = await self._connection.discovery.find(kind)
             bodies = await self._connection.client.list(resource, where=where)
@@ -183,7 +139,9 @@ class RetiredCluster:
     async def _request_kinds(self) -> list[Resource]:
         """The kinds of requests: those of templates, without the end of the name."""
         # Each definition has up to 1 MB of schema, and most are of no interest here.
-        bodies = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_of_templates)
+        bodies = await self._connection.client.list(
+            CUSTOM_RESOURCES, where=lambda body: str(body["spec"]["names"]["kind"]).endswith(_TEMPLATE)
+        )
         found = []
         for definition in (body["spec"] for body in bodies):
             version = next(version["name"] for version in definition["versions"] if version["served"])
@@ -212,7 +170,3 @@ class RetiredCluster:
         return (
             f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
         )
-
-
-def _is_of_templates(definition: Object) -> bool:
-    return str(definition["spec"]["names"]["kind"]).endswith(_TEMPLATE)

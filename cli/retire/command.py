@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from cli.shared.errors import carry_out, fail, wrong_setting
-from cli.shared.options import LeaseNamespace, OfContext, parse_time, with_options
-from cli.shared.parameters import filled
+from cli.shared.options import LeaseNamespace, OfContext, of_cluster, parse_time, with_options
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX, Settings, SettingsError
 
 PATIENCE = "5m"
@@ -32,11 +31,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     ] = False,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            parser=filled,
-            metavar="CLUSTER",
-            help=f"The configured name of the cluster, as {CLUSTER_VARIABLE}, or its identity.",
-        ),
+        of_cluster(f"The configured name of the cluster, as {CLUSTER_VARIABLE}, or its identity."),
     ] = None,
     namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,

@@ -81,12 +81,6 @@ class Snapshot:
     upgrading: str = ""
     """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The identities by which installations are known here."""
-        labels = (stored.installation for stored in self.labelled)
-        return frozenset(filter(None, (*(found.installation.cluster for found in self.installed), *labels)))
-
 
 @dataclass(frozen=True)
 class OwnedObject:
@@ -119,7 +113,9 @@ def is_installed(identity: str, snapshot: Snapshot, at_work: Iterable[str]) -> b
 
     """
     uid = identity.rpartition("-")[2]
-    names = {name for name in snapshot.names.union(at_work) if name.rpartition("-")[2] == uid}
+    labels = (stored.installation for stored in snapshot.labelled)
+    known = {*labels, *(found.installation.cluster for found in snapshot.installed), *at_work}
+    names = {name for name in known if name and name.rpartition("-")[2] == uid}
     if names and identity not in names:
         there = ", ".join(sorted(names))
         raise NotFoundError(
@@ -156,7 +152,11 @@ def refuse_other_place(identity: str, snapshot: Snapshot, settings: Settings, te
 def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> tuple[OwnedObject, ...]:
     """All objects of the installation; what proves that it was there goes in the last round."""
     ours = [stored for stored in snapshot.labelled if stored.installation == identity]
-    proofs = [stored for stored in ours if _is_proof(stored)]
+    proofs = [
+        stored
+        for stored in ours
+        if stored.resource == PARAMEDIC_STATUSES or stored.metadata.name == LEADER_LEASE
+    ]
     leases = [stored for stored in ours if stored.resource == LEASES and stored not in proofs]
     requests = [stored for stored in ours if stored.resource != LEASES and stored not in proofs]
     found = (
@@ -172,10 +172,6 @@ def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) ->
     )
 
 
-def _is_proof(stored: Stored) -> bool:
-    return stored.resource == PARAMEDIC_STATUSES or stored.metadata.name == LEADER_LEASE
-
-
 def _request(stored: Stored, *, is_handed_over: bool) -> OwnedObject:
     if is_handed_over:
         return OwnedObject(stored, Disposition.LEAVE, "its operator goes on with it")
@@ -187,20 +183,17 @@ def _request(stored: Stored, *, is_handed_over: bool) -> OwnedObject:
 
 def _lease(stored: Stored, is_in_use: bool, *, is_handed_over: bool) -> OwnedObject:  # noqa: FBT001  one caller
     holder = LeaseRecord.read(stored.body).spec.holder_identity or ""
-    if not _is_of_worker(stored.body):  # an operator uses the same holder identity, and may hold it by now
+    entries = map(ManagedFields.model_validate, stored.body["metadata"].get("managedFields") or ())
+    written = [(entry.time, entry.manager) for entry in entries if entry.time is not None]
+    # The API server records whole seconds, so several may have written it last. An operator uses the same
+    # holder identity, and may hold it by now.
+    if {manager for time, manager in written if time == max(written)[0]} != {WORKER}:
         return OwnedObject(stored, Disposition.LEAVE, f"another controller wrote it last, as {holder}")
     if is_handed_over:
         return OwnedObject(stored, Disposition.LEAVE, f"{holder} goes on to hold it, or it runs out")
     if is_in_use:
         return OwnedObject(stored, Disposition.AWAIT, "the requests are not gone yet")
     return OwnedObject(stored, Disposition.DELETE, f"{holder} holds it, and remediates no more")
-
-
-def _is_of_worker(lease: Object) -> bool:
-    """True if our worker alone wrote it last; the API server records whole seconds."""
-    entries = [ManagedFields.model_validate(entry) for entry in lease["metadata"].get("managedFields") or ()]
-    times = [entry.time for entry in entries if entry.time is not None]
-    return {entry.manager for entry in entries if times and entry.time == max(times)} == {WORKER}
 
 
 def _annotated(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> Iterator[OwnedObject]:

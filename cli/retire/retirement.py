@@ -131,7 +131,14 @@ class RetirementPass:
 
 
 class Retirement:
-    """Retires one cluster, in rounds that may be interrupted and repeated."""
+    """Retires one cluster, in rounds that may be interrupted and repeated.
+
+    Raises:
+        CommandError: the name is wrong, an operator runs, an incident is encrypted, or the time is over.
+        KubernetesError: a part of the cluster cannot be read.
+        RPCError: Temporal cannot be asked.
+
+    """
 
     def __init__(
         self,
@@ -144,22 +151,13 @@ class Retirement:
         self._workflows = workflows
         self._identity = identity
         self._options = options
-        self._progress = ""
 
     async def print_plan(self) -> None:
-        """Print the actions that `carry_out` would take now; nothing is changed.
-
-        Raises:
-            CommandError: the retirement cannot begin.
-            KubernetesError: a part of the cluster cannot be read.
-            RPCError: Temporal cannot be asked.
-
-        """
+        """Print the actions that `carry_out` would take now; nothing is changed."""
         snapshot = await self._identified()
         if snapshot is None:
             return
         listed = await self._workflows.note_open()
-        names = [f"{summary.incident.check.name}/{summary.incident.target.name}" for summary in listed]
         how = "leave what exists of it" if self._options.is_handed_over else "abort it"
         for line in (
             f"of the cluster {self._identity}, `paramedic retire` would",
@@ -168,21 +166,14 @@ class Retirement:
                 f"wait for {process} {name} to end: {advice}"
                 for process, name, advice in await self._running()
             ),
-            *(f"{name}: {how}, and end it" for name in sorted(names)),
+            *(f"{name}: {how}, and end it" for name in sorted(summary.short_name for summary in listed)),
             *(f"{workflow_id}: end it" for workflow_id in await self._workflows.others()),
             *map(str, self._owned(snapshot)),
         ):
             typer.echo(plain(line))
 
     async def carry_out(self) -> None:
-        """Stop the cluster, retire it, and print the objects that are left.
-
-        Raises:
-            CommandError: the name is wrong, an operator runs, an incident is encrypted, or the time is over.
-            KubernetesError: a part of the cluster cannot be read.
-            RPCError: Temporal cannot be asked.
-
-        """
+        """Stop the cluster, retire it, and print the objects that are left."""
         if await self._identified() is None:
             return
         await self._workflows.note_open()
@@ -203,21 +194,23 @@ class Retirement:
 
     async def _until_retired(self) -> tuple[OwnedObject, ...]:
         """Repeat rounds until two in a row have nothing to do. Returns the objects that are left."""
-        quiet, latest = 0, RetirementPass(waits=("nothing has been looked at yet",))
+        quiet, progress, latest = 0, "", RetirementPass(waits=("nothing has been looked at yet",))
         try:
             async with asyncio.timeout(self._options.within.total_seconds()):
                 while quiet < QUIET_ROUNDS:
                     latest = await self._round()
                     quiet = quiet + 1 if latest.is_quiet else 0
-                    self._show(latest.waits)
+                    if latest.waits:
+                        more = f"; and for {len(latest.waits) - 1} more" if len(latest.waits) > 1 else ""
+                        before = progress
+                        progress = f"{self._workflows.progress}; waits for {latest.waits[0]}{more}"
+                        if progress != before:
+                            typer.echo(plain(progress), err=True)
                     await asyncio.sleep(BETWEEN_ROUNDS.total_seconds() if quiet < QUIET_ROUNDS else 0)
         except TimeoutError as error:
             waits = "; ".join(latest.waits[:MOST_WAITS_SHOWN]) or "it was not looked at twice"
-            more = (
-                f"; and {len(latest.waits) - MOST_WAITS_SHOWN} more"
-                if len(latest.waits) > MOST_WAITS_SHOWN
-                else ""
-            )
+            others = len(latest.waits) - MOST_WAITS_SHOWN
+            more = f"; and {others} more" if others > 0 else ""
             message = f"not retired yet: {waits}{more}; `paramedic retire` goes on from here"
             raise CommandError(message) from error
         return latest.left
@@ -245,7 +238,7 @@ class Retirement:
         """The processes that must end first: kind, name, and the command that ends each."""
         running = [("the detector", name, DETECTOR) for name in await self._cluster.detectors()]
         if isinstance(self._workflows, NoWorkflows):  # with Temporal, the worker is needed to clean up
-            running += [("the worker", name, WORKER) for name in await self._cluster.workers()]
+            running += [("the worker", name, WORKER) for name in await self._cluster.deployed(WORKER)]
         kubectl = f"kubectl -n {self._options.settings.namespace}"
         return [
             (process, name, f"`{kubectl} scale deployment {deployment} --replicas=0`")
@@ -258,37 +251,20 @@ class Retirement:
                 return RetirementPass(
                     waits=tuple(f"{process} {name} runs: {advice}" for process, name, advice in running)
                 )
-            if waits := await self._workflows.advance():
-                return RetirementPass(waits=waits)
-            return await self._sweep(await self._examined())
+            if still_open := await self._workflows.advance():
+                return RetirementPass(waits=still_open)
+            owned = self._owned(await self._examined())
+            waits = [f"{one.name}: {one.why}" for one in owned if one.disposal is Disposition.AWAIT]
+            due = [one for one in owned if one.disposal in _DONE]
+            for one in due:
+                if problem := await self._cluster.dispose(one):
+                    waits.append(problem)
+                else:
+                    typer.echo(plain(f"{_DONE[one.disposal]} {one.name}: {one.why}"))
         except KubernetesError as error:
             return RetirementPass(waits=(error.message,))
-
-    async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
-        owned = self._owned(snapshot)
-        due = [candidate for candidate in owned if candidate.disposal in _DONE]
-        waits = [
-            f"{candidate.name}: {candidate.why}"
-            for candidate in owned
-            if candidate.disposal is Disposition.AWAIT
-        ]
-        for candidate in due:
-            if problem := await self._cluster.dispose(candidate):
-                waits.append(problem)
-            else:
-                typer.echo(plain(f"{_DONE[candidate.disposal]} {candidate.name}: {candidate.why}"))
-        left = tuple(candidate for candidate in owned if candidate.disposal is Disposition.LEAVE)
+        left = tuple(one for one in owned if one.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
     def _owned(self, snapshot: Snapshot) -> tuple[OwnedObject, ...]:
         return owned_objects(snapshot, self._identity, is_handed_over=self._options.is_handed_over)
-
-    def _show(self, waits: tuple[str, ...]) -> None:
-        """Print the progress when the first wait changes."""
-        if not waits:
-            return
-        more = f"; and for {len(waits) - 1} more" if len(waits) > 1 else ""
-        progress = f"{self._workflows.progress}; waits for {waits[0]}{more}"
-        if progress != self._progress:
-            typer.echo(plain(progress), err=True)
-        self._progress = progress

@@ -97,16 +97,9 @@ def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
 
 
 class ClusterWorkflows:
-    """The open workflows of one cluster, by its identity."""
+    """The open workflows of one cluster, by its identity; each method raises RPCError."""
 
-    def __init__(
-        self,
-        client: Client,
-        cluster: str,
-        reason: str,
-        *,
-        is_handed_over: bool,
-    ) -> None:
+    def __init__(self, client: Client, cluster: str, reason: str, *, is_handed_over: bool) -> None:
         """`reason` is recorded in each aborted or ended workflow."""
         self._client = client
         self._cluster = cluster
@@ -126,7 +119,6 @@ class ClusterWorkflows:
 
         Raises:
             UsageError: one is encrypted with an unknown key, so it cannot receive an order.
-            RPCError: Temporal cannot be asked.
 
         """
         listed = await open_incidents(self._client, Filter(cluster=self._cluster))
@@ -144,12 +136,6 @@ class ClusterWorkflows:
         return self._client.namespace
 
     async def clusters_at_work(self) -> list[str]:
-        """The clusters with open workflows.
-
-        Raises:
-            RPCError: Temporal cannot be asked.
-
-        """
         return await known_clusters(self._client, "ExecutionStatus = 'Running'")
 
     async def others(self) -> list[str]:
@@ -157,10 +143,6 @@ class ClusterWorkflows:
 
         A worker would end a copy of an incident before its first action. A client starts copies without
         search attributes, so the task queue counts, too.
-
-        Raises:
-            RPCError: Temporal cannot be asked.
-
         """
         cluster, queue = quoted(self._cluster), quoted(worker_queue(self._cluster))
         query = f"(ParamedicCluster = {cluster} OR TaskQueue = {queue}) AND ExecutionStatus = 'Running'"
@@ -176,54 +158,40 @@ class ClusterWorkflows:
             ended = [await self._end(other, other, why) for other in await self.others()]
             return tuple(wait for wait in ended if wait)
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
-        answered = (
-            await StateQueries(self._client).all(listed)
-            if has_worker and not self._is_handed_over
-            else listed
-        )
-        waits = await bounded(
-            AT_ONCE, lambda summary: self._advance(summary, has_worker=has_worker), answered
-        )
+        if has_worker and not self._is_handed_over:
+            listed = await StateQueries(self._client).all(listed)
+        waits = await bounded(AT_ONCE, lambda summary: self._advance(summary, has_worker=has_worker), listed)
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)
         return still_open
 
     async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str:
         """Take its next step. Returns the reason to wait, "" if it has ended; an error stops no other."""
+        workflow_id, name = summary.incident.workflow_id, summary.short_name
+        step = next_step(
+            summary,
+            is_handed_over=self._is_handed_over,
+            has_worker=has_worker,
+            was_abort_sent=workflow_id in self._aborted,
+        )
         try:
-            return await self._take_step(summary, has_worker=has_worker)
+            match step.action:
+                case IncidentAction.END:
+                    return await self._end(workflow_id, name, step.why)
+                case IncidentAction.WAIT:
+                    return f"{name}: {step.why}"
+                case IncidentAction.ABORT:
+                    order = GivenOrder(AbortOrder(reason=self._reason), self._cluster)
+                    answer = await send(self._client, summary, order)
+        except NotFoundError:  # it has ended meanwhile
+            return ""
         except CommandError as error:
             return str(error)
         except RPCError as error:
             if is_for_all(error):
                 raise
-            return f"{summary.incident.workflow_id}: {one_sentence(error)}"
-
-    async def _take_step(self, summary: IncidentSummary, *, has_worker: bool) -> str:
-        step = next_step(
-            summary,
-            is_handed_over=self._is_handed_over,
-            has_worker=has_worker,
-            was_abort_sent=summary.incident.workflow_id in self._aborted,
-        )
-        incident = summary.incident
-        name = f"{incident.check.name}/{incident.target.name}"
-        match step.action:
-            case IncidentAction.ABORT:
-                return await self._abort(summary, name)
-            case IncidentAction.END:
-                return await self._end(incident.workflow_id, name, step.why)
-            case IncidentAction.WAIT:
-                return f"{name}: {step.why}"
-
-    async def _abort(self, summary: IncidentSummary, name: str) -> str:
-        try:
-            answer = await send(
-                self._client, summary, GivenOrder(AbortOrder(reason=self._reason), self._cluster)
-            )
-        except NotFoundError:
-            return ""
-        self._aborted.add(summary.incident.workflow_id)
+            return f"{workflow_id}: {one_sentence(error)}"
+        self._aborted.add(workflow_id)
         typer.echo(plain(f"{name}: {answer}"))
         return f"{name}: it cleans up"
 

@@ -14,11 +14,12 @@ _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 def short(duration: timedelta) -> str:
     """`duration` in whole seconds, cut to its two largest units."""
     rest = max(0, int(duration.total_seconds()))
-    for place, (unit, seconds) in enumerate(_UNITS):
-        value, rest = divmod(rest, seconds)
-        if value:
-            return f"{value}{unit}{_second(place + 1, rest)}"
-    return "0s"
+    counts: list[str] = []
+    for unit, seconds in _UNITS:
+        count, rest = divmod(rest, seconds)
+        if count or counts:
+            counts.append(f"{count}{unit}" if count else "")
+    return "".join(counts[:2]) or "0s"
 
 
 def ago(when: datetime, now: datetime) -> str:
@@ -51,13 +52,6 @@ def with_short_times(text: str, now: datetime) -> str:
         return f"{found[1] or ''}{day}{found[3][:5]}Z"
 
     return _STAMP.sub(shortened, text)
-
-
-def _second(place: int, rest: int) -> str:
-    if place == len(_UNITS):
-        return ""
-    unit, seconds = _UNITS[place]
-    return f"{rest // seconds}{unit}" if rest >= seconds else ""
 
 
 def parse_days(text: str) -> timedelta:

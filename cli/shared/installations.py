@@ -2,6 +2,7 @@
 
 The leading detector writes them to its ParamedicStatus and to its Lease. A command compares them with its
 options, and refuses a wrong name before it changes anything. Without a name it uses the only installation.
+The functions that list raise KubernetesError.
 """
 
 from collections.abc import Iterable
@@ -11,9 +12,8 @@ from cli.shared.errors import NotFoundError, UsageError
 from cli.shared.parameters import configured_name, is_cluster_called
 from kube.client import Client
 from kube.errors import Forbidden, KindUnknown
-from kube.resource import LEASES, Object
+from kube.resource import LEASES, Object, Resource
 from objects.clusters import INSTALLATION_LABEL
-from objects.metadata import ObjectMetadata
 from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX
@@ -47,7 +47,6 @@ async def find_installation(client: Client, name: str) -> FoundInstallation | No
     None: there is none, or the user may not list the objects of all namespaces.
 
     Raises:
-        KubernetesError: they cannot be listed.
         NotFoundError: no installation has that name.
         UsageError: there are several, and no name.
 
@@ -66,52 +65,43 @@ async def find_installation(client: Client, name: str) -> FoundInstallation | No
 
 
 async def installations(client: Client) -> tuple[FoundInstallation, ...]:
-    """All installations that a ParamedicStatus or a leader Lease names, in every namespace.
-
-    Raises:
-        KubernetesError: they cannot be listed.
-
-    """
+    """All installations that a ParamedicStatus or a leader Lease names, in every namespace."""
     leases = await client.list(LEASES, name=LEADER_LEASE)
     return (*await _of_statuses(client), *named_by_leases(leases))
 
 
-async def lease_namespaces(client: Client) -> frozenset[str]:
-    """The namespaces in which installations look for the global stop, as far as a ParamedicStatus names them.
-
-    Raises:
-        KubernetesError: they cannot be listed.
-
-    """
-    found = await _of_statuses(client)
-    return frozenset(installed.installation.lease_namespace for installed in found) - {""}
-
-
-def refuse_unread(namespace: str, read: frozenset[str]) -> None:
-    """Refuse a Lease namespace that no installation reads.
+async def refuse_unread(client: Client, namespace: str) -> None:
+    """Refuse a Lease namespace in which no installation looks, if a ParamedicStatus names others.
 
     Raises:
         NotFoundError: installations name others.
 
     """
+    read = {found.installation.lease_namespace for found in await _of_statuses(client)} - {""}
     if read and namespace not in read:
-        names = ", ".join(sorted(read))
         raise NotFoundError(
             f"no installation reads the namespace {namespace}, nothing was changed: "
-            f"give --lease-namespace {names}"
+            f"give --lease-namespace {', '.join(sorted(read))}"
         )
 
 
 def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    found = [
-        (PARAMEDIC_STATUSES.kind, body, ParamedicStatusDocument.read(body).installation) for body in statuses
-    ]
-    return _named(found)
+    found = ((status, ParamedicStatusDocument.read(status).installation) for status in statuses)
+    return tuple(
+        _found(PARAMEDIC_STATUSES, status, installation)
+        for status, installation in found
+        if installation.cluster
+    )
 
 
 def named_by_leases(leases: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    found = [(LEASES.kind, body, Installation(cluster=_labelled(body))) for body in leases]
-    return _named(found)
+    labels = ((lease, (lease["metadata"].get("labels") or {}).get(INSTALLATION_LABEL)) for lease in leases)
+    return tuple(_found(LEASES, lease, Installation(cluster=name)) for lease, name in labels if name)
+
+
+def _found(resource: Resource, body: Object, installation: Installation) -> FoundInstallation:
+    namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
+    return FoundInstallation(f"{resource.kind} {namespace}/{name}", namespace, installation)
 
 
 async def _of_statuses(client: Client) -> tuple[FoundInstallation, ...]:
@@ -119,16 +109,3 @@ async def _of_statuses(client: Client) -> tuple[FoundInstallation, ...]:
         return named_by_statuses(await client.list(PARAMEDIC_STATUSES))
     except KindUnknown:
         return ()
-
-
-def _named(found: Iterable[tuple[str, Object, Installation]]) -> tuple[FoundInstallation, ...]:
-    return tuple(
-        FoundInstallation(f"{kind} {metadata.namespace}/{metadata.name}", metadata.namespace, installation)
-        for kind, body, installation in found
-        if installation.cluster
-        for metadata in [ObjectMetadata.model_validate(body["metadata"])]
-    )
-
-
-def _labelled(lease: Object) -> str:
-    return ObjectMetadata.model_validate(lease["metadata"]).labels.get(INSTALLATION_LABEL, "")

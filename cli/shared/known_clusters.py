@@ -1,7 +1,8 @@
 """Finds the clusters that have workflows in a Temporal namespace, to explain an unknown name.
 
 Temporal knows a cluster only by its workflows, so a cluster without any within the retention is unknown to
-it. A command that finds nothing for a name therefore lists the known names.
+it. A command that finds nothing for a name therefore lists the known names. Both functions raise RPCError if
+Temporal cannot be asked.
 """
 
 from difflib import SequenceMatcher
@@ -21,15 +22,12 @@ MOST_NAMED = 10
 
 
 async def known_clusters(client: Client, condition: str = "") -> list[str]:
-    """The clusters with workflows in Temporal that meet the condition, by default open or closed ones.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The clusters with workflows in Temporal that meet the condition, by default open or closed ones."""
     clusters: set[str] = set()
+    name = search_attributes.CLUSTER.name
     while len(clusters) < MOST_CLUSTERS:
-        query = " AND ".join(filter(None, (_others(clusters), condition)))
+        others = f"{name} NOT IN ({', '.join(map(quoted, sorted(clusters)))})" if clusters else ""
+        query = " AND ".join(filter(None, (f"{name} IS NOT NULL", others, condition)))
         listed = client.list_workflows(query, limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
         page = {workflow.typed_search_attributes.get(search_attributes.CLUSTER) async for workflow in listed}
         if not page - clusters - {None, ""}:
@@ -39,18 +37,12 @@ async def known_clusters(client: Client, condition: str = "") -> list[str]:
 
 
 async def unknown_cluster(client: Client, cluster: str) -> str:
-    """A sentence if no workflow and no worker belongs to `cluster`; "" if one does, or no name is given.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """A sentence if no workflow and no worker belongs to `cluster`; "" if one does, or no name is given."""
     if not cluster:
         return ""
     clusters = await known_clusters(client)
-    if any(is_cluster_called(cluster, other) for other in clusters):
-        return ""
-    if await is_polled(client, worker_queue(cluster)):
+    is_known = any(is_cluster_called(cluster, other) for other in clusters)
+    if is_known or await is_polled(client, worker_queue(cluster)):
         return ""
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
     named = ", ".join(clusters[:MOST_NAMED]) or "none"
@@ -59,9 +51,3 @@ async def unknown_cluster(client: Client, cluster: str) -> str:
         f"the Temporal namespace {client.namespace} has no workflow of a cluster called {cluster!r}; "
         f"it has workflows of {named}{more}"
     )
-
-
-def _others(clusters: set[str]) -> str:
-    name = search_attributes.CLUSTER.name
-    others = f" AND {name} NOT IN ({', '.join(map(quoted, sorted(clusters)))})" if clusters else ""
-    return f"{name} IS NOT NULL{others}"

@@ -60,37 +60,30 @@ def parse_time(text: str) -> timedelta:
     return duration
 
 
+def duration(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    return typer.Option("--for", parser=parse_time, metavar="DURATION", help=help_text)
+
+
 OrderTime = Annotated[
     timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long the order stands, e.g. 30m or 1h30m; by default until resume or its recovery.",
-    ),
+    duration("How long the order stands, e.g. 30m or 1h30m; by default until resume or its recovery."),
 ]
-
 PauseTime = Annotated[
     timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end.",
-    ),
+    duration("How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end."),
 ]
+
+
+def of_cluster(help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    return typer.Option("--cluster", parser=filled, metavar="CLUSTER", help=help_text)
+
 
 OfContext = Annotated[
     str | None, typer.Option("--context", parser=filled, metavar="NAME", help="A context of the kubeconfig.")
 ]
 InspectedCluster = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        parser=filled,
-        metavar="CLUSTER",
-        help=f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation.",
-    ),
+    of_cluster(f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation."),
 ]
 LeaseNamespace = Annotated[
     str | None,

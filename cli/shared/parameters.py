@@ -1,22 +1,14 @@
 """Parsers of option and argument values (words, numbers, names); an error lists the allowed values.
 
 They replace typer's own, whose errors speak of the types of the validation library.
-
-Temporal compares only whole values and prefixes, so the query selects objects in a namespace by kind, and
-this module then compares their names.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
 import typer
-
-from health.model.given_names import is_called, with_kind
-from health.model.references import CheckReference, TargetReference
-from objects.bounded_id import bounded_id
 
 MOST = 10**18 - 1
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -77,31 +69,6 @@ def identities(configured: str, identity: str) -> tuple[str, ...]:
     """
     end = identity.removeprefix(configured)
     return (configured, identity) if configured.endswith(end) else (identity,)
-
-
-@dataclass(frozen=True)
-class NameFilter:
-    """Selects objects by one search attribute and a name; "" matches all."""
-
-    attribute: str
-    name: str
-    kinds: tuple[tuple[str, bool], ...]
-    """The possible kinds, and whether each is namespaced."""
-
-    @property
-    def query(self) -> str:
-        """A condition of a Temporal query; it also matches some other objects, which `takes` excludes."""
-        conditions = [self._condition(kind, is_namespaced=namespaced) for kind, namespaced in self.kinds]
-        return f"({' OR '.join(conditions)})"
-
-    def takes(self, reference: CheckReference | TargetReference) -> bool:
-        return not self.name or is_called(self.name, reference)
-
-    def _condition(self, kind: str, *, is_namespaced: bool) -> str:
-        if is_namespaced:
-            return f"{self.attribute} STARTS_WITH {quoted(f'{kind}/')}"
-        name = with_kind(self.name, kind).removeprefix(f"{kind}/")
-        return f"{self.attribute} = {quoted(bounded_id(f'{kind}/{name}'))}"
 
 
 def quoted(text: str) -> str:

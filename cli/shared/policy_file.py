@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,14 @@ def read_file(file: str) -> bytes:
         raise UsageError(f"cannot be read: {error.strerror}") from error
 
 
+def fields_in(text: bytes) -> Mapping[str, Any]:
+    """The fields of a document; none if it is no document, which the parser of the policy reports."""
+    try:
+        return read_document(text)
+    except NoDocumentError:
+        return {}
+
+
 class _Named(FrozenObject):
     name: str
 
@@ -54,21 +61,14 @@ def policy_in(text: bytes) -> tuple[str, Policy]:
         InvalidPolicyError: it is not valid; names the field and its value.
 
     """
-    content: Mapping[str, Any] = {}
-    with suppress(NoDocumentError):  # the policy's parser reports it
-        content = read_document(text)
-    if content.get("kind") == "ConfigMap":
-        data = _of_config_map(content).data
-        return data.get(KEY, ""), policy_of(data)
-    document = Policy.parse(text)
-    return text.decode(), document
-
-
-def _of_config_map(content: Mapping[str, Any]) -> _Manifest:
+    content = fields_in(text)
+    if content.get("kind") != "ConfigMap":
+        document = Policy.parse(text)
+        return text.decode(), document
     try:
         manifest = _Manifest.model_validate(content)
     except ValidationError as error:
         raise InvalidPolicyError(str(FieldProblem.of(error))) from error
     if manifest.metadata.name != POLICY:
         raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
-    return manifest
+    return manifest.data.get(KEY, ""), policy_of(manifest.data)

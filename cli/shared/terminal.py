@@ -7,12 +7,14 @@ begin a forged row.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import typer
 from pydantic import BaseModel
 from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
@@ -32,6 +34,8 @@ _HIDDEN = (
 _CONTROLS = re.compile(rf"[\x00-\x1f{_HIDDEN}]+")
 _NEVER_OURS = re.compile(f"[{_HIDDEN}]+")
 PIPE_WIDTH = 100_000
+GAP = 2
+"""Spaces between two columns."""
 _STYLES: Mapping[str, str] = {
     Phase.HELD: "yellow",
     Phase.ACTING: "bold cyan",
@@ -70,7 +74,6 @@ class PlainPayloadConverter(CompositePayloadConverter):
     """The payload converter of this SDK, with strings made plain."""
 
     def __init__(self) -> None:
-        """Replace the JSON converter among the SDK's pydantic converters."""
         json_ = _PlainJSON()
         super().__init__(
             *(
@@ -110,6 +113,38 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
         return Text("unknown", style="bold red")
     held = ", held" if is_held and phase is not Phase.HELD else ""
     return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
+
+
+Line = tuple[str, str | Text | None]
+"""A label and a value; None: there is none, and the line is left out."""
+
+
+def labelled(label: str, values: Iterable[str]) -> Iterator[Line]:
+    """A line for each value; only the first one has the label."""
+    for number, value in enumerate(values):
+        yield ("" if number else label), value
+
+
+def labelled_lines(lines: Iterable[Line]) -> Table:
+    """A table with a label and a value in each row; spaces before a value indent all of its lines."""
+    table = Table.grid(padding=(0, GAP))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in lines:
+        if isinstance(value, str):
+            text = value.lstrip()
+            table.add_row(label, Padding(Text(text), (0, 0, 0, len(value) - len(text))))
+        elif value is not None:
+            table.add_row(label, value)
+    return table
+
+
+def table_of(columns: Iterable[str], no_wrap: Collection[str] = ()) -> Table:
+    """An empty table with these columns, whose cells are wrapped at any character."""
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in no_wrap)
+    return table
 
 
 def print_json(view: BaseModel) -> None:

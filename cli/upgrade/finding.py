@@ -1,6 +1,6 @@
 """Finds upgrade pauses and queries their state.
 
-Temporal's lists may be a second late.
+Temporal's lists may be a second late. Each function that lists raises RPCError if Temporal cannot be asked.
 """
 
 import dataclasses
@@ -8,11 +8,17 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
-from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, QUERY_TIMEOUT, query_state
-from cli.incidents.task_failure import read_task_failure
+from cli.incidents.state_queries import (
+    NO_ANSWER,
+    NO_WORKER,
+    OTHER_VERSION,
+    QUERY_TIMEOUT,
+    query_state,
+    task_failure_words,
+)
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_cluster_called
@@ -30,12 +36,7 @@ _OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
 
 
 async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
-    """The open upgrade pauses of a cluster, or of all.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The open upgrade pauses of a cluster, or of all."""
     query = f"{_OF_TYPE} AND ExecutionStatus = 'Running'"
     summaries = [
         summary async for summary in _list(client, query) if is_cluster_called(cluster, summary.cluster)
@@ -44,12 +45,7 @@ async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
 
 
 async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
-    """The last closed upgrade pause of each cluster.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The last closed upgrade pause of each cluster."""
     query = f"{_OF_TYPE} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
     newest: dict[str, UpgradeSummary] = {}
     async for summary in _list(client, query):
@@ -66,7 +62,6 @@ async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
 
     Raises:
         NotFoundError: there is more than one.
-        RPCError: Temporal cannot be asked.
 
     """
     found = await open_upgrades(client, cluster)
@@ -78,8 +73,17 @@ async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
 
 async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
     """The summary with its present or last state; if that is unknown, `problem` says why."""
+    handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
+    state: UpgradePauseState | None = None
     try:
-        state = await (_state(client, summary) if summary.is_open else _end(client, summary))
+        if summary.is_open:
+            state = await query_state(handle, UpgradePauseState)
+        elif summary.status == "Completed":
+            ended = client.get_workflow_handle(
+                handle.id, run_id=handle.run_id, result_type=UpgradePauseResult
+            )
+            result = await ended.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
+            state = UpgradePauseState(details=result.reason, memory=result.memory)
     except (WorkflowQueryFailedError, WorkflowFailureError) as error:
         return dataclasses.replace(summary, problem=error_sentence(error))
     except UnreadablePayload as error:
@@ -87,48 +91,23 @@ async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
     except ValidationError:
         return dataclasses.replace(summary, problem=OTHER_VERSION)
     except RPCError as error:
-        return dataclasses.replace(summary, problem=await _why_silent(client, summary, error))
+        problem = error_sentence(error)
+        if error.status in NO_ANSWER:
+            problem = await task_failure_words(client, summary.workflow_id, summary.run_id) or NO_WORKER
+        return dataclasses.replace(summary, problem=problem)
     return dataclasses.replace(summary, state=state)
-
-
-async def _state(client: Client, summary: UpgradeSummary) -> UpgradePauseState:
-    handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
-    return await query_state(handle, UpgradePauseState)
-
-
-async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | None:
-    if summary.status != "Completed":
-        return None
-    handle = client.get_workflow_handle(
-        summary.workflow_id, run_id=summary.run_id, result_type=UpgradePauseResult
-    )
-    result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
-    return UpgradePauseState(details=result.reason, memory=result.memory)
-
-
-async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:
-    if error.status not in NO_ANSWER:
-        return error_sentence(error)
-    try:
-        failure = await read_task_failure(client, summary.workflow_id, summary.run_id, QUERY_TIMEOUT)
-    except RPCError:
-        return NO_WORKER
-    return str(failure) if failure else NO_WORKER
 
 
 async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        if execution.id.isprintable():  # our ids are printable, others could control the terminal
-            yield _summary(execution)
-
-
-def _summary(execution: WorkflowExecution) -> UpgradeSummary:
-    closed = execution.close_time
-    return UpgradeSummary(
-        cluster=execution.id.removeprefix(upgrade_pause_id("")),
-        workflow_id=execution.id,
-        run_id=execution.run_id,
-        status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
-        started=execution.start_time.astimezone(UTC),
-        closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-    )
+        if not execution.id.isprintable():  # our ids are printable, others could control the terminal
+            continue
+        closed = execution.close_time
+        yield UpgradeSummary(
+            cluster=execution.id.removeprefix(upgrade_pause_id("")),
+            workflow_id=execution.id,
+            run_id=execution.run_id,
+            status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
+            started=execution.start_time.astimezone(UTC),
+            closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+        )

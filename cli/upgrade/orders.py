@@ -24,14 +24,13 @@ from cli.incidents.state_queries import NO_WORKER
 from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
-from cli.shared.options import PauseTime
-from cli.shared.parameters import filled, is_cluster_called
+from cli.shared.options import PauseTime, of_cluster
+from cli.shared.parameters import is_cluster_called
 from cli.shared.updating import answered
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
-from health.model.given_names import with_kind
-from health.model.kind_names import kind_name
+from health.model.references import kind_name, with_kind
 from health.upgrade.orders import OrderName, PauseRefusal
 from objects.durations import in_words
 from objects.timestamps import stamp
@@ -60,10 +59,7 @@ Check = Annotated[
     ),
 ]
 EveryCheck = Annotated[bool, typer.Option("--all", help="Every check, instead of CHECK.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(parser=filled, metavar="CLUSTER", help="The cluster, if several are being upgraded."),
-]
+Cluster = Annotated[str | None, of_cluster("The cluster, if several are being upgraded.")]
 
 
 def pause(  # noqa: PLR0913  typer reads one option a parameter
@@ -109,51 +105,39 @@ def _give(  # noqa: PLR0913  the options of each order
 
 
 async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
-    order = order.model_copy(update={"identity": identity_of(context.obj), "order_id": uuid4().hex})
+    # The name of the check as it is written, with its kind in the right case.
+    kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
+    check = next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
+    known = {"check": check, "identity": identity_of(context.obj), "order_id": uuid4().hex}
+    order = order.model_copy(update=known)
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
         cluster = cluster or await _resolve_cluster(client, "")
         found = await find_one(client, cluster)
         if found is None:
-            named, answer = await _start(client, name, order, cluster)
+            named, answer = await _start(client, order, cluster)
         else:
-            named, answer = found.cluster, await _send(client, await with_state(client, found), name, order)
+            named, answer = found.cluster, await _send(client, await with_state(client, found), order)
     return f"{named}: {answer}{standing(order, datetime.now(UTC))}"
 
 
-async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
+async def _send(client: Client, summary: UpgradeSummary, order: Order) -> str:
     if summary.is_unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.problem}; nothing was ordered")
     if summary.state is None:
         raise CommandError(f"{summary.workflow_id} cannot be asked: {summary.problem}; nothing was ordered")
     handle, update = client.get_workflow_handle(summary.workflow_id), _update(order)
-    message = order.model_copy(update={"check": _as_written(name)})
     updating = handle.execute_update(
-        update, message, id=order.order_id, result_type=str, rpc_timeout=ORDER_TIMEOUT
+        update, order, id=order.order_id, result_type=str, rpc_timeout=ORDER_TIMEOUT
     )
     return await _answer(handle.id, update, updating)
 
 
-async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
-    """The cluster, and the answer of the upgrade pause that this order starts."""
-    _refuse_without_upgrade(order, cluster)
-    named, update = await _resolve_cluster(client, cluster), _update(order)
-    updating = client.execute_update_with_start_workflow(
-        update,
-        order.model_copy(update={"check": _as_written(name)}),
-        id=order.order_id,
-        start_workflow_operation=_beginning(named, order),
-        result_type=str,
-        rpc_timeout=ORDER_TIMEOUT,
-    )
-    return named, await _answer(upgrade_pause_id(named), update, updating)
-
-
-def _refuse_without_upgrade(order: Order, cluster: str) -> None:
-    """Refuse an order that needs an open upgrade pause.
+async def _start(client: Client, order: Order, cluster: str) -> tuple[str, str]:
+    """The cluster, and the answer of the upgrade pause that this order starts.
 
     Raises:
-        NotFoundError: the order needs one.
+        NotFoundError: the order needs an upgrade, or no such cluster is known.
 
     """
     none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
@@ -162,6 +146,25 @@ def _refuse_without_upgrade(order: Order, cluster: str) -> None:
     if order.for_seconds is None:
         by_hand = _annotate('=""')
         raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
+    named, update = await _resolve_cluster(client, cluster), _update(order)
+    beginning: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+        UPGRADE_PAUSE,
+        UpgradePauseInput(cluster=named),
+        id=upgrade_pause_id(named),
+        task_queue=worker_queue(named),
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        search_attributes=search_attributes.of_cluster(named),
+        static_summary=in_summary(f"begun by order: {order.reason}"),
+    )
+    updating = client.execute_update_with_start_workflow(
+        update,
+        order,
+        id=order.order_id,
+        start_workflow_operation=beginning,
+        result_type=str,
+        rpc_timeout=ORDER_TIMEOUT,
+    )
+    return named, await _answer(upgrade_pause_id(named), update, updating)
 
 
 def _annotate(how: str) -> str:
@@ -176,12 +179,6 @@ def _annotate(how: str) -> str:
 
 def _update(order: Order) -> OrderName:
     return OrderName.PAUSE if isinstance(order, PauseOrder) else OrderName.UNPAUSE
-
-
-def _as_written(name: str) -> str:
-    """The name of a check with its kind in the right case."""
-    kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
-    return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
 
 
 async def _resolve_cluster(client: Client, cluster: str) -> str:
@@ -205,19 +202,6 @@ async def _resolve_cluster(client: Client, cluster: str) -> str:
     raise NotFoundError(
         f"no cluster that a worker works for is {description}: say which with --cluster, by its full name, "
         "as in the ids of its workflows (prod-1a2b3c4d)"
-    )
-
-
-def _beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, Any]:
-    """Starts the upgrade pause of a cluster unless one is open."""
-    return WithStartWorkflowOperation(
-        UPGRADE_PAUSE,
-        UpgradePauseInput(cluster=cluster),
-        id=upgrade_pause_id(cluster),
-        task_queue=worker_queue(cluster),
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        search_attributes=search_attributes.of_cluster(cluster),
-        static_summary=in_summary(f"begun by order: {order.reason}"),
     )
 
 

@@ -1,4 +1,4 @@
-"""UpgradeSummary: one upgrade pause with the state of each of its checks; UpgradesView: its JSON. Pure.
+"""UpgradeView: all that the command knows of one upgrade pause; the page and the JSON are made of it. Pure.
 
 docs/cli-json.md documents the fields of the JSON.
 """
@@ -10,8 +10,7 @@ from typing import Self
 
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.decision import CheckPauseState
-from health.upgrade.memory import CheckRow
-from health.upgrade.orders import OrderName, PauseOrderRecord
+from health.upgrade.orders import OrderName
 from objects.frozen import Frozen, OpenEnum
 from workflows.upgrade_contracts import UpgradePauseState
 
@@ -22,35 +21,9 @@ _WITHOUT_ORDER: Mapping[str, str] = {
 }
 
 
-class CheckPauseView(Frozen):
-    """The state of one check in an upgrade."""
-
-    check: str
-    state: OpenEnum[CheckPauseState]
-    since: datetime | None
-    """When it was first seen in this state."""
-    why: str
-    identity: str
-    """The sender of the order to pause or unpause it; "" without an order."""
-    problem: str
-    """Why its latest write failed; "": it did not."""
-
-    @classmethod
-    def of(cls, row: CheckRow, order: PauseOrderRecord | None) -> Self:
-        without = _WITHOUT_ORDER.get(row.state, "another user or controller")
-        return cls(
-            check=row.check,
-            state=row.state,
-            since=row.since,
-            why=order.reason if order else without,
-            identity=order.identity if order else "",
-            problem=row.problem,
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class UpgradeSummary:
-    """One run of an upgrade pause, open or closed."""
+    """One run of an upgrade pause, open or closed, as Temporal lists it and as the workflow answers."""
 
     cluster: str
     workflow_id: str
@@ -69,14 +42,19 @@ class UpgradeSummary:
     def is_open(self) -> bool:
         return self.closed is None
 
-    @property
-    def checks(self) -> tuple[CheckPauseView, ...]:
-        """The state of each check, sorted by its name."""
-        if self.state is None or self.state.memory.synced is None:
-            return ()
-        orders = {order.number: order for order in self.state.memory.orders}
-        rows = sorted(self.state.memory.synced.rows, key=lambda row: row.check)
-        return tuple(CheckPauseView.of(row, orders.get(row.order)) for row in rows)
+
+class CheckPauseView(Frozen):
+    """The state of one check in an upgrade."""
+
+    check: str
+    state: OpenEnum[CheckPauseState]
+    since: datetime | None
+    """When it was first seen in this state."""
+    why: str
+    identity: str
+    """The sender of the order to pause or unpause it; "" without an order."""
+    problem: str
+    """Why its latest write failed; "": it did not."""
 
 
 class PauseOrderView(Frozen):
@@ -88,17 +66,6 @@ class PauseOrderView(Frozen):
     identity: str
     given_at: datetime
     until: datetime | None
-
-    @classmethod
-    def of(cls, record: PauseOrderRecord) -> Self:
-        return cls(
-            order=record.order,
-            check=record.check,
-            reason=record.reason,
-            identity=record.identity,
-            given_at=record.given,
-            until=record.until,
-        )
 
 
 class UpgradeView(Frozen):
@@ -112,18 +79,35 @@ class UpgradeView(Frozen):
     closed_at: datetime | None
     problem: str
     details: str
+    """Its state in words; "" if it is unknown."""
     phase: OpenEnum[UpgradePhase] | None
     signal: str
     upgrading_since: datetime | None
     told_as_long_at: datetime | None
     checks: tuple[CheckPauseView, ...]
+    """By their names."""
     checks_left_out: int
     orders: tuple[PauseOrderView, ...]
 
     @classmethod
     def of(cls, summary: UpgradeSummary) -> Self:
         state = summary.state or UpgradePauseState(details="")
-        memory = state.memory
+        memory, synced = state.memory, state.memory.synced
+        orders = {order.number: order for order in memory.orders}
+        checks = []
+        for row in sorted(synced.rows if synced else (), key=lambda row: row.check):
+            order = orders.get(row.order)
+            why = order.reason if order else _WITHOUT_ORDER.get(row.state, "another user or controller")
+            checks.append(
+                CheckPauseView(
+                    check=row.check,
+                    state=row.state,
+                    since=row.since,
+                    why=why,
+                    identity=order.identity if order else "",
+                    problem=row.problem,
+                )
+            )
         return cls(
             workflow_id=summary.workflow_id,
             run_id=summary.run_id,
@@ -137,9 +121,19 @@ class UpgradeView(Frozen):
             signal=state.sign,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             told_as_long_at=memory.warned_at,
-            checks=summary.checks,
-            checks_left_out=memory.synced.left_out if memory.synced else 0,
-            orders=tuple(map(PauseOrderView.of, memory.orders)),
+            checks=tuple(checks),
+            checks_left_out=synced.left_out if synced else 0,
+            orders=tuple(
+                PauseOrderView(
+                    order=order.order,
+                    check=order.check,
+                    reason=order.reason,
+                    identity=order.identity,
+                    given_at=order.given,
+                    until=order.until,
+                )
+                for order in memory.orders
+            ),
         )
 
 

@@ -27,6 +27,8 @@ from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 ASK_AGAIN_SECONDS = 60.0
 POLLERS = 2
 """An answer takes a millisecond, and Temporal allows a namespace a number of polls at a time."""
+MOST_AT_ONCE = 8
+"""All answers that are due are made in one turn of the event loop, for up to 4 ms each."""
 _LONGEST_PROBLEM = 200
 """Characters: an error may quote a whole object."""
 
@@ -99,6 +101,7 @@ class Answering:
             activities=[self.observe, *others],
             # Without a build id the SDK hashes all modules, which blocks the event loop for a second.
             build_id=importlib.metadata.version("paramedic"),
+            max_concurrent_activities=MOST_AT_ONCE,
             activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         )
 

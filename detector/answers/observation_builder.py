@@ -24,7 +24,7 @@ from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import Unseen, stale_cache
-from health.model.ended_remediation import IN_A_ROW
+from health.model.incident_result import IN_A_ROW
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference

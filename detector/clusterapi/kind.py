@@ -8,8 +8,8 @@ from detector.state.machine_join import MachineJoin
 from detector.watched_kind import WatchedContext, WatchedKind, WatchedTargets
 from health.kinds.clusterapi.cluster import CLUSTERS, Cluster, judge
 from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
-from health.model.kind_names import kind_name
 from health.model.node import Node
+from health.model.references import kind_name
 
 
 def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:

@@ -92,6 +92,8 @@ class OutageWatch:
         self._is_read = is_read
         self._now = now
         self._entries: dict[TargetName, _NodeEntry] = {}
+        self._kept: set[TargetName] = set()
+        """The Nodes that are gone or relabelled, which count by their last labels."""
         self._groups: dict[NodeGroup, _Nodes] = {}
         self._groups_of: dict[TargetName, tuple[NodeGroup, ...]] = {}
         self._guard: OutageGuard | None = None
@@ -144,10 +146,13 @@ class OutageWatch:
             return False
         for group in self._groups_of.pop(name, ()):
             self._groups[group].remove(name.name)
+        self._kept.discard(name)
         if entry is None:
             self._entries.pop(name, None)
             return False
         self._entries[name] = entry
+        if entry.is_gone or entry.is_relabelled:
+            self._kept.add(name)
         labels = self._guard.labels if self._guard else ()
         self._groups_of[name] = groups_of(name.cluster, entry.labels, labels)
         groups = [self._group(group) for group in self._groups_of[name]]
@@ -167,8 +172,8 @@ class OutageWatch:
         outages = {group: nodes.outage for group, nodes in self._groups.items()}
         kept = {
             (name.cluster, name.name): self._groups_of[name]
-            for name, entry in self._entries.items()
-            if (entry.is_gone or entry.is_relabelled) and len(self._groups_of[name]) > 1
+            for name in self._kept
+            if len(self._groups_of[name]) > 1
         }
         return Outages({group: outage for group, outage in outages.items() if outage != NO_OUTAGE}, kept)
 

@@ -9,8 +9,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from health.gate.back_off import EndedAttempt
-from health.model.ended_remediation import EndedRemediation
-from health.model.incident_result import IncidentResult
+from health.model.incident_result import EndedRemediation, IncidentResult
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.target import TargetName, owner_name

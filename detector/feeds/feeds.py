@@ -28,8 +28,7 @@ from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.gate.check_holds import NOT_YET
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
-from health.model.kind_names import kind_name
-from health.model.references import CheckReference
+from health.model.references import CheckReference, kind_name
 from health.model.sighting import Look
 from health.model.target import TargetName
 from kube.connection import ClusterConnection

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
-from health.model.given_names import is_called
 from health.model.invalid_check import InvalidCheckError
-from health.model.references import CheckReference
+from health.model.references import CheckReference, is_called
 from health.model.target import Target, TargetPlace, node_name
 
 _MOST_LISTED = 10

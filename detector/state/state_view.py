@@ -20,10 +20,9 @@ from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
-from health.model.kind_names import kind_name
 from health.model.node import NODES
 from health.model.observation import Hold
-from health.model.references import CheckReference, IncidentReference
+from health.model.references import CheckReference, IncidentReference, kind_name
 from health.model.target import TargetPlace
 from health.policy.quorum import is_member
 from kube.lease import LeaseRecord

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from detector.state.check_state import CheckState
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
-from health.model.references import CheckReference, TargetReference
+from health.model.references import CheckReference, TargetReference, kind_name
 from health.model.target import Target, TargetName, TargetPlace, node_name
 from health.policy.quorum import may_be_changing
 from kube.lease import name_for, name_for_node, node_of

@@ -31,13 +31,10 @@ class Operator(StrEnum):
 
 def _label_key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if not _NAME.fullmatch(name) or (slash and not _is_prefix(prefix)):
+    is_prefix = len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix) is not None
+    if not _NAME.fullmatch(name) or (slash and not is_prefix):
         raise SaysItsValueError(f"{key!r} is not a label key")
     return key
-
-
-def _is_prefix(prefix: str) -> bool:
-    return len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix) is not None
 
 
 def _label_value(value: str) -> str:

@@ -58,7 +58,7 @@ def after(
     if storm is None or not storm.is_active:
         return _begun(storm, now) if holds_back and not allowance.allowed else storm
     if not allowance.allowed and allowance.healthy < allowance.total:
-        return _cleared(storm, now)
+        return replace(storm, is_cooling=False, cooldown_turned=_second(now)) if storm.is_cooling else storm
     if not storm.is_cooling:
         return replace(storm, is_cooling=True, cooldown_turned=_second(now))
     if now < storm.ends(cooldown):
@@ -87,12 +87,6 @@ def _begun(storm: Storm | None, now: datetime) -> Storm:
     # A condition that already says "not cooling down" keeps its time.
     cooldown_turned = second if storm is None else storm.cooldown_turned
     return Storm(is_active=True, turned=second, is_cooling=False, cooldown_turned=cooldown_turned)
-
-
-def _cleared(storm: Storm, now: datetime) -> Storm:
-    if not storm.is_cooling:
-        return storm
-    return replace(storm, is_cooling=False, cooldown_turned=_second(now))
 
 
 def _second(now: datetime) -> datetime:

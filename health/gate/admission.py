@@ -78,23 +78,11 @@ def _excluded(facts: TargetFacts) -> Hold | None:
     return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
 
 
-def _annotated(facts: TargetFacts) -> Hold | None:
-    return facts.annotated
-
-
-def _outage_of_its_domain(facts: TargetFacts) -> Hold | None:
-    return facts.outage
-
-
 def _maintenance(facts: TargetFacts) -> Hold | None:
     if not facts.maintenance:
         return None
     message = f"its Node is under maintenance: {facts.maintenance}"
     return Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
-
-
-def _owner_at_work(facts: TargetFacts) -> Hold | None:
-    return facts.owner
 
 
 def _no_step(facts: TargetFacts) -> Hold | None:
@@ -111,21 +99,17 @@ def _earlier_request(facts: TargetFacts) -> Hold | None:
 
 
 def _taken(facts: TargetFacts) -> Hold | None:
-    holds = [
-        current_holder
-        for current_holder in (facts.requester, facts.lease_holder)
-        if current_holder is not None
-    ]
-    if not holds:
+    holders = [holder for holder in (facts.requester, facts.lease_holder) if holder is not None]
+    if not holders:
         return None
     reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
-    return _hold_of(holds[0], reason, ", and ".join(map(_how, holds)))
-
-
-def _how(current_holder: CurrentHolder) -> str:
-    if current_holder.request:
-        return f"{current_holder.name} has the request {current_holder.request} for it"
-    return f"{current_holder.name} holds its Lease"
+    words = (
+        f"{holder.name} has the request {holder.request} for it"
+        if holder.request
+        else f"{holder.name} holds its Lease"
+        for holder in holders
+    )
+    return _hold_of(holders[0], reason, ", and ".join(words))
 
 
 def _other_member(facts: TargetFacts) -> Hold | None:
@@ -136,30 +120,22 @@ def _other_member(facts: TargetFacts) -> Hold | None:
     return _hold_of(other, HoldReason.CONTROL_PLANE, f"{ONE_AT_A_TIME}: {other.name} {other.how}{by}")
 
 
-def _order_turn(facts: TargetFacts) -> Hold | None:
-    return facts.order_turn
-
-
-def _approval(facts: TargetFacts) -> Hold | None:
-    return facts.approval
-
-
 def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) -> Hold:
     return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, current_holder.seconds))
 
 
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
-    _annotated,
+    lambda facts: facts.annotated,
     _maintenance,
-    _owner_at_work,
-    _outage_of_its_domain,
+    lambda facts: facts.owner,
+    lambda facts: facts.outage,
     _no_step,
     _earlier_request,
     _taken,
     _other_member,
-    _order_turn,
-    _approval,
+    lambda facts: facts.order_turn,
+    lambda facts: facts.approval,
 )
 """A person is asked last, about a step that nothing else of check and target holds."""
 
@@ -184,7 +160,12 @@ def holds(question: Question) -> Iterator[Hold]:
     Back-off is the last, so that `resume`, which skips it, skips no other rule.
     """
     passed = reasons_passed_by(question.order)
-    return (hold for hold in _all_holds(question) if hold.reason not in passed)
+    found = (
+        *(held.hold for held in question.of_check.found),
+        *target_holds(question.target),
+        *(hold for hold in (question.limit, question.back_off) if hold is not None),
+    )
+    return (hold for hold in found if hold.reason not in passed)
 
 
 def reasons_passed_by(order: RemediationOrder | None) -> frozenset[HoldReason]:
@@ -196,12 +177,6 @@ def reasons_passed_by(order: RemediationOrder | None) -> frozenset[HoldReason]:
 
 PASSED_BY_ORDER = frozenset({HoldReason.BACK_OFF, HoldReason.MAINTENANCE_WINDOW})
 PASSED_BY_FORCE = PASSED_BY_ORDER | {HoldReason.THRESHOLD, HoldReason.STORM}
-
-
-def _all_holds(question: Question) -> Iterator[Hold]:
-    yield from (found.hold for found in question.of_check.found)
-    yield from target_holds(question.target)
-    yield from (hold for hold in (question.limit, question.back_off) if hold is not None)
 
 
 def admission(question: Question) -> Hold | None:

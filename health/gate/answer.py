@@ -27,30 +27,19 @@ def answered(observation: Observation, intent: Intent, admit: Admit) -> Observat
     """The answer to a question with this intent; calls `admit` once at most."""
     if observation.is_shadow:
         return observation
-    if observation.hold is not None and observation.hold.reason is HoldReason.LIMIT and not intent.would_act:
-        return observation.held_by(_for_a_second(observation.hold))
-    if not (observation.may_be_admitted or _skips_back_off(observation, intent)):
+    hold, state = observation.hold, observation.state
+    reason = None if hold is None else hold.reason
+    if hold is not None and reason is HoldReason.LIMIT and not intent.would_act:
+        # The queue passes over an incident that would not act, so that it waits for no turn. It asks again:
+        # shadow, or the back-off after a failed act, may have ended since it asked.
+        seconds = NO_ADMISSION.ask_again_seconds
+        return observation.held_by(hold.model_copy(update={"ask_again_seconds": seconds}))
+    skips_back_off = intent.skips_back_off and reason is HoldReason.BACK_OFF and state is TargetState.EXPIRED
+    if not (observation.may_be_admitted or skips_back_off):
         return observation
-    if not _would_act(observation, intent):
+    # A healthy target is acted on only where the incident knows that it did not boot.
+    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot)
+    if not intent.would_act or (state is TargetState.HEALTHY and not is_unproven):
         return observation.without_admission()
     outcome = admit()
     return observation.held_by(outcome) if isinstance(outcome, Hold) else observation.admitted(outcome)
-
-
-def _for_a_second(limit: Hold) -> Hold:
-    """The queue passes over an incident that would not act, so that it waits for no turn: it asks again.
-
-    Shadow, or the back-off after a failed act, may have ended since it asked.
-    """
-    return limit.model_copy(update={"ask_again_seconds": NO_ADMISSION.ask_again_seconds})
-
-
-def _skips_back_off(observation: Observation, intent: Intent) -> bool:
-    is_back_off = observation.hold is not None and observation.hold.reason is HoldReason.BACK_OFF
-    return intent.skips_back_off and is_back_off and observation.state is TargetState.EXPIRED
-
-
-def _would_act(observation: Observation, intent: Intent) -> bool:
-    """A healthy target is acted on only where the incident knows that it did not boot."""
-    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot)
-    return intent.would_act and (observation.state is not TargetState.HEALTHY or is_unproven)

@@ -98,10 +98,6 @@ class CheckMoment:
         return self.check.problem(self.context, self.kinds)
 
 
-def _not_versioned(moment: CheckMoment) -> str:  # noqa: ARG001  as CheckHoldRow.version
-    return ""
-
-
 @dataclass(frozen=True)
 class CheckHoldRow:
     """One hold of a check as a whole."""
@@ -110,7 +106,7 @@ class CheckHoldRow:
     """The reasons that its holds may have."""
     decide: Callable[[CheckMoment], Hold | None]
     report: HoldReport = ORDINARY_REPORT
-    version: Callable[[CheckMoment], str] = _not_versioned
+    version: Callable[[CheckMoment], str] = lambda _: ""
     """Distinguishes a hold from an earlier one with the same words."""
 
     def found(self, moment: CheckMoment) -> CheckHold | None:
@@ -154,26 +150,6 @@ def _unread(reason: HoldReason, why: str) -> Hold | None:
     return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 
 
-def _stopped(moment: CheckMoment) -> Hold | None:
-    return None if moment.context.stop is None else moment.context.stop.hold
-
-
-def _version_of_stop(moment: CheckMoment) -> str:
-    return "" if moment.context.stop is None else moment.context.stop.version
-
-
-def _unread_context(moment: CheckMoment) -> Hold | None:
-    return _unread(HoldReason.CLUSTER_CONTEXT_UNREAD, moment.unseen.unread_context)
-
-
-def _disabled(moment: CheckMoment) -> Hold | None:
-    return None if moment.problem is None else moment.problem.hold
-
-
-def _unread_templates(moment: CheckMoment) -> Hold | None:
-    return _unread(HoldReason.TEMPLATES_UNREAD, moment.unseen.unread_templates)
-
-
 def _upgrade(moment: CheckMoment) -> Hold | None:
     check, target = moment.check, moment.target
     is_awaited = None if target is None else partial(check.is_awaited, target)
@@ -181,34 +157,10 @@ def _upgrade(moment: CheckMoment) -> Hold | None:
     return upgrade_hold(upgrade, is_handled=bool(moment.is_handled))
 
 
-def _paused(moment: CheckMoment) -> Hold | None:
-    return moment.check.hold_in(moment.context)
-
-
-def _generation(moment: CheckMoment) -> str:
-    return str(moment.check.generation)
-
-
-def _annotated(moment: CheckMoment) -> Hold | None:
-    return hold_on_check(moment.check, moment.context.policy.policy, moment.now)
-
-
 def _outside_windows(moment: CheckMoment) -> Hold | None:
     windows = moment.context.policy.policy.maintenance_windows
     found = closed(windows, moment.check.choices.maintenance_windows, moment.now)
     return None if found is None else found.hold
-
-
-def _unreachable(moment: CheckMoment) -> Hold | None:
-    return moment.context.unreachable_hold(moment.check.node_cluster(moment.context))
-
-
-def _outage(moment: CheckMoment) -> Hold | None:
-    return moment.context.outages.hold(moment.check.node_cluster(moment.context))
-
-
-def _unread_requests(moment: CheckMoment) -> Hold | None:
-    return _unread(HoldReason.REQUESTS_UNREAD, moment.unseen.unread_requests)
 
 
 def _threshold(moment: CheckMoment) -> Hold | None:
@@ -230,21 +182,53 @@ _OF_NODES = (
 )
 
 CHECK_HOLDS = (
-    CheckHoldRow((HoldReason.STOPPED,), _stopped, version=_version_of_stop),
+    CheckHoldRow(
+        (HoldReason.STOPPED,),
+        lambda moment: moment.context.stop.hold if moment.context.stop else None,
+        version=lambda moment: moment.context.stop.version if moment.context.stop else "",
+    ),
     CheckHoldRow(
         (HoldReason.STALE_CACHE, HoldReason.CLOCK_SKEW), lambda moment: moment.unseen.blind, _UNSEEN
     ),
-    CheckHoldRow((HoldReason.CLUSTER_CONTEXT_UNREAD,), _unread_context, _UNSEEN),
+    CheckHoldRow(
+        (HoldReason.CLUSTER_CONTEXT_UNREAD,),
+        lambda moment: _unread(HoldReason.CLUSTER_CONTEXT_UNREAD, moment.unseen.unread_context),
+        _UNSEEN,
+    ),
     CheckHoldRow((HoldReason.POLICY_UNKNOWN,), lambda moment: moment.context.policy.hold, _ON_THE_POLICY),
-    CheckHoldRow((HoldReason.DISABLED,), _disabled),
-    CheckHoldRow((HoldReason.TEMPLATES_UNREAD,), _unread_templates, _UNSEEN),
+    CheckHoldRow((HoldReason.DISABLED,), lambda moment: moment.problem.hold if moment.problem else None),
+    CheckHoldRow(
+        (HoldReason.TEMPLATES_UNREAD,),
+        lambda moment: _unread(HoldReason.TEMPLATES_UNREAD, moment.unseen.unread_templates),
+        _UNSEEN,
+    ),
     CheckHoldRow((HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN), _upgrade),
-    CheckHoldRow((HoldReason.HOLD_ANNOTATION,), _annotated, HoldReport(Severity.NORMAL)),
-    CheckHoldRow((HoldReason.PAUSED,), _paused, HoldReport(Severity.NORMAL), _generation),
+    CheckHoldRow(
+        (HoldReason.HOLD_ANNOTATION,),
+        lambda moment: hold_on_check(moment.check, moment.context.policy.policy, moment.now),
+        HoldReport(Severity.NORMAL),
+    ),
+    CheckHoldRow(
+        (HoldReason.PAUSED,),
+        lambda moment: moment.check.hold_in(moment.context),
+        HoldReport(Severity.NORMAL),
+        version=lambda moment: str(moment.check.generation),
+    ),
     CheckHoldRow((HoldReason.MAINTENANCE_WINDOW,), _outside_windows, HoldReport(Severity.NORMAL)),
-    CheckHoldRow(_OF_NODES, _unreachable, HoldReport(hides_targets=True)),
-    CheckHoldRow((HoldReason.SUSPECTED_OUTAGE,), _outage),
-    CheckHoldRow((HoldReason.REQUESTS_UNREAD,), _unread_requests, _UNSEEN),
+    CheckHoldRow(
+        _OF_NODES,
+        lambda moment: moment.context.unreachable_hold(moment.check.node_cluster(moment.context)),
+        HoldReport(hides_targets=True),
+    ),
+    CheckHoldRow(
+        (HoldReason.SUSPECTED_OUTAGE,),
+        lambda moment: moment.context.outages.hold(moment.check.node_cluster(moment.context)),
+    ),
+    CheckHoldRow(
+        (HoldReason.REQUESTS_UNREAD,),
+        lambda moment: _unread(HoldReason.REQUESTS_UNREAD, moment.unseen.unread_requests),
+        _UNSEEN,
+    ),
     CheckHoldRow((HoldReason.THRESHOLD,), _threshold, _BY_NUMBERS),
     CheckHoldRow((HoldReason.STORM,), lambda moment: moment.storm, _BY_NUMBERS),
 )

@@ -71,7 +71,8 @@ def refusal(moment: OrderMoment) -> str:
         return "the check is in shadow, so nothing would be written"
     if moment.earlier is not None:
         return f"an order stands until {stamp(moment.earlier.until)}: {moment.earlier.words}"
-    if under_way := _under_way(observation):
+    requests = ", ".join(str(request) for request in observation.requests)
+    if under_way := requests or observation.under_way or ("it is marked" if observation.is_marked else ""):
         return f"a remediation is under way: {under_way}"
     if observation.is_unhealthy:
         return (
@@ -79,11 +80,6 @@ def refusal(moment: OrderMoment) -> str:
             "paramedic show says what it waits for, paramedic resume ends a wait between attempts"
         )
     return _held(moment)
-
-
-def _under_way(observation: Observation) -> str:
-    requests = ", ".join(str(request) for request in observation.requests)
-    return requests or observation.under_way or ("it is marked" if observation.is_marked else "")
 
 
 def _held(moment: OrderMoment) -> str:

@@ -34,7 +34,9 @@ class Details(Frozen):
 
     def __str__(self) -> str:
         """The current state, for the Temporal UI."""
-        return _joined((f"{self._now}{self._asks_again}", *self.notes))
+        again = self.ask_again_seconds
+        asks_again = "" if again is None else f" (asks again in {in_words(timedelta(seconds=again))})"
+        return _joined((f"{self._now}{asks_again}", *self.notes))
 
     @property
     def lasting(self) -> str:
@@ -75,12 +77,9 @@ class Details(Frozen):
         return self.model_copy(update={"subject": ""})
 
     @property
-    def _named_reason(self) -> str:
-        return named_reason(self.subject, self.reason)
-
-    @property
     def _now(self) -> str:
-        return _joined((self._named_reason, self.requests, self.shadow, self.order, self._held, *self.more))
+        reason = named_reason(self.subject, self.reason)
+        return _joined((reason, self.requests, self.shadow, self.order, self._held, *self.more))
 
     @property
     def _held(self) -> str:
@@ -88,11 +87,8 @@ class Details(Frozen):
             return ""
         return f"held by a person: {self.held}" if self.held else "held by a person"
 
-    @property
-    def _asks_again(self) -> str:
-        if self.ask_again_seconds is None:
-            return ""
-        return f" (asks again in {in_words(timedelta(seconds=self.ask_again_seconds))})"
+
+NO_WORDS = Details()
 
 
 def named_reason(subject: str, reason: str) -> str:

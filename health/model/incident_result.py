@@ -1,16 +1,138 @@
-"""IncidentResult: the result of an incident, as its workflow returns it to the Temporal UI. Pure."""
+"""IncidentResult: the result of an incident, as its workflow returns it to the Temporal UI. Pure.
 
-from datetime import datetime
+It has the records that the incident kept in its memory: of each request from creation to deletion, of the
+steps that it would have taken in shadow, and of the steps taken for a failure that comes back.
+"""
 
-from health.model.ended_remediation import EndedRemediation
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
 from health.model.order import OrderRecord
+from health.model.references import NO_TEMPLATE, Action, TemplateReference
 from health.model.remediation_order import RemediationOrder
-from health.model.request_record import RequestRecord
-from health.model.shadow_record import ShadowRecord
+from health.model.request_snapshot import RequestSnapshot
 from health.model.timeline import Timeline
-from objects.frozen import Frozen
+from objects.frozen import Frozen, OpenEnum
+
+MOST_RECORDS = 50
+"""Only the latest requests and orders are kept, because an incident may last for months."""
+
+
+class RequestRecord(Frozen):
+    """A request that the incident made or found."""
+
+    request: str
+    """Kind, namespace and name."""
+    uid: str
+    template: str
+    """The name of its template; "" if the request does not say."""
+    started: datetime
+    """When the request was created."""
+    ended: datetime | None = None
+    """When the incident found it gone; None while it exists."""
+
+
+def recorded(
+    records: Iterable[RequestRecord],
+    requests: Iterable[RequestSnapshot],
+    known: Collection[str],
+    now: datetime,
+) -> tuple[RequestRecord, ...]:
+    """The records after a look that shows `requests`; a request neither shown nor `known` is gone."""
+    shown = {request.uid: request for request in requests}
+    before = [
+        record
+        if record.ended or record.uid in shown or record.uid in known
+        else record.model_copy(update={"ended": now})
+        for record in records
+    ]
+    old = {record.uid for record in before}
+    new = [_record(request) for uid, request in shown.items() if uid not in old]
+    return tuple([*before, *new][-MOST_RECORDS:])
+
+
+def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
+    """The records once all requests are gone."""
+    return recorded(records, (), (), now)
+
+
+def _record(request: RequestSnapshot) -> RequestRecord:
+    reference = request.reference
+    return RequestRecord(
+        request=str(reference), uid=request.uid, template=reference.template, started=request.created
+    )
+
+
+class ShadowStep(Frozen):
+    """A step that an incident in shadow would have taken."""
+
+    number: int
+    """Starts at 1."""
+    action: OpenEnum[Action] = Action.REQUEST
+    template: TemplateReference = NO_TEMPLATE
+    """The template of a step that would have made a request."""
+    at: datetime
+    why: str
+    """The condition of the target at that time."""
+
+    def __str__(self) -> str:
+        if self.action is Action.REQUEST:
+            return f"{self.template.request_kind} from {self.template.name}"
+        return self.action.lower()
+
+
+class ShadowRecord(Frozen):
+    """The shadow part of an incident's memory, kept across runs."""
+
+    steps: tuple[ShadowStep, ...] = ()
+    """In the order in which the incident would have taken them."""
+    spent: int = 0
+    """How many of them belong to an earlier shadow, or to an escalation before a person restarted it."""
+    others: tuple[RequestRecord, ...] = ()
+    """What others did to the target: each request, deletion or mark, with its start and end."""
+
+    @property
+    def current(self) -> tuple[ShadowStep, ...]:
+        """The recorded steps that count as taken now."""
+        return self.steps[self.spent :]
+
+
+IN_A_ROW = timedelta(hours=1)
+"""Remediations are in a row while each failure begins within this time after the remediation before it."""
+SAID_FROM = 3
+"""From how many remediations in a row a repetition is said."""
+
+
+class EndedRemediation(Frozen):
+    """The latest remediation of a target by its check, which has ended."""
+
+    ended: datetime
+    taken: tuple[TemplateReference, ...]
+    """The templates of its steps; after a relapse, also those of the remediations before it."""
+    in_a_row: int = 0
+    """How many remediations in a row took these first steps of more, and no other ones; 0: it took others."""
+    came_back: datetime | None = None
+    """When the failure began that lasts since; another condition meanwhile begins no other failure."""
+
+    def is_within(self, limit: timedelta) -> bool:
+        """True if the failure that came back began no later than `limit` after the end."""
+        return self.came_back is not None and self.came_back - self.ended <= limit
+
+    @property
+    def repetition(self) -> str:
+        """How often in a row its first steps alone were taken, in words; "": seldom."""
+        return repeated(self.in_a_row, len(self.taken)) if self.in_a_row >= SAID_FROM else ""
+
+
+def repeated(times: int, steps: int) -> str:
+    """The words for so many first steps that were taken alone so often, with the annotation that helps."""
+    what, them = ("step 1 was", "it") if steps == 1 else (f"steps 1 to {steps} were", "them")
+    return (
+        f"{what} taken {times} times in a row; the steps after {them} are not reached "
+        "(the annotation paramedic.dev/relapse on the check makes a failure go on with the next step)"
+    )
 
 
 class IncidentResult(Frozen):

@@ -1,5 +1,9 @@
-"""Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends."""
+"""Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends.
 
+The rows of the runbook choose a move and its moments; `health.runbook.words` adds the words once.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,7 +13,7 @@ from pydantic import Field
 
 from health.model.admission import Admission
 from health.model.approval import Approval
-from health.model.details import Details
+from health.model.details import NO_WORDS, Details
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT
 from health.model.task_subject import TaskSubject
@@ -81,6 +85,24 @@ class AnnotationPatch(Frozen):
         return f"annotate {self.request} with {', '.join(self.names)}"
 
 
+class NextEvent(StrEnum):
+    """An event that moves the incident on, in words that may begin a sentence."""
+
+    ABORT_ENDS = "the abort ends"
+    APPROVAL_EXPIRES = "the question for an approval expires"
+    ACT_IS_DUE = "its next attempt to act is due"
+    ASKS_AGAIN = "asks the detector again"
+    CLEANS_UP_AGAIN = "the failed clean-up is tried again"
+    DEADLINE_PASSES = "its deadline passes"
+    DELAY_ENDS = "healthyDelay ends"
+    HOLD_ENDS = "the hold ends"
+    LEASE_IS_RELEASED = "the remediation is overdue, and its Lease is released"
+    ORDER_EXPIRES = "the order to remediate it expires"
+    RECOVERY_IS_PROVEN = "its recovery is proven"
+    STEP_TIMES_OUT = "its step times out"
+    STOP_IS_GIVEN_UP = "it stops waiting for the stop annotation of the previous request"
+
+
 class NextTransition(Frozen):
     """The event that moves an incident on by itself while the cluster does not change, in words."""
 
@@ -97,25 +119,20 @@ REQUESTS_ARE_GONE = NextTransition(what="when the requests are gone")
 
 
 @dataclass(frozen=True)
-class Until:
-    """A moment that an incident waits for."""
+class Moment:
+    """A moment at which a wait ends, and the event that happens then."""
 
     at: datetime
-    what: str = ""
-    """What happens then; "": a task, a flag or a safety net, which does not move the incident on."""
+    event: NextEvent | None = None
+    """None: a maintenance task, a flag or a safety net, which does not move the incident on."""
     is_passed: bool = False
-    """Whether the time must have passed, because nothing happens at exactly `at`."""
+    """True if nothing happens at exactly `at`: the time must have passed."""
     is_renewal: bool = False
-    """True if only the Lease is to be renewed then, without an answer of the detector."""
+    """True for a renewal of the Lease, which needs no answer of the detector."""
 
     @property
     def wakes_at(self) -> datetime:
         return self.at + JUST_AFTER if self.is_passed else self.at
-
-    @property
-    def hidden(self) -> Self:
-        """The same moment, but one that does not move the incident on."""
-        return replace(self, what="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +140,10 @@ class Wait:
     """Do nothing until a wake, an order, or the earliest of some moments."""
 
     phase: Phase
-    details: Details
-    until: tuple[Until, ...] = ()
+    details: Details = NO_WORDS
+    until: tuple[Moment, ...] = ()
+    words: Mapping[NextEvent, str] = field(default_factory=dict)
+    """Events with the step that follows them; an event that is not here says all."""
     otherwise: NextTransition = BY_A_CHANGE
     """What the incident waits for if none of these moments moves it on."""
     brief: Brief = field(default=Brief(), compare=False)
@@ -133,11 +152,24 @@ class Wait:
     """Why nothing is done meanwhile; None: a timer, a remediator or a clean-up runs."""
 
     @property
-    def next_transition(self) -> NextTransition:
+    def next_moment(self) -> Moment | None:
         """The earliest moment that moves the incident on."""
-        named = (moment for moment in self.until if moment.what)
-        first = min(named, key=lambda moment: moment.at, default=None)
-        return NextTransition(what=first.what, at=first.at) if first else self.otherwise
+        named = (moment for moment in self.until if moment.event is not None)
+        return min(named, key=lambda moment: moment.at, default=None)
+
+    @property
+    def asks_next(self) -> bool:
+        """True if the incident only asks the detector again then."""
+        first = self.next_moment
+        return first is not None and first.event is NextEvent.ASKS_AGAIN
+
+    @property
+    def next_transition(self) -> NextTransition:
+        """The event at the earliest moment that moves the incident on, in words."""
+        first = self.next_moment
+        if first is None or first.event is None:
+            return self.otherwise
+        return NextTransition(what=self.words.get(first.event, first.event), at=first.at)
 
     def requeue_after(self, now: datetime) -> timedelta | None:
         """The length of the timer; None: wait for a wake or an order only."""
@@ -159,9 +191,9 @@ class Wait:
     def with_next_renewal(self, at: datetime | None) -> Self:
         """The same wait after a renewal; None: the Lease is not renewed again."""
         others = tuple(moment for moment in self.until if not moment.is_renewal)
-        return replace(self, until=others).or_until(Until(at, is_renewal=True) if at else None)
+        return replace(self, until=others).or_until(Moment(at, is_renewal=True) if at else None)
 
-    def or_until(self, *until: Until | None) -> Self:
+    def or_until(self, *until: Moment | None) -> Self:
         """The same wait, ended by any of these moments as well; None adds nothing."""
         return replace(self, until=(*self.until, *(moment for moment in until if moment is not None)))
 
@@ -170,33 +202,41 @@ class Wait:
 class TakeStep:
     """Take a step, as its admission permits."""
 
+    phase = Phase.ACTING
+    next_transition = ACT_IS_OVER
     step: int
     admission: Admission
-    details: Details
+    details: Details = NO_WORDS
 
 
 @dataclass(frozen=True)
 class RecordStep:
     """Record a step instead of taking it: the check is in shadow."""
 
+    phase = Phase.ACTING
+    next_transition = ACT_IS_OVER
     step: int
-    details: Details
+    details: Details = NO_WORDS
 
 
 @dataclass(frozen=True)
 class AskApproval:
     """Ask a person whether the next step may be taken."""
 
+    phase = Phase.HELD
+    next_transition = BY_A_CHANGE
     approval: Approval
-    details: Details
+    details: Details = NO_WORDS
 
 
 @dataclass(frozen=True)
 class SaveEvidence:
     """Save the state of the target before the first step."""
 
+    phase = Phase.ACTING
+    next_transition = EVIDENCE_IS_SAVED
     before: TakeStep | RecordStep
-    details: Details
+    details: Details = NO_WORDS
 
 
 @dataclass(frozen=True)
@@ -204,8 +244,8 @@ class AnnotateRequests:
     """Write annotations on one or several requests."""
 
     patches: tuple[AnnotationPatch, ...]
-    phase: Phase
-    details: Details
+    phase: Phase = Phase.REMEDIATING
+    details: Details = NO_WORDS
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -213,8 +253,8 @@ class AnnotateRequests:
 class RenewLease:
     """Renew the Lease of the target while the remediator works."""
 
-    phase: Phase
-    details: Details
+    phase: Phase = Phase.REMEDIATING
+    details: Details = NO_WORDS
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -222,8 +262,8 @@ class RenewLease:
 class ReleaseLease:
     """Release the Lease of the target and keep the requests."""
 
-    phase: Phase
-    details: Details
+    phase: Phase = Phase.REMEDIATING
+    details: Details = NO_WORDS
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -231,55 +271,22 @@ class ReleaseLease:
 class RemoveRequests:
     """Delete all requests of the incident and release its Lease."""
 
-    details: Details
+    phase = Phase.CLEANING_UP
+    next_transition = REQUESTS_ARE_GONE
+    details: Details = NO_WORDS
 
 
 @dataclass(frozen=True)
 class End:
     """End the workflow, because nothing is left to do."""
 
+    phase = Phase.ENDED
+    next_transition = BY_A_CHANGE
     outcome: Outcome
-    details: Details
+    details: Details = NO_WORDS
 
 
-Move = (
-    Wait
-    | SaveEvidence
-    | TakeStep
-    | RecordStep
-    | AskApproval
-    | AnnotateRequests
-    | RenewLease
-    | ReleaseLease
-    | RemoveRequests
-    | End
-)
-
-
-def phase_of(move: Move) -> Phase:
-    match move:
-        case SaveEvidence() | TakeStep() | RecordStep():
-            return Phase.ACTING
-        case AskApproval():
-            return Phase.HELD
-        case RemoveRequests():
-            return Phase.CLEANING_UP
-        case End():
-            return Phase.ENDED
-        case _:
-            return move.phase
-
-
-def next_transition_of(move: Move) -> NextTransition:
-    """The event that moves the incident on after this move: a task comes between a wait and its end."""
-    match move:
-        case SaveEvidence():
-            return EVIDENCE_IS_SAVED
-        case TakeStep() | RecordStep():
-            return ACT_IS_OVER
-        case RemoveRequests():
-            return REQUESTS_ARE_GONE
-        case End() | AskApproval():
-            return BY_A_CHANGE
-        case _:
-            return move.next_transition
+Maintenance = AnnotateRequests | RenewLease | ReleaseLease | RemoveRequests
+"""A task that keeps what the incident made in order; its parameters follow from the memory."""
+Act = SaveEvidence | TakeStep | RecordStep | AskApproval | Maintenance | End
+Move = Wait | Act

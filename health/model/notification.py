@@ -1,7 +1,7 @@
 """Notification: what an incident reports to people outside of the cluster, and who wants to know it. Pure.
 
 The policy names receivers (`health.policy.receivers`). The detector tells each incident which events they
-want, and `health.runbook.notifying` says when an event happens. No value here has an address or a secret.
+want, and `health.runbook.notifications` says when an event happens. No value here has an address or a secret.
 """
 
 from datetime import datetime

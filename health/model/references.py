@@ -3,32 +3,51 @@
 Only this module makes and parses ids of incidents. An id names cluster, check and target: two detectors that
 see the same failure start the same incident, and a Node recreated under the same name gets another one. A
 workflow has the id in a length that Temporal stores, from which a long one cannot be read back.
+
+A kind is written with its group, `MachineHealthCheck.cluster.x-k8s.io`, so no two kinds are written alike: in
+workflow ids, search attributes, metrics, and names and holders of Leases. Kinds without a group, and the
+kinds listed here, are written without: a bare name always means the listed kind. Add no kind to this list.
+
+People call a check or target by its name alone, with its kind, with its namespace, or with both. The kind may
+be in any case and without its group, as in kubectl.
 """
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 from pydantic import Field
 
-from health.model.kind_names import kind_name, kind_named
 from objects.bounded_id import bounded_id, is_cut
 from objects.frozen import Frozen, OpenEnum
 from objects.group_kind import GroupKind
 
+_WRITTEN_ALONE = {
+    kind.kind: kind
+    for kind in (
+        GroupKind("remediation.medik8s.io", "NodeHealthCheck"),
+        GroupKind("machine.openshift.io", "MachineHealthCheck"),
+        GroupKind("machine.openshift.io", "Machine"),
+    )
+}
+
+
+def kind_name(kind: GroupKind) -> str:
+    return kind.kind if kind == kind_named(kind.kind) else str(kind)
+
+
+def kind_named(name: str) -> GroupKind:
+    return _WRITTEN_ALONE.get(name) or GroupKind.parse(name)
+
+
 UID_LENGTH = 8
 """Characters of the target's uid in the workflow id: enough to tell two Nodes of one name apart."""
-
-
-def _group(fields: dict[str, Any]) -> str:
-    return kind_named(fields["kind"]).group
 
 
 class TypedObjectReference(Frozen):
     """One object of any kind, without its uid."""
 
     kind: str
-    group: str = Field(default_factory=_group)
+    group: str = Field(default_factory=lambda fields: kind_named(fields["kind"]).group)
     """Default: the group of the kind that is written without one."""
     namespace: str = ""
     name: str
@@ -204,3 +223,24 @@ def target_of(full_id: str) -> str:
 def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
     kind = kind_named(kind_name)
     return CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
+
+
+def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
+    """All names that a person may use for the object."""
+    kind, namespace, name = reference.kind_name, reference.namespace, reference.name
+    return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
+
+
+def with_kind(name: str, kind: str) -> str:
+    """`name` with its kind spelled as in `kind`, if `name` begins with that kind, with or without a group."""
+    first, slash, rest = name.partition("/")
+    return f"{kind}/{rest}" if slash and first.casefold() in kind_names(kind) else name
+
+
+def kind_names(kind: str) -> frozenset[str]:
+    """The spellings of a kind, in lower case; without a group a spelling may match several kinds."""
+    return frozenset({kind.casefold(), kind.partition(".")[0].casefold()})
+
+
+def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
+    return bool({name, with_kind(name, reference.kind_name)} & forms(reference))

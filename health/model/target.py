@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.annotations import NO_ANNOTATIONS, TargetAnnotations
-from health.model.kind_names import kind_named
 from health.model.node import NO_NODE, Node
 from health.model.owner_signs import Sign, SignSighting
-from health.model.references import TargetReference
+from health.model.references import TargetReference, kind_named
 from objects.clusters import MANAGEMENT_CLUSTER
 
 
@@ -22,7 +21,7 @@ class TargetPlace(NamedTuple):
     """
 
     kind: str
-    """As `kind_names` writes it."""
+    """As `kind_name` writes it."""
     namespace: str
     cluster: str = MANAGEMENT_CLUSTER
 
@@ -39,7 +38,7 @@ class TargetName(NamedTuple):
     """A target, or the Node of one, with any uid."""
 
     kind: str
-    """As `kind_names` writes it."""
+    """As `kind_name` writes it."""
     namespace: str
     name: str
     cluster: str = MANAGEMENT_CLUSTER

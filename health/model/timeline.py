@@ -5,7 +5,6 @@ first ones are left out, the oldest first. The time in each phase is summed apar
 left out.
 """
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -30,6 +29,11 @@ class TimelineEntry(Frozen):
     who: PersonText | None = None
     """The person who ordered it; None: no person did."""
     times: int = 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of its JSON; `MOST_BYTES` bounds the sum of all entries."""
+        return len(self.model_dump_json().encode())
 
     def is_like(self, other: "TimelineEntry") -> bool:
         return (self.phase, self.what, self.who) == (other.phase, other.what, other.who)
@@ -64,7 +68,7 @@ class Timeline(Frozen):
         if self.entries and self.entries[-1].is_like(entry):
             latest = self.entries[-1]
             entries = [*self.entries[:-1], latest.model_copy(update={"times": latest.times + entry.times})]
-        while len(entries) > MOST_ENTRIES or _bytes(entries) > MOST_BYTES:
+        while len(entries) > MOST_ENTRIES or sum(entry.size for entry in entries) > MOST_BYTES:
             del entries[min(FIRST_KEPT, len(entries) - 2)]
             left_out += 1
         changes: dict[str, object] = {"entries": tuple(entries), "left_out": left_out}
@@ -81,7 +85,3 @@ class Timeline(Frozen):
         lasted = max(timedelta(), until - self.since).total_seconds()
         sums[self.phase] = sums.get(self.phase, 0.0) + lasted
         return tuple(PhaseTime(phase=phase, seconds=seconds) for phase, seconds in sums.items())
-
-
-def _bytes(entries: Iterable[TimelineEntry]) -> int:
-    return sum(len(entry.model_dump_json().encode()) for entry in entries)

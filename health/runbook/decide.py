@@ -9,22 +9,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from health.model.moves import REQUESTS_ARE_GONE, Move, NextTransition, Outcome, Phase
-from health.model.observation import Observation
-from health.runbook.decision import (
-    Annotated,
-    Decision,
-    Ended,
-    Maintenance,
+from health.model.moves import (
+    REQUESTS_ARE_GONE,
+    Act,
+    End,
     Moment,
+    Move,
     NextEvent,
-    Reason,
-    RecordedStep,
-    SavedEvidence,
-    TakenStep,
+    NextTransition,
+    Outcome,
+    Phase,
+    RecordStep,
+    SaveEvidence,
+    TakeStep,
 )
+from health.model.observation import Observation
+from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
-from health.runbook.maintaining import annotate, grows_old, overdue, release_lease, renew_lease, renewal
+from health.runbook.maintenance import annotate, grows_old, overdue, release_lease, renew_lease, renewal
 from health.runbook.moments import deadline, safety_net
 from health.runbook.rows import BY_RESUME, REMEDIATOR_IS_DONE, Row, matching
 from health.runbook.state import Memory
@@ -66,7 +68,7 @@ _MEANWHILE: tuple[Callable[[Incident], Moment | None], ...] = (
     safety_net,
 )
 """The moments that also end a wait while a remediation is maintained."""
-_MAINTENANCE: tuple[tuple[Callable[[Incident], Annotated | Maintenance | None], Reason], ...] = (
+_MAINTENANCE: tuple[tuple[Callable[[Incident], Act | None], Reason], ...] = (
     (annotate, Reason.MAINTAINED),
     (release_lease, Reason.OVERDUE),
     (renew_lease, Reason.MAINTAINED),
@@ -108,16 +110,16 @@ def _until_resume(decision: Decision, incident: Incident) -> Decision:
 def _in_shadow(decision: Decision, incident: Incident) -> Decision:
     """The same, but a step is recorded; the incident waits until requests of others are gone."""
     match decision.act:
-        case TakenStep() if incident.is_step_recorded:
+        case TakeStep() if incident.is_step_recorded:
             return _rest(incident, Phase.REMEDIATING, Reason.STEP_RECORDED, REMEDIATOR_IS_DONE)
-        case TakenStep(step=number):
-            return replace(decision, act=RecordedStep(number))
-        case Ended() if incident.others:
+        case TakeStep(step=number):
+            return replace(decision, act=RecordStep(number))
+        case End() if incident.others:
             return _rest(incident, Phase.CLEANING_UP, Reason.REQUESTS_OF_OTHERS, REQUESTS_ARE_GONE)
-        case Ended() if incident.observation.order is not None:
+        case End() if incident.observation.order is not None:
             return _rest(incident, Phase.CLEANING_UP, Reason.ORDER_REMAINS, ORDER_IS_REMOVED)
-        case Ended() if incident.memory.shadow.steps and not incident.memory.has_acted:
-            return replace(decision, act=Ended(Outcome.WOULD_HAVE_REMEDIATED))
+        case End() if incident.memory.shadow.steps and not incident.memory.has_acted:
+            return replace(decision, act=End(Outcome.WOULD_HAVE_REMEDIATED))
     return decision
 
 
@@ -137,6 +139,6 @@ def _with_wakes(decision: Decision, incident: Incident) -> Decision:
 def _with_evidence(decision: Decision, incident: Incident) -> Decision:
     """The same, but evidence is saved before the first step, if the check wants it and none was tried."""
     is_wanted = incident.observation.evidence is not None and incident.memory.evidence is None
-    if not is_wanted or not isinstance(decision.act, TakenStep | RecordedStep):
+    if not is_wanted or not isinstance(decision.act, TakeStep | RecordStep):
         return decision
-    return replace(decision, act=SavedEvidence(decision.act))
+    return replace(decision, act=SaveEvidence(decision.act))

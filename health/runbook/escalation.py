@@ -6,6 +6,8 @@ it is annotated as timed out, or by a person's order `skip`; it is not deleted t
 (a classic remediation) fails by that annotation alone. A request whose template the check no longer lists
 keeps running until it fails or is annotated, and the next step is taken from the new list. With no step left
 the remediation is exhausted.
+
+A person means a step by a name of its template; the shortest such name is shown.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -143,3 +145,15 @@ def _is_made_from(request: RequestReference, template: TemplateReference) -> boo
 def _group(named: RequestReference | TemplateReference) -> str:
     group, _, _ = named.api_version.rpartition("/")
     return group
+
+
+def meant_by(name: str, templates: Iterable[TemplateReference]) -> frozenset[TemplateReference]:
+    """The templates that `name` may mean: NAME, KIND/NAME or KIND/NAMESPACE/NAME."""
+    return frozenset(template for template in templates if name in template.names)
+
+
+def short_name(template: TemplateReference, templates: Iterable[TemplateReference]) -> str:
+    """The shortest name with its kind that means this template and no other of `templates`."""
+    name = f"{template.kind}/{template.name}"
+    others = (other for other in templates if other != template)
+    return str(template) if meant_by(name, others) else name

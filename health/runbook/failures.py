@@ -9,87 +9,23 @@ The wait between acts that fail in the same way is 5, 10, 20, … 300 s with jit
 the hold if the API server refuses. An act that was too late is repeated at once after a new question, and a
 403 after a second or two. An edit of the check or of a template, a new fact about the target, and a person's
 `resume` end the row: the next act is due at once.
+
+The findings of an act that no watch shows go into status and Events (rules 13 and 27, NHC 1.5). Examples are
+the disruption budget of etcd, a Lease taken a moment ago, and the API server's answer to a request. An act
+that broke off, or that met other facts than those of its admission, has no such finding; the finding of an
+earlier act then stays.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from health.model.observation import Hold, HoldReason, Observation
 from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
-from objects.short_text import ShortText
 from objects.timestamps import stamp
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
 FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long a 403 may come from an API server that has just started."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failed:
-    """The latest failed attempt, before it is added to a row."""
-
-    what: str
-    """The failed action, in words."""
-    why: str
-    is_refused: bool
-    wait_seconds: float
-    """Seconds that the API server asked to wait."""
-    now: datetime
-    spread: float
-    """A random number between 0 and 1."""
-
-
-class FailedAttempts(Frozen):
-    """One or several failed attempts in a row; a subclass names the action."""
-
-    what: ShortText
-    """The failed action, in words."""
-    why: ShortText
-    since: datetime
-    """The first failure of the current row."""
-    failed: datetime
-    """The latest failure."""
-    failures: int = 1
-    refused_since: datetime | None = None
-    """The first of the refusals in the row; None: the latest failure was no refusal."""
-    next_try: datetime | None
-    """None: the next attempt is due at once."""
-
-    @property
-    def is_refused_for_long(self) -> bool:
-        """True if the API server has refused for longer than its start can explain."""
-        return self.refused_since is not None and self.failed - self.refused_since >= FORBIDDEN_GRACE
-
-    @property
-    def reason(self) -> str:
-        """Why the attempts fail, and whether the cluster refuses them."""
-        refused = (
-            "a right is missing, or an admission plugin or the schema refuses: "
-            if self.is_refused_for_long
-            else ""
-        )
-        return f"{refused}{self.why}"
-
-    def __str__(self) -> str:
-        again = f" (tried again at {stamp(self.next_try)})" if self.next_try else ""
-        return f"cannot {self.what}: {self.reason}{again}"
-
-
-def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
-    """The fields of FailedAttempts after one more failure."""
-    count = before.failures + 1 if before else 1
-    refused_since = before.refused_since if before else None
-    return {
-        "what": failed.what,
-        "why": failed.why,
-        "since": before.since if before else failed.now,
-        "failed": failed.now,
-        "failures": count,
-        "refused_since": (refused_since or failed.now) if failed.is_refused else None,
-        "next_try": failed.now + retry_delay(count, failed.wait_seconds, failed.spread),
-    }
 
 
 def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:
@@ -167,3 +103,32 @@ def _delay(count: int, hold: Hold, spread: float) -> timedelta:
     failures = count if hold.reason == HoldReason.FAILED else count - 1
     of_the_hold = min(timedelta(seconds=hold.ask_again_seconds), REPEATS.longest)
     return REPEATS.spread(max(REPEATS.limit(failures), of_the_hold), spread)
+
+
+_FOUND = frozenset(
+    {
+        HoldReason.NO_CONTROLLER,
+        HoldReason.TAKEN,
+        HoldReason.TAKEN_BY_REQUEST,
+        HoldReason.CONTROL_PLANE,
+        HoldReason.EARLIER_REQUEST,
+        HoldReason.TEMPLATE,
+        HoldReason.REFUSED,
+    }
+)
+
+
+def is_new(before: Hold | None, found: Hold | None) -> bool:
+    """True if the finding needs a new report; the words of the same finding may differ at each act."""
+    return found is not None and (before is None or _kind_of(before) != _kind_of(found))
+
+
+def _kind_of(found: Hold) -> tuple[str, bool]:
+    return found.reason, bool(found.request_error)
+
+
+def finding(before: Hold | None, hold: Hold | None) -> Hold | None:
+    """The latest finding after an act that `hold` stopped, or nothing did; `before` is the earlier one."""
+    if hold is None or hold.reason in _FOUND or hold.request_error:
+        return hold
+    return before

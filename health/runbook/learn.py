@@ -6,19 +6,18 @@ same observation a second time adds nothing.
 
 from datetime import datetime
 
+from health.model.incident_result import recorded
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
-from health.model.request_record import recorded
 from health.model.verdict import CountedFact
 from health.runbook import by_order, shadow
-from health.runbook.approving import followed
-from health.runbook.escalation import Plan, lease_duration
+from health.runbook.approvals import followed
+from health.runbook.escalation import Plan, lease_duration, meant_by
+from health.runbook.given_orders import obeyed
 from health.runbook.memory_parts import Disruption
-from health.runbook.obeying import obeyed
 from health.runbook.recovery import with_proof
 from health.runbook.relapse import waits, with_relapse
 from health.runbook.state import Memory
-from health.runbook.step_names import meant_by
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States that come from looking at the target itself."""
@@ -27,13 +26,6 @@ _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED
 def learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory after an observation; the order of the calls matters."""
     memory = shadow.entered_or_left(memory, observation)
-    memory = _timing(memory, observation, now)
-    if memory.is_shadow:
-        return _learned_in_shadow(memory, observation, now)
-    return _learned(memory, observation, now)
-
-
-def _timing(memory: Memory, observation: Observation, now: datetime) -> Memory:
     delays = memory.delays.observed(
         observation,
         now,
@@ -41,7 +33,14 @@ def _timing(memory: Memory, observation: Observation, now: datetime) -> Memory:
         is_before_the_first_step=memory.is_before_the_first_step,
     )
     recovery, counted = memory.recovery.observed(observation, now), _counted(memory, observation)
-    return memory.model_copy(update={"recovery": recovery, "delays": delays, "counted": counted})
+    memory = memory.model_copy(update={"recovery": recovery, "delays": delays, "counted": counted})
+    if not memory.is_shadow:
+        return _learned(memory, observation, now)
+    # The incident records the acts of others without adopting them; it learns its own objects as usual.
+    memory = shadow.watching_others(memory, observation, now)
+    if memory.starts_over and not memory.owns_something:
+        memory = shadow.begun_anew(memory)
+    return _learned(memory, shadow.ours(observation, memory), now)
 
 
 def _counted(memory: Memory, observation: Observation) -> CountedFact | None:
@@ -55,14 +54,6 @@ def _counted(memory: Memory, observation: Observation) -> CountedFact | None:
     return CountedFact(fact=fact, counted_from=counted_from, as_of=observation.seen_at, signs=signs)
 
 
-def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) -> Memory:
-    """Record what others did without adopting it; our own objects are learned as usual."""
-    memory = shadow.watching_others(memory, observation, now)
-    if memory.starts_over and not memory.owns_something:
-        memory = shadow.begun_anew(memory)
-    return _learned(memory, shadow.ours(observation, memory), now)
-
-
 def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     memory = by_order.taken(memory, observation, now)
     memory = _noting_the_boot(memory, observation)
@@ -70,9 +61,13 @@ def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     memory = _recognizing_the_deletion(memory, observation, now)
     memory = _watching_the_mark(memory, observation, now)
     memory = _adopting(memory, observation, now)
-    memory = memory.model_copy(update={"lease": memory.lease.observed(observation.lease_acquired_at, now)})
-    memory = _recording(memory, observation, now)
-    memory = _forgetting_what_was_found(memory, observation)
+    own = {request.uid for request in memory.requests}
+    lease = memory.lease.observed(observation.lease_acquired_at, now)
+    records = recorded(memory.records, observation.requests, own, now)
+    # The finding of an act applies to the failure behind that act, and not to later ones.
+    is_of_this_failure = observation.state in (TargetState.EXPIRED, TargetState.UNKNOWN)
+    found = memory.found if is_of_this_failure else None
+    memory = memory.model_copy(update={"lease": lease, "records": records, "found": found})
     memory = _ending_the_row_of_failures(memory, observation)
     memory = obeyed(memory, observation, now)
     memory = _spending(memory, observation, now)
@@ -133,32 +128,17 @@ def _adopting(memory: Memory, observation: Observation, now: datetime) -> Memory
         return memory
     requests = {request.uid: request for request in memory.requests}
     requests |= {request.uid: request.reference for request in observation.requests}
+    plan = Plan(observation.steps)
+    step = plan.step_of(plan.latest(observation.requests).reference)
+    # Without a step the check does not list the template of the latest request.
+    seconds = None if step is None else lease_duration(step).total_seconds()
     changes: dict[str, object] = {
         "requests": tuple(requests.values()),
         "has_acted": True,
         "attempt": memory.attempt_of(observation),
-        "lease": memory.lease.adopted(_lease_seconds(observation), now),
+        "lease": memory.lease.adopted(seconds, now),
     }
     return memory.model_copy(update=changes)
-
-
-def _lease_seconds(observation: Observation) -> float | None:
-    """The duration of the Lease for the latest request; None: the check does not list its template."""
-    plan = Plan(observation.steps)
-    step = plan.step_of(plan.latest(observation.requests).reference)
-    return None if step is None else lease_duration(step).total_seconds()
-
-
-def _recording(memory: Memory, observation: Observation, now: datetime) -> Memory:
-    own = {request.uid for request in memory.requests}
-    return memory.model_copy(update={"records": recorded(memory.records, observation.requests, own, now)})
-
-
-def _forgetting_what_was_found(memory: Memory, observation: Observation) -> Memory:
-    """The finding of an act applies to the failure behind that act, and not to later ones."""
-    if observation.state in (TargetState.EXPIRED, TargetState.UNKNOWN):
-        return memory
-    return memory.model_copy(update={"found": None})
 
 
 def _ending_the_row_of_failures(memory: Memory, observation: Observation) -> Memory:

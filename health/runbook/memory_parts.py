@@ -1,4 +1,4 @@
-"""MemoryParts: what an incident remembers of its Lease, disruption, recovery and notifications. Pure.
+"""MemoryParts: what an incident remembers of its Lease, disruption, recovery, notifications and orders. Pure.
 
 The Lease: the running step sets its duration, and it is renewed at half of that time. A remediation is
 overdue (NHC 2.5, rule 13) after three times that duration plus the timeouts of the earlier steps, counted
@@ -26,8 +26,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.incident_result import MOST_RECORDS
 from health.model.notification import NotificationEvent
 from health.model.observation import Observation, TargetState
+from health.model.order import Blocks, OrderRecord
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import CLASSIC_LEASE, Plan
@@ -36,6 +38,11 @@ from objects.frozen import Frozen, OpenEnum
 
 OVERDUE_AFTER = 3
 """Multiples of the Lease duration."""
+
+
+class _Part(Frozen):
+    def _with(self, **changes: object) -> Self:
+        return self.model_copy(update=changes)
 
 
 class LeaseState(StrEnum):
@@ -49,7 +56,7 @@ class LeaseState(StrEnum):
     """The remediation is overdue; the next act acquires the Lease again."""
 
 
-class LeaseMemory(Frozen):
+class LeaseMemory(_Part):
     """The Lease of one target, which names the control-plane lock if it needs one."""
 
     state: OpenEnum[LeaseState] = LeaseState.NOT_TAKEN
@@ -145,9 +152,6 @@ class LeaseMemory(Frozen):
         state = LeaseState.RELEASED if stays_released else LeaseState.NOT_TAKEN
         return self._with(state=state, acquired_at=None, renew_at=None)
 
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)
-
 
 SEEN_AFTER = timedelta(seconds=10)
 """How long the detector may take to see our change before the change counts as undone."""
@@ -191,7 +195,7 @@ class Disruption(Frozen):
         return type(self)() if self.may_have_deleted else self
 
 
-class RecoveryMemory(Frozen):
+class RecoveryMemory(_Part):
     """The boots and the health of one target."""
 
     boot_id_before: str | None = None
@@ -238,9 +242,6 @@ class RecoveryMemory(Frozen):
         """The same once nothing is left of the remediation and no proof is needed."""
         return self._with(boot_id_before=None)
 
-    def _with(self, **changes: object) -> Self:
-        return self.model_copy(update=changes)
-
 
 class SentNotification(Frozen):
     """The latest notification of one event to one receiver."""
@@ -275,3 +276,61 @@ class NotificationMemory(Frozen):
     def held(self, *, is_held: bool, now: datetime) -> Self:
         """The same once it is held, or is not held, at `now`."""
         return self.model_copy(update={"held_since": (self.held_since or now) if is_held else None})
+
+
+class OrdersMemory(_Part):
+    """The orders that an incident got. Memory inherits it, so that its JSON keeps all fields on one level."""
+
+    orders: tuple[OrderRecord, ...] = ()
+    """The orders of people, for its result."""
+    standing: tuple[OrderRecord, ...] = ()
+    """The orders of people that stand, each until its time is over or another order ends it."""
+
+    @property
+    def held(self) -> OrderRecord | None:
+        """The order that blocks new steps and keeps existing requests; None: there is none."""
+        return self._blocking(Blocks.STEPS)
+
+    @property
+    def left_alone(self) -> OrderRecord | None:
+        """The order to clean up and leave the target alone; None: there is none."""
+        return self._blocking(Blocks.REMEDIATION)
+
+    @property
+    def blocking(self) -> tuple[OrderRecord, ...]:
+        """The standing orders that block every step."""
+        return tuple(order for order in self.standing if order.blocks is not None)
+
+    @property
+    def is_blocked(self) -> bool:
+        return bool(self.blocking)
+
+    @property
+    def hold_reason(self) -> str | None:
+        """Why a person holds it, "" without a reason; None: no person does."""
+        return self.held.reason if self.held else None
+
+    def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
+        """The same with a new order; if it stands, it replaces a standing one of the same name."""
+        others = tuple(standing for standing in self.standing if standing.order != order.order)
+        return self._with(
+            orders=(*self.orders, order)[-MOST_RECORDS:],
+            standing=(*others, order) if stands else self.standing,
+        )
+
+    def having_decided(self, number: int, now: datetime, refused: str = "") -> Self:
+        """The same once an observation decided whether the order at this index is obeyed."""
+        orders = list(self.orders)
+        is_reported = orders[number].is_reported and not refused
+        changes = {"is_pending": False, "refused": refused, "decided": now, "is_reported": is_reported}
+        orders[number] = orders[number].model_copy(update=changes)
+        return self._with(orders=tuple(orders))
+
+    @property
+    def unreported_orders(self) -> tuple[OrderRecord, ...]:
+        """The orders and refusals that the detector has not got yet."""
+        return tuple(order for order in self.orders if not order.is_reported)
+
+    def _blocking(self, blocked: Blocks) -> OrderRecord | None:
+        """The latest standing order that blocks this."""
+        return next((order for order in reversed(self.standing) if order.blocks is blocked), None)

@@ -1,15 +1,14 @@
 """Moments: when the wait of an incident ends, and the event that happens then. Pure.
 
 Each function returns one moment of an incident, or None if nothing ends the wait in that way. The moments of
-maintenance tasks are in `health.runbook.maintaining`.
+maintenance tasks are in `health.runbook.maintenance`.
 """
 
 from dataclasses import replace
 from datetime import timedelta
 
-from health.model.moves import LONGEST_WAIT
+from health.model.moves import LONGEST_WAIT, Moment, NextEvent
 from health.model.observation import TargetState
-from health.runbook.decision import Moment, NextEvent
 from health.runbook.incident import Incident
 from health.runbook.memory_parts import SEEN_AFTER
 

@@ -1,4 +1,7 @@
-"""OrderSpec: the parts of one row of the table of orders, and the situation that they read. Pure."""
+"""OrderSpec: the parts of one row of the table of orders, and the situation that they read. Pure.
+
+The last functions word the end of the standing orders hold and abort, and refuse an earlier end.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, Stand
 from health.model.references import TemplateReference
 from health.runbook.state import Memory
 from objects.frozen import OpenEnum
+from objects.timestamps import stamp
 
 Message = TypeVar("Message", bound=OrderMessage)
 
@@ -73,3 +77,25 @@ class OrderSpec(Generic[Message]):
             step=order.step if isinstance(order, StepOrder) else "",
             is_pending=self.obey is not None,
         )
+
+
+UNTIL_RESUME = "until resume or its recovery"
+
+
+def end_of(order: OrderRecord) -> str:
+    """Until when an order that blocks steps stands, for people."""
+    return f"until {stamp(order.until)}" if order.until else UNTIL_RESUME
+
+
+def sooner(memory: Memory, order: OrderRecord) -> Refusal | None:
+    """The refusal of an order that would end before the standing one of its name, which it would replace."""
+    for standing in memory.standing:
+        is_replaced = standing.order == order.order and not standing.is_over(order.given)
+        if not is_replaced or order.blocks is None or order.until is None:
+            continue
+        if standing.until is None or order.until < standing.until:
+            state = "left alone" if standing.blocks == Blocks.REMEDIATION else "held"
+            by = f" by {standing.identity}" if standing.identity else ""
+            why = f": {standing.reason}" if standing.reason else ""
+            return Refusal(f"it is {state} {end_of(standing)}{by}{why}; resume first to shorten it")
+    return None

@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
+from health.model.approval import ApprovalAnswer
 from health.model.moves import Phase
 from health.model.observation import HoldReason, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action
-from health.runbook import approving, lasting, skipping
-from health.runbook.order_spec import OrderSpec, Situation
+from health.runbook import approvals, skips
+from health.runbook.escalation import meant_by, short_name
+from health.runbook.order_spec import OrderSpec, Situation, sooner
 from health.runbook.state import Memory, NewStart
-from health.runbook.step_names import meant_by, short_name
 from objects.short_text import PersonText
 
 
@@ -103,7 +104,7 @@ def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
 
 
 def _sooner_refused(order: StandingOrder, situation: Situation) -> Refusal | None:
-    return lasting.sooner(situation.memory, spec_of(order).record(order, situation.now))
+    return sooner(situation.memory, spec_of(order).record(order, situation.now))
 
 
 _HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
@@ -137,8 +138,8 @@ def _first_steps(situation: Situation) -> Sequence[str]:
 def _skip_refused(order: SkipOrder, situation: Situation) -> Refusal | None:
     observation, memory, now = situation.observation, situation.memory, situation.now
     if observation is None or observation.state is TargetState.UNKNOWN:
-        return skipping.why_blocked(memory)  # the next observation decides the rest
-    result = skipping.skip(memory, SKIP.record(order, now), observation, now)
+        return skips.why_blocked(memory)  # the next observation decides the rest
+    result = skips.skip(memory, SKIP.record(order, now), observation, now)
     return result if isinstance(result, Refusal) else None
 
 
@@ -151,17 +152,17 @@ def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder 
         or situation.observation.state is TargetState.UNKNOWN
     ):
         return Refusal("its running step is unknown now; name the step with --step")
-    running = skipping.skippable(situation.memory, situation.observation, situation.now)
+    running = skips.skippable(situation.memory, situation.observation, situation.now)
     if isinstance(running, Refusal):
         return running
-    young = skipping.just_begun(running, situation.now)
+    young = skips.just_begun(running, situation.now)
     return young or order.model_copy(update={"step": running.name})
 
 
 def _runs_a_step(situation: Situation) -> bool:
     if situation.observation is None:
         return False
-    running = skipping.skippable(situation.memory, situation.observation, situation.now)
+    running = skips.skippable(situation.memory, situation.observation, situation.now)
     return not isinstance(running, Refusal)
 
 
@@ -177,23 +178,19 @@ def _answer_completed(order: Answer, situation: Situation | None) -> Answer | Re
         return order
     if situation is None:
         return Refusal("the incident does not say now which step waits; name the step with --step")
-    approval = approving.waiting(situation.memory)
+    approval = approvals.waiting(situation.memory)
     if isinstance(approval, Refusal):
         return approval
-    young = approving.just_asked(situation.memory, approval, situation.now)
+    young = approvals.just_asked(situation.memory, approval, situation.now)
     return young or order.model_copy(update={"step": approval.name})
 
 
 def _waits_for_an_answer(situation: Situation) -> bool:
-    return not isinstance(approving.waiting(situation.memory), Refusal)
+    return not isinstance(approvals.waiting(situation.memory), Refusal)
 
 
 def claim_of(memory: Memory) -> OrderRecord | None:
     return next((order for order in memory.standing if order.order == CLAIM.name), None)
-
-
-def _unclaim_refused(_order: UnclaimOrder, situation: Situation) -> Refusal | None:
-    return None if claim_of(situation.memory) else Refusal("it is not claimed")
 
 
 RESUME = OrderSpec(
@@ -217,7 +214,7 @@ SKIP = OrderSpec(
         "ends the step {order.step} of {target} with the next answer of the detector, "
         "and takes the next one when it is admitted"
     ),
-    obey=skipping.skip,
+    obey=skips.skip,
     refuse=_skip_refused,
     complete=_skip_completed,
     is_offered=_runs_a_step,
@@ -247,7 +244,7 @@ APPROVE = OrderSpec(
     message=ApproveOrder,
     help="Approve the step that waits for a person.\n\nIt is taken when it is admitted.",
     answer="approves the step {order.step} of {target}, which is taken when it is admitted",
-    decide=approving.approved,
+    decide=lambda memory, order: approvals.answered(memory, order, ApprovalAnswer.APPROVED),
     refuse=_answer_refused,
     complete=_answer_completed,
     is_offered=_waits_for_an_answer,
@@ -257,7 +254,7 @@ REJECT = OrderSpec(
     message=RejectOrder,
     help="Reject the step that waits for a person.\n\nIt is not taken until resume, or for this failure.",
     answer="rejects the step {order.step} of {target}, which is not taken until resume",
-    decide=approving.rejected,
+    decide=lambda memory, order: approvals.answered(memory, order, ApprovalAnswer.REJECTED),
     refuse=_answer_refused,
     complete=_answer_completed,
     is_offered=_waits_for_an_answer,
@@ -278,7 +275,7 @@ UNCLAIM = OrderSpec(
     is_note=True,
     help="End the claim of an incident.",
     answer="shows no claim on {target}",
-    refuse=_unclaim_refused,
+    refuse=lambda _, situation: None if claim_of(situation.memory) else Refusal("it is not claimed"),
     is_offered=lambda situation: claim_of(situation.memory) is not None,
 )
 ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(

@@ -11,7 +11,7 @@ from datetime import datetime
 from health.gate.answer import answered
 from health.model.admission import Admission
 from health.model.approval import Progress
-from health.model.moves import NextTransition, Phase, next_transition_of
+from health.model.moves import NextTransition, Phase
 from health.model.observation import Hold, Observation
 from health.model.order import OrderRecord
 from health.runbook.decide import unmaintained
@@ -66,7 +66,7 @@ class Outlook:
     @property
     def next_transition(self) -> NextTransition:
         """The end of the wait that follows the act, if one is due."""
-        return next_transition_of(as_move(replace(self.decision, act=None), self.incident))
+        return as_move(replace(self.decision, act=None), self.incident).next_transition
 
     @property
     def is_recorded_only(self) -> bool:

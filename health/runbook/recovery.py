@@ -45,9 +45,10 @@ def with_proof(observation: Observation, memory: Memory) -> Observation:
     observation = without_ended_order(observation, memory)
     if not _has_not_booted(observation, memory):
         return observation
-    return observation.model_copy(
-        update={"state": TargetState.EXPIRED, "reason": _same_boot(observation, memory)}
-    )
+    since, boot = memory.recovery.healthy_since, boot_id_of(observation.boot_id)
+    when = f" since {stamp(since)}" if since else ""
+    reason = f"healthy{when}, but its boot ID {boot} is the same as before the step"
+    return observation.model_copy(update={"state": TargetState.EXPIRED, "reason": reason})
 
 
 def with_proof_of_requests(observation: Observation) -> Observation:
@@ -84,25 +85,15 @@ def words(observation: Observation, memory: Memory, now: datetime) -> str:
 
 def _is_asked(observation: Observation, memory: Memory) -> bool:
     is_owed = observation.proven_recovery_seconds > 0 and memory.recovery.boot_id_before is not None
-    is_let_off = observation.is_confirmed or memory.left_alone is not None or memory.is_shadow
-    is_let_off = is_let_off or _is_begun_anew(observation, memory)
+    # All is cleaned up for a restart: no act would take a step that the cluster does not show.
+    is_begun_anew = memory.starts_over and not memory.owns_something and not observation.requests
+    is_let_off = observation.is_confirmed or memory.left_alone or memory.is_shadow or is_begun_anew
     return observation.state is TargetState.HEALTHY and is_owed and not is_let_off
-
-
-def _is_begun_anew(observation: Observation, memory: Memory) -> bool:
-    """True if all is cleaned up for a restart: no act would take a step that the cluster does not show."""
-    return memory.starts_over is not None and not memory.owns_something and not observation.requests
 
 
 def _has_not_booted(observation: Observation, memory: Memory) -> bool:
     before = memory.recovery.boot_id_before or ""
     return _is_asked(observation, memory) and is_same_boot(observation.boot_id, before)
-
-
-def _same_boot(observation: Observation, memory: Memory) -> str:
-    since = memory.recovery.healthy_since
-    when = f" since {stamp(since)}" if since else ""
-    return f"healthy{when}, but its boot ID {boot_id_of(observation.boot_id)} is the same as before the step"
 
 
 def _with_which_boot(observation: Observation, memory: Memory) -> str:

@@ -13,7 +13,7 @@ Without it, remediations that take the same first steps alone are counted, and s
 from datetime import timedelta
 
 from health.check.ordered import is_by_order
-from health.model.ended_remediation import IN_A_ROW
+from health.model.incident_result import IN_A_ROW
 from health.model.observation import ENDED, Observation, TargetState
 from health.runbook.escalation import is_classic
 from health.runbook.state import Memory

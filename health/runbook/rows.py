@@ -23,10 +23,21 @@ incident deleted itself, or that the detector counts as an earlier remediation, 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from health.model.moves import BY_A_CHANGE, REQUESTS_ARE_GONE, NextTransition, Outcome, Phase
+from health.model.moves import (
+    BY_A_CHANGE,
+    REQUESTS_ARE_GONE,
+    Act,
+    AskApproval,
+    End,
+    Moment,
+    NextTransition,
+    Outcome,
+    Phase,
+    TakeStep,
+)
 from health.model.observation import HoldReason, TargetState
-from health.runbook import approving, maintaining, moments, relapse
-from health.runbook.decision import Act, AskedApproval, Decision, Ended, Moment, Reason, TakenStep
+from health.runbook import approvals, maintenance, moments, relapse
+from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 
 CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
@@ -85,23 +96,9 @@ def _is_clean_up_needed(incident: Incident) -> bool:
     return incident.has_objects or incident.observation.is_confirmed or is_order_left
 
 
-def _is_undisturbed(incident: Incident) -> bool:
-    """True while the state of the target is unknown: its remediator goes on."""
-    return not incident.is_state_known and bool(incident.observation.requests)
-
-
-def _runs(incident: Incident) -> bool:
-    return incident.is_state_known and incident.course.running is not None
-
-
 def _is_exhausted(incident: Incident) -> bool:
     is_over = incident.has_begun and not relapse.waits(incident.memory, incident.observation)
     return is_over and incident.is_state_known and incident.course.next_step is None
-
-
-def _is_unanswered(incident: Incident) -> bool:
-    """True if the detector has not answered yet."""
-    return not incident.is_state_known and incident.observation.hold is None
 
 
 def _is_stop_awaited(incident: Incident) -> bool:
@@ -139,23 +136,23 @@ def _has_nothing_to_act_on(incident: Incident) -> bool:
     return incident.next_step >= len(incident.observation.steps) or incident.observation.fact is None
 
 
-def _ask_for_approval(incident: Incident) -> AskedApproval | None:
-    return None if approving.is_asked(incident) else AskedApproval(approving.question(incident))
+def _ask_for_approval(incident: Incident) -> AskApproval | None:
+    return None if approvals.is_asked(incident) else AskApproval(approvals.question(incident))
 
 
-def _take_step(incident: Incident) -> TakenStep | None:
+def _take_step(incident: Incident) -> TakeStep | None:
     admission = incident.observation.admission
-    return None if admission is None else TakenStep(incident.next_step, admission)
+    return None if admission is None else TakeStep(incident.next_step, admission)
 
 
-def _end(incident: Incident) -> Ended:
+def _end(incident: Incident) -> End:
     state, memory = incident.observation.state, incident.memory
     if state is TargetState.GONE:
-        return Ended(Outcome.REMEDIATED if memory.may_have_replaced_it else Outcome.GONE)
+        return End(Outcome.REMEDIATED if memory.may_have_replaced_it else Outcome.GONE)
     if state is TargetState.RELEASED:
-        return Ended(Outcome.RELEASED)
+        return End(Outcome.RELEASED)
     is_remediated = memory.has_acted and not memory.left_alone
-    return Ended(Outcome.REMEDIATED if is_remediated else Outcome.RECOVERED)
+    return End(Outcome.REMEDIATED if is_remediated else Outcome.RECOVERED)
 
 
 ROWS = (
@@ -163,9 +160,9 @@ ROWS = (
         when=lambda incident: incident.is_in_between,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(moments.mark_is_seen, maintaining.renewal_while_disrupted, moments.safety_net),
+        until=(moments.mark_is_seen, maintenance.renewal_while_disrupted, moments.safety_net),
         otherwise=REMEDIATOR_IS_DONE,
-        acts=(maintaining.renew_while_disrupted,),
+        acts=(maintenance.renew_while_disrupted,),
         is_maintained=False,
     ),
     Row(
@@ -174,12 +171,12 @@ ROWS = (
         reason=Reason.RECOVERING,
         until=(
             moments.delay_ends,
-            maintaining.renewal_after_recovery,
-            maintaining.kept_request_grows_old,
+            maintenance.renewal_after_recovery,
+            maintenance.kept_request_grows_old,
             moments.safety_net,
         ),
         otherwise=CONFIRMED,
-        acts=(maintaining.annotate_after_recovery, maintaining.renew_after_recovery),
+        acts=(maintenance.annotate_after_recovery, maintenance.renew_after_recovery),
         is_maintained=False,
     ),
     Row(
@@ -194,9 +191,9 @@ ROWS = (
         when=_is_clean_up_needed,
         phase=Phase.CLEANING_UP,
         reason=Reason.NOT_NEEDED,
-        until=(maintaining.clean_up_is_due, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -210,9 +207,9 @@ ROWS = (
         when=lambda incident: incident.memory.left_alone and incident.has_objects,
         phase=Phase.CLEANING_UP,
         reason=Reason.LEFT_ALONE,
-        until=(maintaining.clean_up_is_due, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -227,9 +224,9 @@ ROWS = (
         when=lambda incident: incident.memory.starts_over and incident.has_objects,
         phase=Phase.CLEANING_UP,
         reason=Reason.STARTS_OVER,
-        until=(maintaining.clean_up_is_due, moments.hold_ends_without_event, moments.safety_net),
+        until=(maintenance.clean_up_is_due, moments.hold_ends_without_event, moments.safety_net),
         otherwise=REQUESTS_ARE_GONE,
-        acts=(maintaining.remove_requests,),
+        acts=(maintenance.remove_requests,),
         is_maintained=False,
     ),
     Row(
@@ -239,20 +236,20 @@ ROWS = (
         until=(
             moments.mark_is_seen,
             moments.hold_ends,
-            maintaining.renewal_while_disrupted,
+            maintenance.renewal_while_disrupted,
             moments.safety_net,
         ),
-        acts=(maintaining.renew_while_disrupted,),
+        acts=(maintenance.renew_while_disrupted,),
         is_maintained=False,
     ),
     Row(
-        when=_is_undisturbed,
+        when=lambda incident: not incident.is_state_known and incident.observation.requests,
         phase=Phase.REMEDIATING,
         reason=Reason.STATE_UNKNOWN,
         until=(moments.asks_again, moments.hold_ends, moments.safety_net),
     ),
     Row(
-        when=_runs,
+        when=lambda incident: incident.is_state_known and incident.course.running,
         phase=Phase.REMEDIATING,
         reason=Reason.REQUEST_RUNS,
         until=(moments.step_times_out, moments.hold_ends),
@@ -265,7 +262,11 @@ ROWS = (
         until=(moments.hold_ends,),
         otherwise=BY_RESUME,
     ),
-    Row(when=_is_unanswered, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR),
+    Row(  # the detector has not answered yet
+        when=lambda incident: not incident.is_state_known and incident.observation.hold is None,
+        phase=Phase.HELD,
+        reason=Reason.HELD_BY_DETECTOR,
+    ),
     Row(
         when=lambda incident: not incident.is_state_known,
         phase=Phase.HELD,
@@ -309,7 +310,7 @@ ROWS = (
         until=(moments.back_off_ends, moments.safety_net),
     ),
     Row(
-        when=approving.is_missing,
+        when=approvals.is_missing,
         phase=Phase.HELD,
         reason=Reason.APPROVAL_MISSING,
         until=(moments.approval_expires, moments.safety_net),
@@ -317,14 +318,14 @@ ROWS = (
         acts=(_ask_for_approval,),
     ),
     Row(
-        when=approving.is_rejected,
+        when=approvals.is_rejected,
         phase=Phase.HELD,
         reason=Reason.STEP_REJECTED,
         until=(moments.safety_net,),
         otherwise=BY_RESUME,
     ),
     Row(
-        when=lambda incident: incident.observation.is_admitted,
+        when=lambda incident: incident.observation.admission,
         phase=Phase.ACTING,
         reason=Reason.STEP_DUE,
         acts=(_take_step,),

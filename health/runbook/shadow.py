@@ -9,11 +9,10 @@ up as usual.
 from datetime import datetime
 
 from health.model.admission import Admission
+from health.model.incident_result import MOST_RECORDS, RequestRecord, ShadowRecord, ShadowStep, recorded
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.model.references import Action, RequestReference, Step
-from health.model.request_record import MOST_RECORDS, RequestRecord, recorded
 from health.model.request_snapshot import RequestSnapshot
-from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.state import Memory
 
 

@@ -7,26 +7,28 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
-from health.gate.act_finding import finding
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
-from health.model.ended_remediation import SAID_FROM, EndedRemediation, repeated
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import SAID_FROM, EndedRemediation, RequestRecord, ShadowRecord, repeated
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_order import RemediationOrder
-from health.model.request_record import RequestRecord
 from health.model.request_snapshot import RequestSnapshot
-from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
 from health.model.timeline import Timeline
 from health.model.verdict import CountedFact
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
-from health.runbook.failures import FailingActs, after_failure, lasts
-from health.runbook.memory_parts import Disruption, LeaseMemory, NotificationMemory, RecoveryMemory
-from health.runbook.orders_memory import OrdersMemory
+from health.runbook.failures import FailingActs, after_failure, finding, lasts
+from health.runbook.memory_parts import (
+    Disruption,
+    LeaseMemory,
+    NotificationMemory,
+    OrdersMemory,
+    RecoveryMemory,
+)
 from health.runbook.task_notes import (
     LeftBehind,
     MaintenanceTask,
@@ -99,7 +101,7 @@ class Memory(OrdersMemory):
     cleaned_up: tuple[str, ...] = ()
     """The uids of the requests that the last clean-up saw."""
     found: Hold | None = None
-    """The finding of the latest act that was held (health/gate/act_finding.py); None after a completed step.
+    """The finding of the latest act that was held (health/runbook/failures.py); None after a completed step.
     """
     failing: FailingActs | None = None
     """The row of failed acts; None after a completed step."""
@@ -340,6 +342,9 @@ class Memory(OrdersMemory):
         not_ours = {request.uid for request in before if request.is_being_deleted}.difference(self.withdrawn)
         is_recovered = self.recovery.healthy_since is not None and not self.starts_over
         is_over = is_recovered or not left.requests  # a request that hangs is no part of the next remediation
+        # Once no request is left; without a recovery, no failure can come back.
+        earlier = self.ended_remediation(self.recovery.ended_at)
+        over = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
         return self._with(
             requests=left.requests,
             withdrawn=tuple(request.uid for request in left.hanging if request.uid not in not_ours),
@@ -347,15 +352,8 @@ class Memory(OrdersMemory):
             recovery=self.recovery.over() if is_over and not self.starts_over else self.recovery,
             clean_up_at=left.again_at(self.notes, now),
             cleaned_up=tuple(sorted(request.uid for request in before)),
-            **(self._over if is_over else {}),
+            **({**over, "earlier": earlier} if is_over else {}),
         )
-
-    @property
-    def _over(self) -> dict[str, object]:
-        """Changes once no request is left; without a recovery, no failure can come back."""
-        earlier = self.ended_remediation(self.recovery.ended_at)
-        none = {"spent": (), "taken": (), "relapsed": (), "skipped": (), "patches": (), "is_exhausted": False}
-        return {**none, "earlier": earlier}
 
     def ended_remediation(self, at: datetime | None) -> EndedRemediation | None:
         """The latest remediation, if this one ended at that time; None: without a recovery."""

@@ -4,7 +4,7 @@ The writes are annotations, Leases and deletions. Rule: each attempt is awaited 
 failed one is never remembered as done. It becomes a note with what, why, since when, and the next try, with
 back-off and jitter (`failures`). Orders, recovery, escalation and other tasks go on meanwhile. The end of the
 incident reports what could not be cleaned up. The incident remembers the annotations that it wrote, because
-the detector's state may be slightly older. `health.runbook.maintaining` decides which task is due.
+the detector's state may be slightly older. `health.runbook.maintenance` decides which task is due.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -17,10 +17,10 @@ from health.model.references import RequestReference, TargetReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
-from health.runbook.failures import Failed, FailedAttempts, once_more
+from health.runbook.failures import FORBIDDEN_GRACE, retry_delay
 from objects.frozen import Frozen
 from objects.short_text import ShortText
-from objects.timestamps import as_time
+from objects.timestamps import as_time, stamp
 
 CHECK_HANGING_AFTER = timedelta(minutes=1)
 """How long a finalizer may keep a request before the incident looks again without a wake."""
@@ -67,12 +67,36 @@ class TaskFailure(Frozen):
     """Seconds that the API server asked to wait."""
 
 
-class TaskNote(FailedAttempts):
-    """A maintenance task that failed and is still due."""
+class TaskNote(Frozen):
+    """A maintenance task that failed, once or several times in a row, and is still due."""
 
+    what: ShortText
+    """The failed action, in words."""
+    why: ShortText
+    since: datetime
+    """The first failure of the current row."""
+    failed: datetime
+    """The latest failure."""
+    failures: int = 1
+    refused_since: datetime | None = None
+    """The first of the refusals in the row; None: the latest failure was no refusal."""
     task: MaintenanceTask
     subject: TaskSubject = OF_LEASE
     next_try: datetime
+
+    @property
+    def is_refused_for_long(self) -> bool:
+        """True if the API server has refused for longer than its start can explain."""
+        return self.refused_since is not None and self.failed - self.refused_since >= FORBIDDEN_GRACE
+
+    @property
+    def reason(self) -> str:
+        """Why the attempts fail, and whether the cluster refuses them."""
+        refused = "a right is missing, or an admission plugin or the schema refuses: "
+        return f"{refused if self.is_refused_for_long else ''}{self.why}"
+
+    def __str__(self) -> str:
+        return f"cannot {self.what}: {self.reason} (tried again at {stamp(self.next_try)})"
 
 
 def after_attempt(  # noqa: PLR0913  an attempt has these parts
@@ -94,15 +118,19 @@ def after_attempt(  # noqa: PLR0913  an attempt has these parts
 def _note(
     task: MaintenanceTask, failure: TaskFailure, before: TaskNote | None, now: datetime, spread: float
 ) -> TaskNote:
-    failed = Failed(
+    count = before.failures + 1 if before else 1
+    refused_since = before.refused_since if before else None
+    return TaskNote(
+        task=task,
+        subject=failure.subject,
         what=failure.what,
         why=failure.why,
-        is_refused=failure.is_refused,
-        wait_seconds=failure.wait_seconds,
-        now=now,
-        spread=spread,
+        since=before.since if before else now,
+        failed=now,
+        failures=count,
+        refused_since=(refused_since or now) if failure.is_refused else None,
+        next_try=now + retry_delay(count, failure.wait_seconds, spread),
     )
-    return TaskNote(task=task, subject=failure.subject, **once_more(before, failed))
 
 
 def next_try_of(notes: Iterable[TaskNote], task: MaintenanceTask, subject: TaskSubject) -> datetime | None:

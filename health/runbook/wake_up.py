@@ -159,12 +159,11 @@ def _lost_a_request(last: Observation, now: Observation) -> bool:
     if now.state in ENDED and not Delay.of(now).keeps_requests and not now.proven_recovery_seconds:
         # The incident deletes them itself now, and only waits for requests that a finalizer keeps or whose
         # remediator must finish. A fast remediator removes its finalizer before we see the deletion.
-        return any(_is_awaited(request) for request in lost)
+        return any(
+            request.is_being_deleted or request.has_finalizers or request.is_node_deletion_expected
+            for request in lost
+        )
     return bool(lost)
-
-
-def _is_awaited(request: RequestSnapshot) -> bool:
-    return request.is_being_deleted or request.has_finalizers or request.is_node_deletion_expected
 
 
 NAMED_RULES: Mapping[WakeRule, Rule] = {

@@ -1,6 +1,11 @@
-"""Words: a decision of the runbook in words, as a move for the workflow and its readers. Pure."""
+"""Words: a move of the runbook with the words for its readers, and the entries of the timeline. Pure.
 
-from collections.abc import Callable, Mapping
+No code reads these words back.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
@@ -9,8 +14,9 @@ from health.model.moves import (
     AnnotateRequests,
     AskApproval,
     Blocked,
-    End,
+    Moment,
     Move,
+    NextEvent,
     Phase,
     RecordStep,
     ReleaseLease,
@@ -20,26 +26,18 @@ from health.model.moves import (
     TakeStep,
     Wait,
 )
-from health.model.observation import HoldReason
-from health.model.references import Action
+from health.model.observation import HoldReason, Observation
+from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
-from health.runbook.decision import (
-    Act,
-    Annotated,
-    AskedApproval,
-    Decision,
-    Ended,
-    Maintenance,
-    Reason,
-    RecordedStep,
-    SavedEvidence,
-    TakenStep,
-)
+from health.model.timeline import TimelineEntry
+from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words
-from health.runbook.transition_words import transition
+from health.runbook.state import Memory
+from health.runbook.task_notes import deleting
 from objects.brief import Brief
+from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
@@ -50,28 +48,33 @@ HANGS = "hangs on a finalizer"
 
 def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
-    details = _in_shadow(_details(decision, incident), incident)
-    until = tuple(transition(moment, incident) for moment in decision.until)
-    brief = _brief(decision, details, incident)
+    details = _DETAILS[decision.reason](incident)
+    if decision.phase is Phase.CLEANING_UP and decision.act is None and incident.hanging_requests:
+        details = details.and_also(f"{', '.join(map(str, incident.hanging_requests))} {HANGS}")
+    details = _in_shadow(details, incident)
     wait = Wait(
         phase=decision.phase,
         details=details,
-        until=until,
+        until=decision.until,
+        words=dict(_followed_events(decision.until, incident)),
         otherwise=decision.otherwise,
-        brief=brief,
-        blocked=_blocked(decision),
+        brief=_brief(decision, details, incident),
+        blocked=_BLOCKED.get(decision.reason) or _BLOCKED.get(decision.phase),
     )
-    return _move(decision.act, wait)
+    match decision.act:
+        case None:
+            return wait
+        case AnnotateRequests() | RenewLease() | ReleaseLease() as task:
+            return replace(task, phase=wait.phase, details=details, next_transition=wait.next_transition)
+        case SaveEvidence(before=step):
+            return SaveEvidence(replace(step, details=details), details)
+        case act:
+            return replace(act, details=details)
 
 
-def _blocked(decision: Decision) -> Blocked | None:
-    if decision.reason is Reason.APPROVAL_MISSING:
-        return Blocked.APPROVAL_REQUIRED
-    return _BLOCKED.get(decision.phase)
-
-
-_BLOCKED = MappingProxyType(
+_BLOCKED: Mapping[Reason | Phase, Blocked] = MappingProxyType(
     {
+        Reason.APPROVAL_MISSING: Blocked.APPROVAL_REQUIRED,
         Phase.HELD: Blocked.HELD,
         Phase.EXHAUSTED: Blocked.EXHAUSTED,
         Phase.LEFT_ALONE: Blocked.LEFT_ALONE,
@@ -79,47 +82,43 @@ _BLOCKED = MappingProxyType(
 )
 
 
-def _move(act: Act | None, wait: Wait) -> Move:
-    """The move that does `act` before `wait`."""
-    match act:
-        case TakenStep() | RecordedStep() | SavedEvidence() | AskedApproval():
-            return _step(act, wait.details)
-        case Annotated(patches=patches):
-            return AnnotateRequests(patches, wait.phase, wait.details, wait.next_transition)
-        case Maintenance.RENEW_LEASE:
-            return RenewLease(wait.phase, wait.details, wait.next_transition)
-        case Maintenance.RELEASE_LEASE:
-            return ReleaseLease(wait.phase, wait.details, wait.next_transition)
-        case Maintenance.REMOVE_REQUESTS:
-            return RemoveRequests(wait.details)
-        case Ended(outcome=outcome):
-            return End(outcome, wait.details)
-        case None:
-            return wait
+def _followed_events(until: Iterable[Moment], incident: Incident) -> Iterator[tuple[NextEvent, str]]:
+    """The events that a step or a default follows, with it."""
+    for moment in until:
+        match moment.event:
+            case NextEvent.STEP_TIMES_OUT as event:
+                running = incident.course.running
+                step = running and incident.plan.step_of(running.reference)
+                words = f"the step {_named(step)}" if step else "its step"
+                yield event, f"{words} times out{_after_timeout(moment.at, incident)}"
+            case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN as event if incident.kept_requests:
+                yield event, f"{event}, and the requests are deleted"
+            case NextEvent.DEADLINE_PASSES as event if incident.course.running is None:
+                yield event, f"{event}{_followed(incident.step_at(moment.at))}"
+            case NextEvent.APPROVAL_EXPIRES as event:
+                follows = incident.memory.approval.default_words if incident.memory.approval else ""
+                yield event, f"{event}, and {follows}" if follows else event
+            case NextEvent.STOP_IS_GIVEN_UP as event:
+                yield event, f"{event}{_followed(incident.step_at(incident.now))}"
 
 
-def _step(
-    act: TakenStep | RecordedStep | SavedEvidence | AskedApproval, details: Details
-) -> TakeStep | RecordStep | SaveEvidence | AskApproval:
-    match act:
-        case AskedApproval(approval=approval):
-            return AskApproval(approval, details)
-        case SavedEvidence(before=step):
-            return SaveEvidence(_due(step, details), details)
-        case TakenStep() | RecordedStep():
-            return _due(act, details)
+def _after_timeout(at: datetime, incident: Incident) -> str:
+    step = incident.step_at(at + JUST_AFTER)
+    if step is None:
+        return ", and no template is left to try"
+    return f"{_followed(step)}{' once the hold ends' if incident.memory.held else ''}"
 
 
-def _due(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordStep:
-    if isinstance(act, TakenStep):
-        return TakeStep(act.step, act.admission, details)
-    return RecordStep(act.step, details)
+def _followed(step: Step | None) -> str:
+    """The next step, as the end of a sentence."""
+    return f", and {_named(step)} is next" if step else ""
 
 
-def _details(decision: Decision, incident: Incident) -> Details:
-    details = _DETAILS[decision.reason](incident)
-    is_waiting = decision.phase is Phase.CLEANING_UP and decision.act is None
-    return details.and_also(_hanging(incident)) if is_waiting else details
+def _named(step: Step) -> str:
+    """A step in words: people know it by its template."""
+    if step.action is Action.REQUEST:
+        return f"{step.template.kind}/{step.template.name}"
+    return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
 
 
 def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
@@ -168,10 +167,6 @@ def _recovering(incident: Incident) -> Details:
     return details.model_copy(update={"reason": lasting})
 
 
-def _disrupted(incident: Incident) -> Details:
-    return incident.observation.details(_why_disrupted(incident))
-
-
 def _why_disrupted(incident: Incident) -> str:
     if incident.observation.under_way:
         return incident.observation.under_way
@@ -189,20 +184,12 @@ def _left_alone(incident: Incident) -> Details:
     return Details(order=words) if incident.has_objects else incident.observation.details(order=words)
 
 
-def _starts_over(incident: Incident) -> Details:
-    return incident.observation.details(order="starts over by order", held=incident.memory.hold_reason)
-
-
 def _held_by_detector(incident: Incident) -> Details:
     hold = incident.observation.hold
     if hold is None:
         return _observed(incident)
     again = {"ask_again_seconds": hold.ask_again_seconds}
     return incident.observation.details(str(hold)).model_copy(update=again)
-
-
-def _state_unknown(incident: Incident) -> Details:
-    return _status(incident).and_also(str(incident.observation.hold or ""))
 
 
 def _stop_awaited(incident: Incident) -> Details:
@@ -225,10 +212,6 @@ def _request_lost(incident: Incident) -> Details:
 def _requests_of_others(incident: Incident) -> Details:
     others = ", ".join(str(other.reference) for other in incident.others)
     return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
-
-
-def _order_remains(incident: Incident) -> Details:
-    return _observed(incident).and_also(f"waits until the annotation {REMEDIATE} is removed")
 
 
 def _with(words: str) -> Callable[[Incident], Details]:
@@ -255,10 +238,14 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.NOT_NEEDED: _observed,
         Reason.NODE_DELETION_EXPECTED: _with("its remediator expects that, and is not done yet"),
         Reason.RECOVERING: _recovering,
-        Reason.DISRUPTED: _disrupted,
+        Reason.DISRUPTED: lambda incident: incident.observation.details(_why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
-        Reason.STARTS_OVER: _starts_over,
-        Reason.STATE_UNKNOWN: _state_unknown,
+        Reason.STARTS_OVER: lambda incident: incident.observation.details(
+            order="starts over by order", held=incident.memory.hold_reason
+        ),
+        Reason.STATE_UNKNOWN: lambda incident: _status(incident).and_also(
+            str(incident.observation.hold or "")
+        ),
         Reason.REQUEST_RUNS: _status,
         Reason.EXHAUSTED: _status_with("no template left to try"),
         Reason.MAINTAINED: _status,
@@ -276,15 +263,12 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.STEP_DUE: _observed,
         Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
-        Reason.ORDER_REMAINS: _order_remains,
+        Reason.ORDER_REMAINS: lambda incident: _observed(incident).and_also(
+            f"waits until the annotation {REMEDIATE} is removed"
+        ),
     }
 )
 """The details of each reason."""
-
-
-def _hanging(incident: Incident) -> str:
-    hanging = ", ".join(map(str, incident.hanging_requests))
-    return f"{hanging} {HANGS}" if hanging else ""
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:
@@ -296,3 +280,36 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return details.model_copy(update={"requests": own, "shadow": words})
+
+
+def entry_of(
+    move: Move, observation: Observation, target: TargetReference, now: datetime
+) -> TimelineEntry | None:
+    """The effect of the move and its reason; None for a renewal and other tasks, and for the end."""
+    match move:
+        case Wait(details=details) | AskApproval(details=details):
+            words = details.beside_subject.with_notes(()).lasting
+        case TakeStep(step=number):
+            words = f"{observation.steps[number].order_for(target)}; {observation.reason}"
+        case RecordStep(step=number):
+            words = f"would {observation.steps[number].order_for(target)}; {observation.reason}"
+        case SaveEvidence(before=due):
+            words = f"save evidence before: {observation.steps[due.step].order_for(target)}"
+        case RemoveRequests(details=details):
+            deletes = ", ".join(deleting(request.reference) for request in observation.requests)
+            words = "; ".join(filter(None, (deletes, details.reason)))
+        case _:
+            return None
+    return TimelineEntry(at=now, phase=move.phase, what=words)
+
+
+def new_orders(memory: Memory, before: Memory, now: datetime) -> Iterator[TimelineEntry]:
+    """An entry for each order, and each refusal, that `before` did not have."""
+    phase = memory.timeline.phase or Phase.WAITING
+    known = {(order.order, order.given, order.refused) for order in before.orders}
+    for order in memory.orders:
+        if (order.order, order.given, order.refused) not in known:
+            until = f", until {stamp(order.until)}" if order.until else ""
+            refused = f"; refused: {order.refused}" if order.refused else ""
+            what = f"{order.model_copy(update={'identity': ''}).words}{until}{refused}"
+            yield TimelineEntry(at=now, phase=phase, what=what, who=order.identity or None)

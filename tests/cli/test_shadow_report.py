@@ -7,9 +7,8 @@ import pytest
 
 from cli.incidents.document import IncidentDocument
 from cli.shadow import Acted, Comparison, ShadowReport, Sums, peaks
+from health.model.incident_result import RequestRecord, ShadowRecord, ShadowStep
 from health.model.moves import Phase
-from health.model.request_record import RequestRecord
-from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.state import Memory
 from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary
 from tests.support.values.builders import FIRST, MINUTE, NOW

@@ -4,7 +4,7 @@ import pytest
 
 from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
 from health.model.approval import Progress
-from health.model.moves import Phase, phase_of
+from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step
 from tests.support.values import proving
@@ -92,7 +92,7 @@ def test_steps_that_were_tried_in_vain_leave_what_the_runbook_says_is_left(
     observation: Observation, phase: ObservedPhase
 ) -> None:
     assert observed_phase(observation, NOW) is phase
-    assert AS_THE_RUNBOOK_SAYS[phase_of(move(observation, ACTED))] is phase
+    assert AS_THE_RUNBOOK_SAYS[move(observation, ACTED).phase] is phase
 
 
 @pytest.mark.parametrize(

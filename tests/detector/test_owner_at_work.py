@@ -18,10 +18,10 @@ from health.kinds.clusterapi.machine import MACHINES, Machine
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.owner_signs import OwnerSign
+from health.model.references import kind_name
 from health.model.sighting import Look
 from health.model.target import TargetName, node_name
 from health.model.verdict import CountedFact

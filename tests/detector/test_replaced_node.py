@@ -9,7 +9,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.context.sources_of_checks import CheckFreshness
-from health.model.moves import Move, Phase, RemoveRequests, phase_of
+from health.model.moves import Move, Phase, RemoveRequests
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
@@ -109,7 +109,7 @@ def test_machine_whose_node_is_away_keeps_a_request_that_expects_that_until_its_
     _expect_the_end_of_its_node(machines)
 
     machines.delete_node("node-1")
-    assert phase_of(_move(machines)) is Phase.REMEDIATING
+    assert _move(machines).phase is Phase.REMEDIATING
     machines.node("node-1")
     assert isinstance(_move(machines), RemoveRequests)
 

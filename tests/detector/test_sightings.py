@@ -8,7 +8,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.machine import MACHINES, Machine
 from health.kinds.clusterapi.machine import MachineTarget as ClusterApiTarget
 from health.kinds.openshift.machine import MachineTarget
-from health.model.kind_names import kind_name
+from health.model.references import kind_name
 from health.model.sighting import Look
 from health.model.target import TargetName
 from health.model.verdict import CountedFact, Health, Match

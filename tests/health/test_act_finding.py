@@ -2,9 +2,9 @@
 
 import pytest
 
-from health.gate.act_finding import finding
 from health.model.observation import Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Action, Step
+from health.runbook.failures import finding
 from health.runbook.learn import learned
 from health.runbook.state import Memory
 from tests.support.values.builders import NOW, request_snapshot

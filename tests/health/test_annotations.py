@@ -19,7 +19,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.maintaining import CLOCK_SKEW, OLD, healthy, old, timed_out, unhealthy
+from health.runbook.maintenance import CLOCK_SKEW, OLD, healthy, old, timed_out, unhealthy
 from health.runbook.task_notes import merged, patched
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, request, request_snapshot

@@ -20,10 +20,10 @@ from health.model.moves import AskApproval, Move, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import Action, Step
-from health.runbook.approving import BY_DEFAULT
+from health.runbook.approvals import BY_DEFAULT
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.order_spec import Situation
 from health.runbook.orders import (
     ORDERS,

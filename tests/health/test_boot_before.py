@@ -11,7 +11,6 @@ from health.model.moves import (
     RemoveRequests,
     RenewLease,
     TakeStep,
-    phase_of,
 )
 from health.model.remediation_request import BOOT_ID, RemediationRequest
 from health.runbook.state import Memory, NewStart
@@ -74,12 +73,12 @@ def test_resume_takes_the_steps_anew_where_the_target_failed_again(incident: Inc
     assert isinstance(step, TakeStep)
     assert step.step == 0
     again = incident.acts(boot_id=OLD)
-    assert phase_of(incident.sees(healthy(again, boot_id=OLD))) is Phase.REMEDIATING
+    assert incident.sees(healthy(again, boot_id=OLD)).phase is Phase.REMEDIATING
 
 
 def test_resume_of_a_target_that_booted_meanwhile_ends_with_its_proof(incident: Incident) -> None:
     incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
-    assert phase_of(incident.sees(healthy(MADE))) is Phase.HEALTHY_DELAY
+    assert incident.sees(healthy(MADE)).phase is Phase.HEALTHY_DELAY
     assert isinstance(incident.sees(healthy(MADE), TIME), RemoveRequests)
     incident.cleans_up()
     assert isinstance(incident.sees(healthy(), TIME), End)
@@ -98,7 +97,7 @@ def test_steps_that_are_taken_anew_prove_what_follows_them(incident: Incident) -
     incident.cleans_up()
     incident.sees(unhealthy(boot_id=NEW))
     again = incident.acts(boot_id=NEW)
-    assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
+    assert incident.sees(healthy(again, boot_id=NEW)).phase is Phase.REMEDIATING
 
 
 def test_step_from_which_the_others_are_taken_anew_is_a_first_one(incident: Incident) -> None:
@@ -111,7 +110,7 @@ def test_step_from_which_the_others_are_taken_anew_is_a_first_one(incident: Inci
     assert isinstance(step, TakeStep)
     assert step.step == 1
     again = incident.acts(SECOND, NEW)
-    assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
+    assert incident.sees(healthy(again, boot_id=NEW)).phase is Phase.REMEDIATING
 
 
 def test_boot_before_a_first_step_that_did_not_say_it_stays_unknown_in_the_second() -> None:
@@ -126,16 +125,16 @@ def test_boot_before_the_first_step_counts_in_an_escalation(incident: Incident) 
     over = MADE.model_copy(update={"timed_out_at": NOW})
     incident.sees(unhealthy(over, boot_id=NEW))
     second = incident.acts(SECOND, NEW)
-    assert phase_of(incident.sees(healthy(over, second))) is Phase.HEALTHY_DELAY
-    assert phase_of(incident.sees(healthy(over, second, boot_id=OLD))) is Phase.REMEDIATING
+    assert incident.sees(healthy(over, second)).phase is Phase.HEALTHY_DELAY
+    assert incident.sees(healthy(over, second, boot_id=OLD)).phase is Phase.REMEDIATING
 
 
 def test_request_that_is_made_anew_says_what_was_before(incident: Incident) -> None:
     """Somebody deleted the first one, and the target booted by itself."""
     incident.memory = incident.memory.having_lost((MADE.reference,), unhealthy(), NOW)
     again = incident.acts(boot_id=NEW)
-    assert phase_of(incident.sees(healthy(again))) is Phase.REMEDIATING
-    assert phase_of(incident.sees(healthy(again, boot_id=NEWEST))) is Phase.HEALTHY_DELAY
+    assert incident.sees(healthy(again)).phase is Phase.REMEDIATING
+    assert incident.sees(healthy(again, boot_id=NEWEST)).phase is Phase.HEALTHY_DELAY
 
 
 def test_incident_that_lost_its_memory_knows_the_boot_from_the_request() -> None:
@@ -146,7 +145,7 @@ def test_incident_that_lost_its_memory_knows_the_boot_from_the_request() -> None
     assert str(move.details).startswith(SAME)
     booted = with_lease(Memory(), renew_at=NOW + MINUTE)
     second = request_of(SECOND, -A_SECOND, boot_id=NEW)
-    assert phase_of(Incident(booted).sees(healthy(second, MADE))) is Phase.HEALTHY_DELAY
+    assert Incident(booted).sees(healthy(second, MADE)).phase is Phase.HEALTHY_DELAY
 
 
 def test_deleted_request_begins_nothing_in_an_incident_that_did_not_know_it() -> None:
@@ -176,14 +175,14 @@ def test_marked_machine_is_waited_for_until_it_booted_or_its_mark_is_taken_off()
     incident.memory = incident.memory.having_ordered(MARK).having_disrupted(MARK, before, None, NOW)
     marked: dict[str, Any] = {"steps": (MARK,), "is_marked": True, "under_way": "it is marked"}
     same = incident.sees(healthy(boot_id=OLD, **marked))
-    assert phase_of(same) is Phase.REMEDIATING
+    assert same.phase is Phase.REMEDIATING
     assert told(same).startswith(SAME)
     booted = Incident(incident.memory)
-    assert phase_of(booted.sees(healthy(**marked), MINUTE)) is Phase.HEALTHY_DELAY
+    assert booted.sees(healthy(**marked), MINUTE).phase is Phase.HEALTHY_DELAY
     assert isinstance(booted.sees(healthy(**marked), MINUTE + TIME), RemoveRequests)
 
     off = incident.sees(healthy(boot_id=OLD, steps=(MARK,), back_off_limit_seconds=1800), MINUTE)
-    assert "somebody deleted its mark" in told(off) or phase_of(off) is Phase.HELD
+    assert "somebody deleted its mark" in told(off) or off.phase is Phase.HELD
 
 
 def test_mark_of_another_has_the_time_alone() -> None:
@@ -199,7 +198,7 @@ def test_finalizer_that_hangs_when_another_boot_comes_is_no_reason_to_wait_anew(
     going = MADE.model_copy(update={"is_being_deleted": True})
     incident.cleans_up(going)
     move = incident.sees(healthy(going, boot_id=NEWEST), TIME)
-    assert isinstance(move, RemoveRequests) or phase_of(move) is Phase.CLEANING_UP
+    assert isinstance(move, RemoveRequests) or move.phase is Phase.CLEANING_UP
 
 
 def test_request_says_which_boot_was_before_it() -> None:

@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import End, Move, Outcome, Phase, RecordStep, RemoveRequests, TakeStep, Wait
+from health.model.moves import (
+    End,
+    Move,
+    NextEvent,
+    Outcome,
+    Phase,
+    RecordStep,
+    RemoveRequests,
+    TakeStep,
+    Wait,
+)
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from health.runbook.task_notes import LeftBehind
@@ -58,7 +68,7 @@ def test_held_order_waits_visibly_until_it_expires() -> None:
     assert isinstance(move, Wait)
     assert move.phase is Phase.HELD
     assert str(HOLD) in str(move.details)
-    ends = [one for one in move.until if one.what == "the order to remediate it expires"]
+    ends = [one for one in move.until if one.event is NextEvent.ORDER_EXPIRES]
     assert [one.at for one in ends] == [ORDER.until]
 
 

@@ -2,10 +2,10 @@
 
 from health.model.moves import Phase
 from health.runbook.decide import next_move
-from health.runbook.obeying import answer_to, ordered
+from health.runbook.given_orders import answer_to, ordered
 from health.runbook.order_spec import Situation
 from health.runbook.orders import ORDERS, ClaimOrder, HoldOrder, ResumeOrder, UnclaimOrder, claim_of
-from health.runbook.skipping import why_blocked
+from health.runbook.skips import why_blocked
 from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW, seen
 

@@ -21,7 +21,7 @@ from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.maintaining import OLD
+from health.runbook.maintenance import OLD
 from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.state import Memory
 from objects.timestamps import stamp

@@ -5,7 +5,7 @@ import pytest
 from health.model.approval import Approval, ApprovalAnswer
 from health.model.moves import Phase
 from health.model.order import OrderMessage
-from health.runbook.obeying import answer_to, ordered
+from health.runbook.given_orders import answer_to, ordered
 from health.runbook.order_spec import Situation
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory

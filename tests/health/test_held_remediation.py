@@ -8,7 +8,7 @@ from health.model.moves import Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.runbook.learn import learned
-from health.runbook.maintaining import OLD
+from health.runbook.maintenance import OLD
 from tests.support.values.builders import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 from tests.support.values.memories import (
     ACTED,

@@ -5,8 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.model.incident_result import MOST_RECORDS, RequestRecord, ended, recorded
 from health.model.order import OrderRecord
-from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
 from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, NOW, SECOND, request_of, request_snapshot
 

@@ -5,7 +5,7 @@ import pytest
 from health.model.moves import Phase, Wait
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
-from health.runbook.maintaining import OLD
+from health.runbook.maintenance import OLD
 from health.runbook.state import Memory, NewStart
 from health.runbook.words import NOTHING_TO_ACT_ON
 from tests.support.values.builders import FIRST, MINUTE, NOW, request_of, seen

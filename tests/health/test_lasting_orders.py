@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.model.moves import Phase
 from health.model.order import StandingOrder
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.order_spec import Situation
 from health.runbook.orders import (
     ABORT,

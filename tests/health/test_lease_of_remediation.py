@@ -15,7 +15,7 @@ from health.model.moves import (
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.model.task_subject import TaskSubject
 from health.runbook.learn import learned
-from health.runbook.maintaining import OLD
+from health.runbook.maintenance import OLD
 from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.model.details import Details
-from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait, phase_of
+from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
@@ -311,7 +311,7 @@ def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> N
     ],
 )
 def test_phase_of_a_move(move: Move, phase: Phase) -> None:
-    assert phase_of(move) is phase
+    assert move.phase is phase
 
 
 @pytest.mark.rule("rule 40")

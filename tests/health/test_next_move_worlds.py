@@ -41,9 +41,9 @@ from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
 from health.runbook.escalation import Plan
 from health.runbook.failures import RETRIES
+from health.runbook.given_orders import ordered
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.orders import (
     AbortOrder,
     ApproveOrder,

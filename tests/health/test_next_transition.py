@@ -21,7 +21,6 @@ from health.model.moves import (
     RenewLease,
     TakeStep,
     Wait,
-    next_transition_of,
 )
 from health.model.observation import Observation, TargetState, failed
 from health.model.references import Action, Step
@@ -205,7 +204,7 @@ def test_incident_goes_on_at_the_announced_time_and_changes_nothing_visible_befo
 
 def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> NextTransition:
     """The reported next move of an incident with this observation and memory."""
-    return next_transition_of(move(observation, memory, now))
+    return move(observation, memory, now).next_transition
 
 
 NEW = Memory()
@@ -226,7 +225,7 @@ def test_wake_up_of_a_request_with_a_finalizer_is_no_transition() -> None:
     memory = ABORTED.having_cleaned_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
     result = move(seen(hanging), memory)
     assert timer_of(result) == MINUTE.total_seconds()
-    assert next_transition_of(result) == NextTransition(what="when the requests are gone")
+    assert result.next_transition == NextTransition(what="when the requests are gone")
 
 
 def test_failed_deletion_is_tried_again_at_its_time() -> None:
@@ -308,7 +307,7 @@ def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
     at_work = seen(request_of(CLASSIC[0]), steps=CLASSIC)
     memory = with_lease(ACTED, duration_seconds=300.0)
     overdue = "the remediation is overdue, and its Lease is released"
-    assert next_transition_of(next_move(at_work, memory, NOW)) == NextTransition(
+    assert next_move(at_work, memory, NOW).next_transition == NextTransition(
         at=NOW + 15 * MINUTE, what=overdue
     )
     assert becomes_overdue_at(at_work, memory) == NOW + 15 * MINUTE

@@ -13,11 +13,11 @@ from health.model.moves import AskApproval, End, Outcome, Wait
 from health.model.notification import DEFAULT_EVENTS, Notification, NotificationEvent, WantedEvents
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.incident import Incident
 from health.runbook.learn import learned
 from health.runbook.memory_parts import LeaseMemory
-from health.runbook.notifying import WANTED_BY_PEOPLE, due, held_long_at, noted
-from health.runbook.obeying import ordered
+from health.runbook.notifications import WANTED_BY_PEOPLE, due, held_long_at, noted
 from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder
 from health.runbook.state import Memory
 from tests.health.test_totality import MEMORIES, NOWS, OBSERVATIONS

@@ -7,7 +7,7 @@ import pytest
 from health.model.moves import Phase, Wait
 from health.model.order import Blocks, OrderRecord, StandingOrder
 from health.runbook.decide import next_move
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.order_spec import OrderSpec, Situation
 from health.runbook.orders import ORDERS, spec_of
 from health.runbook.state import Memory

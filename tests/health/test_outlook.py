@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from health.model.approval import Approval, ApprovalAnswer, RequiredApproval
-from health.model.moves import NextTransition, Phase, next_transition_of
+from health.model.moves import NextEvent, NextTransition, Phase
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.decision import NextEvent
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import outlook
 from health.runbook.state import Memory
@@ -131,7 +130,7 @@ def test_next_transition_of_a_running_step_is_that_of_the_workflow(
         memory = ordered(memory, order, NOW)
     found = outlook(unasked(RUNNING), memory, NOW).next_transition
     assert found.what.startswith(what)
-    assert found == next_transition_of(move(unasked(RUNNING), memory))
+    assert found == move(unasked(RUNNING), memory).next_transition
 
 
 @pytest.mark.parametrize("requests", [(), (RUNNING,)])
@@ -142,7 +141,7 @@ def test_order_to_remediate_that_expires_ends_a_hold_as_in_the_workflow(
     memory = ordered(ACTED, HELD, NOW)
     found = outlook(observation, memory, NOW).next_transition
     assert found.what == NextEvent.ORDER_EXPIRES
-    assert found == next_transition_of(move(observation, memory))
+    assert found == move(observation, memory).next_transition
 
 
 def test_shadow_acts_on_nothing_and_says_so() -> None:

@@ -14,7 +14,6 @@ from health.model.moves import (
     RemoveRequests,
     TakeStep,
     Wait,
-    phase_of,
 )
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_request import HEALTHY_DELAY
@@ -79,7 +78,7 @@ def test_healthy_target_with_the_same_boot_id_counts_as_unhealthy_until_its_step
     late = timedelta(seconds=301)
     assert "remediation.medik8s.io/nhc-timed-out" in annotations_of(incident.sees(never, late))
     over = healthy(MADE.model_copy(update={"timed_out_at": NOW + late}), boot_id=OLD)
-    assert phase_of(incident.sees(over.model_copy(update={"hold": HOLD}), late)) is Phase.HELD
+    assert incident.sees(over.model_copy(update={"hold": HOLD}), late).phase is Phase.HELD
     step = incident.sees(over, late)
     assert isinstance(step, TakeStep)
     assert step.step == 1
@@ -113,7 +112,7 @@ def test_each_mark_that_is_taken_off_while_the_boot_is_the_same_doubles_the_wait
         incident.memory = incident.memory.having_ordered(MARK).having_disrupted(
             MARK, off, None, NOW + taken_off
         )
-        assert phase_of(incident.sees(marked, taken_off)) is Phase.REMEDIATING
+        assert incident.sees(marked, taken_off).phase is Phase.REMEDIATING
         due = taken_off + minutes * MINUTE
         waits = incident.sees(off, taken_off)
         assert isinstance(waits, Wait)
@@ -127,7 +126,7 @@ def test_target_that_booted_is_not_escalated_while_it_is_healthy_though_its_step
 ) -> None:
     incident.sees(healthy(MADE), timedelta(seconds=299))
     later = incident.sees(healthy(MADE), timedelta(seconds=400))
-    assert phase_of(later) is Phase.HEALTHY_DELAY
+    assert later.phase is Phase.HEALTHY_DELAY
 
 
 def test_same_boot_id_after_the_last_step_leaves_the_incident_exhausted_and_overdue_as_an_unhealthy_target(
@@ -135,7 +134,7 @@ def test_same_boot_id_after_the_last_step_leaves_the_incident_exhausted_and_over
 ) -> None:
     tried = [one.model_copy(update={"boot_id": OLD}) for one in with_steps_tried(*ESCALATION)]
     move = incident.sees(healthy(*tried, boot_id=OLD))
-    assert phase_of(move) is Phase.EXHAUSTED
+    assert move.phase is Phase.EXHAUSTED
     assert incident.memory.is_exhausted
     last = healthy(request_of(THIRD, boot_id=OLD), boot_id=OLD)
     assert becomes_overdue_at(last, incident.memory) is not None
@@ -262,7 +261,7 @@ def test_confirmation_or_abort_of_a_person_decides(incident: Incident, boot_id: 
 def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incident) -> None:
     incident.memory = incident.memory.model_copy(update={"standing": standing("hold")})
     over = MADE.model_copy(update={"timed_out_at": NOW})
-    assert phase_of(incident.sees(healthy(over, boot_id=OLD))) is Phase.HELD
+    assert incident.sees(healthy(over, boot_id=OLD)).phase is Phase.HELD
     incident.sees(healthy(over))
     assert isinstance(incident.sees(healthy(over), TIME), RemoveRequests)
 

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.admission import Admission
-from health.model.ended_remediation import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
-from health.model.moves import Phase, TakeStep, Wait, phase_of
+from health.model.incident_result import IN_A_ROW, SAID_FROM, EndedRemediation, repeated
+from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.orders import ResumeOrder
 from health.runbook.state import Memory, NewStart
 from health.runbook.task_notes import LeftBehind
@@ -148,9 +148,9 @@ def test_relapse_without_a_step_left_waits_for_its_duration_like_any_failure(
     waiting = failing(state=TargetState.WAITING, remaining_seconds=90, requests=kept)
     memory = learned(memory, waiting, NOW)
     move = next_move(waiting, memory, NOW)
-    assert (phase_of(move), memory.is_exhausted) == (Phase.WAITING, False)
+    assert (move.phase, memory.is_exhausted) == (Phase.WAITING, False)
     memory = learned(memory, failing(requests=kept), NOW)
-    assert phase_of(next_move(failing(requests=kept), memory, NOW)) is Phase.EXHAUSTED
+    assert next_move(failing(requests=kept), memory, NOW).phase is Phase.EXHAUSTED
 
 
 def test_relapse_says_which_steps_are_not_taken_again_until_they_count_no_more() -> None:

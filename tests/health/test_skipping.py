@@ -15,8 +15,8 @@ from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
+from health.runbook.given_orders import ordered
 from health.runbook.learn import learned
-from health.runbook.obeying import ordered
 from health.runbook.order_spec import Situation
 from health.runbook.orders import ORDERS, HoldOrder, ResumeOrder, SkipOrder
 from health.runbook.state import Memory, NewStart

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from health.model.approval import Approval
 from health.model.moves import AskApproval, Phase, RemoveRequests, RenewLease, Wait
 from health.model.timeline import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import HoldOrder
 from health.runbook.state import Memory
-from health.runbook.timeline import entry_of, new_orders
+from health.runbook.words import entry_of, new_orders
 from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
 
 BEGAN = NOW - MINUTE

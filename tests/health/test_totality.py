@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from detector.metrics.live_metrics import observed_hold, observed_phase
-from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait, next_transition_of, phase_of
+from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderRecord
 from health.model.references import Action, Step
@@ -136,14 +136,14 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
     move = next_move(whole, learned(known, whole, now), now)
 
     assert isinstance(move, Move)
-    assert phase_of(move) in Phase
+    assert move.phase in Phase
     if isinstance(move, Wait) and (timer := move.requeue_after(now)) is not None:
         assert timedelta() <= timer <= LONGEST_WAIT
 
 
 @given(OBSERVATIONS, MEMORIES, NOWS)
 def test_every_observation_has_a_next_transition(seen: Observation, memory: Memory, now: datetime) -> None:
-    assert next_transition_of(next_move(seen, memory, now)).what
+    assert next_move(seen, memory, now).next_transition.what
     becomes_overdue_at(seen, memory)
     words(seen, memory, now)
 

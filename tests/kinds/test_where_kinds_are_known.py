@@ -33,7 +33,7 @@ REGISTRIES = {
     "activities/registry.py",
     "detector/registry.py",
     "health/kinds/registry.py",
-    "health/model/kind_names.py",
+    "health/model/references.py",
 }
 ABOUT_KINDS = {
     "tools/bench",

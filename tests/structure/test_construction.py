@@ -38,7 +38,6 @@ ASSIGNED_ELSEWHERE = {
     "cli/incidents/task_failure.py": _RECORD,
     "cli/incidents/orders.py": "sets the names of a command, which Typer reads",
     "cli/shared/output.py": _LIBRARY,
-    "cli/retire/identification.py": _RECORD,
     "cli/shared/terminal.py": _RECORD,
     "detector/answers/storms.py": _RECORD,
     "detector/context/lost_nodes_watch.py": _RECORD,
@@ -73,7 +72,11 @@ def nodes() -> Iterator[tuple[str, ast.AST]]:
 def positional_dataclass(node: ast.AST) -> bool:
     if not isinstance(node, ast.ClassDef):
         return False
-    fields = [statement for statement in node.body if isinstance(statement, ast.AnnAssign)]
+    fields = [
+        ast.unparse(statement.annotation) for statement in node.body if isinstance(statement, ast.AnnAssign)
+    ]
+    if "KW_ONLY" in fields:
+        return fields.index("KW_ONLY") > MOST_FIELDS
     return len(fields) > MOST_FIELDS and any(
         ast.unparse(decorator).startswith("dataclass") and "kw_only=True" not in ast.unparse(decorator)
         for decorator in node.decorator_list

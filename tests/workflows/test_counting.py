@@ -12,9 +12,9 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from activities.notifications.sender import DeliveryProblem
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
+from health.model.references import kind_name
 from tests.support.api.eventually import eventually
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import rests

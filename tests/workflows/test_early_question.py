@@ -6,28 +6,27 @@ from random import Random
 import pytest
 
 from health.model.details import Details
-from health.model.moves import NextTransition, Phase, Until, Wait
-from health.runbook.decision import NextEvent
+from health.model.moves import Moment, NextEvent, NextTransition, Phase, Wait
 from health.runbook.rows import BY_AN_ANSWER
 from health.runbook.state import Memory
 from tests.support.values.builders import NOW
 from workflows.question import spread
 
 DAY = timedelta(days=1)
-SAFETY_NET = Until(NOW + 7 * DAY)
-EXPIRES = Until(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
+SAFETY_NET = Moment(NOW + 7 * DAY)
+EXPIRES = Moment(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
 
 
 @pytest.mark.parametrize(
     ("until", "expected"),
     [
         ((SAFETY_NET,), BY_AN_ANSWER),
-        ((EXPIRES, SAFETY_NET), NextTransition(at=EXPIRES.at, what=EXPIRES.what)),
+        ((EXPIRES, SAFETY_NET), NextTransition(at=EXPIRES.at, what=NextEvent.APPROVAL_EXPIRES)),
     ],
     ids=["for an answer", "for its end"],
 )
 def test_early_question_is_not_what_a_question_for_an_approval_waits_for(
-    until: tuple[Until, ...], expected: NextTransition
+    until: tuple[Moment, ...], expected: NextTransition
 ) -> None:
     wait = Wait(phase=Phase.HELD, details=Details(), until=until, otherwise=BY_AN_ANSWER)
     early = spread(wait, Memory(), NOW, Random(1))  # noqa: S311  no secret
@@ -39,7 +38,7 @@ def test_early_question_is_not_what_a_question_for_an_approval_waits_for(
 
 
 def test_hold_of_the_detector_is_shown_until_the_early_question() -> None:
-    asks = Until(NOW + DAY, NextEvent.ASKS_AGAIN)
+    asks = Moment(NOW + DAY, NextEvent.ASKS_AGAIN)
     wait = Wait(phase=Phase.HELD, details=Details(), until=(asks, SAFETY_NET))
     shown = spread(wait, Memory(), NOW, Random(1)).next_transition  # noqa: S311  no secret
     assert shown.what == NextEvent.ASKS_AGAIN

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
-from health.model.incident_result import IncidentResult
+from health.model.incident_result import IncidentResult, RequestRecord
 from health.model.moves import Outcome
 from health.model.references import CheckReference
-from health.model.request_record import RequestRecord
 from tests.support.values.metric_samples import Series, named, scrape, series
 from tests.support.values.remediation_orders import ORDER
 from worker.worker_metrics import MOST_NAMES, IncidentTimes

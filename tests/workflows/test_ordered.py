@@ -6,7 +6,7 @@ import pytest
 
 from health.model.observation import failed
 from health.model.order import OrderMessage
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory, NewStart
 from tests.support.values.builders import NOW, REBOOT, seen

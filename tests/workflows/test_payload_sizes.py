@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import MOST_RECORDS, RequestRecord
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderRecord
 from health.model.references import Action, RequestReference, Step, TemplateReference
-from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.state import Memory

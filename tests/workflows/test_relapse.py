@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.model.ended_remediation import repeated
+from health.model.incident_result import repeated
 from health.model.moves import Outcome, Phase
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import rests

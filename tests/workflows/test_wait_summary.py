@@ -4,49 +4,43 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.details import Details
-from health.model.moves import Phase, Until, Wait
-from health.runbook.decision import NextEvent
+from health.model.moves import Moment, NextEvent, Phase, Wait
 from objects.brief import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
-from workflows.summaries import WaitSummary
+from workflows import summaries
 
 
-def summary(phase: Phase, brief: Brief, *until: Until) -> str:
-    return str(WaitSummary.of(Wait(phase=phase, details=Details(), until=until, brief=brief), NOW))
+def summary(phase: Phase, brief: Brief, *until: Moment) -> str:
+    return summaries.wait(Wait(phase=phase, until=until, brief=brief), NOW)
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_phase_and_words_are_written(phase: Phase) -> None:
-    written = WaitSummary.of(
-        Wait(phase=phase, details=Details(), brief=Brief("held by a person: disk: swap")), NOW
-    )
-    assert str(written) == f"{phase}: held by a person: disk: swap"
+    written = summaries.wait(Wait(phase=phase, brief=Brief("held by a person: disk: swap")), NOW)
+    assert written == f"{phase}: held by a person: disk: swap"
 
 
 def test_time_of_the_next_transition_is_written() -> None:
-    until = Until(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
-    written = WaitSummary.of(
-        Wait(phase=Phase.WAITING, details=Details(), until=(until,), brief=Brief("Ready is False")), NOW
-    )
-    assert str(written) == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
+    until = Moment(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
+    written = summaries.wait(Wait(phase=Phase.WAITING, until=(until,), brief=Brief("Ready is False")), NOW)
+    assert written == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
 
 
 def test_time_far_ahead_is_written_as_a_date() -> None:
-    until = Until(NOW + timedelta(days=3), NextEvent.HOLD_ENDS)
+    until = Moment(NOW + timedelta(days=3), NextEvent.HOLD_ENDS)
     assert summary(Phase.HELD, Brief("x"), until) == f"Held: x; until {NOW + timedelta(days=3):%Y-%m-%d}"
 
 
-@pytest.mark.parametrize("what", [NextEvent.ASKS_AGAIN, ""])
-def test_another_question_and_a_maintenance_task_are_no_time_to_wait_for(what: str) -> None:
-    assert summary(Phase.HELD, Brief("Threshold: not now"), Until(NOW + MINUTE, what)) == (
+@pytest.mark.parametrize("event", [NextEvent.ASKS_AGAIN, None])
+def test_another_question_and_a_maintenance_task_are_no_time_to_wait_for(event: NextEvent | None) -> None:
+    assert summary(Phase.HELD, Brief("Threshold: not now"), Moment(NOW + MINUTE, event)) == (
         "Held: Threshold: not now"
     )
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_long_name_is_cut_and_phase_state_and_time_stay(phase: Phase) -> None:
-    until = Until(NOW + MINUTE, NextEvent.STEP_TIMES_OUT)
+    until = Moment(NOW + MINUTE, NextEvent.STEP_TIMES_OUT)
     written = summary(phase, Brief(name=f"Reboot/ns/{'n' * 250}", after="exists"), until)
     assert len(written) == LONGEST_LINE
     assert written.startswith(f"{phase}: Reboot/")
@@ -54,7 +48,7 @@ def test_long_name_is_cut_and_phase_state_and_time_stay(phase: Phase) -> None:
 
 
 def test_words_without_a_name_are_cut_at_their_end() -> None:
-    until = Until(NOW + MINUTE, NextEvent.HOLD_ENDS)
+    until = Moment(NOW + MINUTE, NextEvent.HOLD_ENDS)
     written = summary(Phase.HELD, Brief("x" * 500), until)
     assert len(written) == LONGEST_LINE
     assert written.endswith(f"x…; until {NOW + MINUTE:%H:%M:%SZ}")

@@ -172,7 +172,7 @@ async def measure(_: BenchCluster) -> list[Figure]:
         cost = await asyncio.to_thread(_in_a_process, name)
         figures += [
             longest_stop(name, cost.stop_seconds),
-            Figure(name=f"memory, {name}", measured=cost.memory_mib, goal=MOST_MEMORY_MIB, unit="MiB"),
+            Figure(f"memory, {name}", cost.memory_mib, unit="MiB", goal=MOST_MEMORY_MIB),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
     return figures

@@ -1,17 +1,18 @@
 """Figure: a measured number, its goal, and the number of the reference operator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figure:
     """One line of the report; the goal is the largest good number."""
 
     name: str
     measured: float
-    goal: float | None
-    unit: str
+    _: KW_ONLY
+    unit: str = ""
+    goal: float | None = None
     reference: str = ""
     """The number of the operator, on the same kind of machine."""
 
@@ -28,9 +29,7 @@ LONGEST_STOP_MILLISECONDS = 200
 
 def longest_stop(case: str, seconds: float) -> Figure:
     """The longest time for which a case blocked the event loop."""
-    return Figure(
-        name=f"longest stop, {case}", measured=1000 * seconds, goal=LONGEST_STOP_MILLISECONDS, unit="ms"
-    )
+    return Figure(f"longest stop, {case}", 1000 * seconds, unit="ms", goal=LONGEST_STOP_MILLISECONDS)
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
@@ -45,10 +44,10 @@ def latencies(
     """The percentiles 50 and 99 of seconds, with the goal of each."""
     return [
         Figure(
-            name=f"{name}, p{percent}",
-            measured=percentile(samples, percent / 100),
-            goal=goal,
+            f"{name}, p{percent}",
+            percentile(samples, percent / 100),
             unit="s",
+            goal=goal,
             reference=reference,
         )
         for percent, goal in zip((50, 99), goals, strict=True)

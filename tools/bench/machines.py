@@ -159,17 +159,15 @@ async def _short_circuited(machines: MachineFleet) -> list[Figure]:
     healthy, heartbeats = await _writes_under_heartbeats(machines, fleet.names)
     return [
         Figure(
-            name="writes a second, check over 100 Machines short-circuited",
-            measured=held / QUIET_SECONDS,
+            "writes a second, check over 100 Machines short-circuited",
+            held / QUIET_SECONDS,
             goal=0,
-            unit="",
             reference="59 to 209",
         ),
         Figure(
-            name="writes per heartbeat, check over 100 healthy Machines",
-            measured=healthy / heartbeats,
+            "writes per heartbeat, check over 100 healthy Machines",
+            healthy / heartbeats,
             goal=0,
-            unit="",
             reference="1",
         ),
     ]
@@ -204,9 +202,7 @@ async def _storm(machines: MachineFleet) -> list[Figure]:
         await fleet.set_all_ready(failing, "True")
         await fleet.until_clean(failing)
     last_came = max(fleet.came[node] for node in nodes) - failed
-    return [
-        Figure(name="100 of 500 Machines fail, to the last request", measured=last_came, goal=3, unit="s")
-    ]
+    return [Figure("100 of 500 Machines fail, to the last request", last_came, unit="s", goal=3)]
 
 
 async def _deletions(machines: MachineFleet) -> list[Figure]:

@@ -32,8 +32,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         await fleet.add(NODES_IN_ALL, PADDING)
         await fleet.add_check()
         strain, began = Strain(cluster), time.monotonic()
-        await strain.start()
         async with strain.measured():
+            await strain.start()
             await until(partial(_has_read_all, cluster), within=PATIENCE, otherwise="the Nodes were not read")
         synced, figures = time.monotonic() - began, strain.figures("first sync")
         async with strain.measured():
@@ -49,8 +49,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     p95 = quantiles(late, n=20)[-1]
     found = zip(LIMITS, (resident, synced, p95), strict=True)
     return [
-        *(Figure(name=name, measured=value, goal=goal, unit=unit) for (name, goal, unit), value in found),
-        Figure(name=f"{AT_ONCE:,} failures, to the last request", measured=last, goal=None, unit="s"),
+        *(Figure(name, value, unit=unit, goal=goal) for (name, goal, unit), value in found),
+        Figure(f"{AT_ONCE:,} failures, to the last request", last, unit="s"),
         *figures,
     ]
 

@@ -32,9 +32,7 @@ async def measure_requests(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 
             await fleet.add(size - len(fleet.names))
             counted = await _requests_of_one(fleet, fleet.names[number])
             name = f"API requests for one remediation, {size:,} nodes"
-            figures.append(
-                Figure(name=name, measured=counted, goal=GOAL, unit="", reference=f"{5 * size + 28:,}")
-            )
+            figures.append(Figure(name, counted, goal=GOAL, reference=f"{5 * size + 28:,}"))
     return figures
 
 
@@ -130,6 +128,6 @@ async def measure_actions(cluster: BenchCluster) -> list[Figure]:
         history = await handle.fetch_history()
     counted = sum(event.event_type in ACTIONS for event in history.events)
     return [
-        Figure(name="Temporal actions of one remediation", measured=counted, goal=9, unit=""),
-        Figure(name="workflows while all is healthy", measured=idle, goal=0, unit=""),
+        Figure("Temporal actions of one remediation", counted, goal=9),
+        Figure("workflows while all is healthy", idle, goal=0),
     ]

@@ -45,27 +45,16 @@ async def measure_storm(cluster: BenchCluster) -> list[Figure]:
     last_came = max(fleet.came[node] for node in nodes) - failed
     last_went = max(fleet.went[node] for node in nodes) - recovered
     return [
+        Figure("100 of 500 fail, to the last request", last_came, unit="s", goal=3, reference="10 s"),
         Figure(
-            name="100 of 500 fail, to the last request",
-            measured=last_came,
-            goal=3,
+            "100 of 500 recover, to the last request gone",
+            last_went,
             unit="s",
-            reference="10 s",
-        ),
-        Figure(
-            name="100 of 500 recover, to the last request gone",
-            measured=last_went,
             goal=3,
-            unit="s",
             reference="6.7 to 29 s",
         ),
         *(
-            Figure(
-                name=f"CPU of {name} per incident",
-                measured=1000 * seconds / FAIL_IN_STORM,
-                goal=None,
-                unit="ms",
-            )
+            Figure(f"CPU of {name} per incident", 1000 * seconds / FAIL_IN_STORM, unit="ms")
             for name, seconds in spent.items()
         ),
     ]
@@ -100,15 +89,9 @@ async def measure_outage(cluster: BenchCluster) -> list[Figure]:
         await fleet.until_requested(nodes)
     last_came = max(fleet.came[node] for node in nodes) - failed
     return [
-        Figure(name="1,000 of 5,000 fail, all held with the reason", measured=held, goal=15, unit="s"),
-        Figure(
-            name="writes a minute while short-circuited",
-            measured=writes,
-            goal=0,
-            unit="",
-            reference="59 to 209 a second",
-        ),
-        Figure(name="1,000 of 5,000 fail, to the last request", measured=last_came, goal=30, unit="s"),
+        Figure("1,000 of 5,000 fail, all held with the reason", held, unit="s", goal=15),
+        Figure("writes a minute while short-circuited", writes, goal=0, reference="59 to 209 a second"),
+        Figure("1,000 of 5,000 fail, to the last request", last_came, unit="s", goal=30),
     ]
 
 

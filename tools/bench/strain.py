@@ -43,13 +43,8 @@ class EventLoopStall(NamedTuple):
 
     ended: float
     seconds: float
-    without_processor: float
-    """The seconds for which other processes had all processors."""
-
-    @property
-    def own(self) -> float:
-        """The seconds that the detector itself caused, on one thread or another."""
-        return self.seconds - self.without_processor
+    own: float
+    """The seconds for which the loop itself worked; the rest is of other threads and processes."""
 
 
 NO_STOP = EventLoopStall(0, 0, 0)
@@ -66,16 +61,20 @@ class Strain:
         self._renewals: list[float] = []
         """When the Lease was seen with another time of renewal, by the monotonic clock."""
         self._calls = self._cpu = 0.0
+        self._is_started = False
 
     async def start(self) -> None:
+        """Start both, and return when they are ready; a measurement may have begun before."""
         environments = {"detector": {STOPS_FILE: str(self._stops)}}
         await self._cluster.start("detector", "worker", environments=environments, commands=_WATCHED)
+        self._is_started = True
 
     @asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
         """Measure stops, renewals and calls while the block runs."""
         self._began, self._renewals = time.monotonic(), []
-        calls, cpu = await self._requests.count(), self._detector_cpu
+        calls = await self._requests.count() if self._is_started else 0.0
+        cpu = self._detector_cpu if self._is_started else 0.0
         watching = asyncio.create_task(self._watch_lease())
         try:
             yield
@@ -97,20 +96,12 @@ class Strain:
         )
         return [
             longest_stop(case, longest.seconds),
+            Figure(f"longest stop on the processor, {case}", 1000 * longest_own.own, unit="ms"),
             Figure(
-                name=f"longest stop without its wait for a processor, {case}",
-                measured=1000 * longest_own.own,
-                goal=None,
-                unit="ms",
+                f"longest time without a renewal, {case}", unrenewed, unit="s", goal=RENEW_DEADLINE_SECONDS
             ),
-            Figure(
-                name=f"longest time without a renewal, {case}",
-                measured=unrenewed,
-                goal=RENEW_DEADLINE_SECONDS,
-                unit="s",
-            ),
-            Figure(name=f"calls of Temporal, {case}", measured=self._calls, goal=None, unit=""),
-            Figure(name=f"CPU of the detector, {case}", measured=self._cpu, goal=None, unit="s"),
+            Figure(f"calls of Temporal, {case}", self._calls),
+            Figure(f"CPU of the detector, {case}", self._cpu, unit="s"),
         ]
 
     @property
@@ -177,7 +168,7 @@ async def _flapping(
     await fleet.nodes.set_all_ready(fleet.nodes.names, "True")
     await cluster.client.delete(API.machine_health_checks, name, NAMESPACE)
     return [
-        Figure(name=f"changes of Nodes, {case}", measured=rate, goal=None, unit="a second"),
+        Figure(f"changes of Nodes, {case}", rate, unit="a second"),
         *strain.figures(case),
     ]
 

@@ -114,7 +114,6 @@ SETTLED_SECONDS = 10.0
 BEGINNING_SECONDS = 60.0
 """Until then the pause looks more often than once a minute."""
 QUIET_MINUTES = 3
-KILOBYTE = 1024
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
@@ -129,13 +128,10 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         unpaused = await checks.time_to_unpause()
     patches = _patches(cluster, checks.names, began)
     return [
-        Figure(name="Progressing=True to the last of 500 checks paused", measured=paused, goal=2, unit="s"),
-        Figure(
-            name="Progressing=False to the last of 500 checks unpaused", measured=unpaused, goal=2, unit="s"
-        ),
-        Figure(name="PATCHes per check and upgrade, most", measured=max(patches), goal=2, unit=""),
+        Figure("Progressing=True to the last of 500 checks paused", paused, unit="s", goal=2),
+        Figure("Progressing=False to the last of 500 checks unpaused", unpaused, unit="s", goal=2),
+        Figure("PATCHes per check and upgrade, most", max(patches), goal=2),
         *waiting,
-        *await _histories(cluster),
     ]
 
 
@@ -146,16 +142,14 @@ async def _quiet_minutes(cluster: BenchCluster) -> list[Figure]:
     await asyncio.sleep(QUIET_MINUTES * 60)
     return [
         Figure(
-            name=f"writes in {QUIET_MINUTES} minutes of the upgrade, 500 checks paused",
-            measured=writes_since(cluster, since),
+            f"writes in {QUIET_MINUTES} minutes of the upgrade, 500 checks paused",
+            writes_since(cluster, since),
             goal=0,
-            unit="",
         ),
         Figure(
-            name="lists of MachineHealthChecks a minute, meanwhile",
-            measured=await _syncs_since(cluster, since) / QUIET_MINUTES,
+            "lists of MachineHealthChecks a minute, meanwhile",
+            await _syncs_since(cluster, since) / QUIET_MINUTES,
             goal=1,
-            unit="",
         ),
     ]
 
@@ -184,26 +178,3 @@ def _patches(cluster: BenchCluster, names: list[str], began: datetime) -> list[i
         request.name for request in requests if request.verb == "patch" and not request.subresource
     )
     return [patched[name] for name in names]
-
-
-async def _histories(cluster: BenchCluster) -> list[Figure]:
-    """The sizes of all runs of the workflow."""
-    handle = cluster.temporal.get_workflow_handle(upgrade_pause_id(cluster.identity))
-    await handle.result()
-    runs = [run async for run in cluster.temporal.list_workflows(f"WorkflowId = '{handle.id}'")]
-    histories = [
-        await cluster.temporal.get_workflow_handle(run.id, run_id=run.run_id).fetch_history() for run in runs
-    ]
-    events = [len(history.events) for history in histories]
-    sizes = [sum(event.ByteSize() for event in history.events) / KILOBYTE for history in histories]
-    return [
-        Figure(
-            name="runs of the workflow over an upgrade of 500 checks",
-            measured=len(runs),
-            goal=None,
-            unit="",
-        ),
-        Figure(name="events of its history, all runs", measured=sum(events), goal=None, unit=""),
-        Figure(name="size of its history, all runs", measured=sum(sizes), goal=None, unit="KB"),
-        Figure(name="size of its longest run", measured=max(sizes), goal=None, unit="KB"),
-    ]

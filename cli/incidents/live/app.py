@@ -23,16 +23,15 @@ from textual.widgets import DataTable, Footer, Input, Static
 from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
 from cli.incidents.orders import GivenOrder, give
-from cli.incidents.page import incident_page
+from cli.incidents.show import incident_page
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
-from cli.incidents.table import GAP, fitted, headline, in_order, incident_rows
+from cli.incidents.table import fitted, headline, in_order, incident_rows
 from cli.incidents.wanted import IncidentList, Wanted, look
-from cli.incidents.watching import EVERY_SECONDS, head
+from cli.incidents.watching import EVERY_SECONDS, TERMINATED, end_at_sigterm, head
 from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode
-from cli.shared.terminal import error_sentence, plain
-from cli.shared.termination import TERMINATED, end_at_sigterm
+from cli.shared.terminal import GAP, error_sentence, plain
 from health.runbook.order_spec import OrderSpec
 from health.runbook.orders import ORDERS
 
@@ -79,13 +78,12 @@ class FilterField(Input):
 
 def matching(documents: Iterable[IncidentDocument], text: str) -> list[IncidentDocument]:
     """The incidents with each word of `text` in their name, cluster, phase or details, in any case."""
-    words = text.casefold().split()
-    return [one for one in documents if all(word in _searched(one) for word in words)]
-
-
-def _searched(document: IncidentDocument) -> str:
-    phase = document.phase or "unknown"
-    return f"{document.cluster} {document.check} {document.target} {phase} {document.words}".casefold()
+    found = []
+    for one in documents:
+        searched = f"{one.cluster} {one.check} {one.target} {one.phase or 'unknown'} {one.words}".casefold()
+        if all(word in searched for word in text.casefold().split()):
+            found.append(one)
+    return found
 
 
 class IncidentTable(DataTable[Text]):
@@ -176,7 +174,9 @@ class LiveList(App[int]):
         for cells in rows:
             table.add_row(*(_cut(cell, wide) for cell, wide in zip(cells, widths.values(), strict=True)))
         self._shown = found
-        self._move_to(chosen)
+        ids = [document.workflow_id for document in found]
+        if chosen is not None and chosen.workflow_id in ids:
+            table.move_cursor(row=ids.index(chosen.workflow_id))
         left_out = len(self._listed.documents) - len(found)
         filtered = f"; the filter leaves out {left_out}" if left_out else ""
         counted = f"{headline(found) if found else 'no incidents'}{filtered}"
@@ -185,11 +185,6 @@ class LiveList(App[int]):
     def _chosen(self) -> IncidentDocument | None:
         row = self.query_one(DataTable).cursor_row
         return self._shown[row] if 0 <= row < len(self._shown) else None
-
-    def _move_to(self, chosen: IncidentDocument | None) -> None:
-        ids = [document.workflow_id for document in self._shown]
-        if chosen is not None and chosen.workflow_id in ids:
-            self.query_one(DataTable).move_cursor(row=ids.index(chosen.workflow_id))
 
     def action_filter(self) -> None:
         self.query_one(FilterField).begin()
@@ -207,9 +202,6 @@ class LiveList(App[int]):
         self.query_one(DataTable).focus()
 
     def on_data_table_row_selected(self) -> None:
-        self.action_open()
-
-    def action_open(self) -> None:
         if (chosen := self._chosen()) is not None:
             self._open(self._listed.summaries[chosen.run_id])
 

@@ -99,16 +99,13 @@ class Confirmation(ModalScreen[OrderDetails | None]):
 
     def on_input_submitted(self) -> None:
         """Return the typed parts; a blank reason is none."""
+        typed = "".join(field.value for field in self.query("#for").results(Input)).strip()
         try:
-            duration = self._duration()
+            duration = parse_time(typed) if typed else None
         except typer.BadParameter as error:
             self.query_one("#wrong", Static).update(Text(f"for: {error.message}", style="bold red"))
             return
         self.dismiss(OrderDetails(self.query_one("#reason", Input).value.strip(), duration))
-
-    def _duration(self) -> timedelta | None:
-        typed = "".join(field.value for field in self.query("#for").results(Input)).strip()
-        return parse_time(typed) if typed else None
 
 
 def _first_line(text: str) -> str:

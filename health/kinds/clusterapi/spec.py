@@ -27,7 +27,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PlainValidator
 
 from health.check.selector import LabelSelector
-from health.check.template_field import LocalTemplate, TemplateField
+from health.check.template_validity import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, IntOrPercent, number_of
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from health.check.health_check import Check, Model, parsed
 from health.check.pause import of_paused, pause_hold
-from health.check.template_field import TemplateField
-from health.check.template_validity import TemplateKinds
+from health.check.template_validity import TemplateField, TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.machines.machine import LinkedMachineTarget

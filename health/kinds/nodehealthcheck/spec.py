@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from health.check.selector import LabelSelector
-from health.check.template_field import TemplateField, Text
+from health.check.template_validity import TemplateField, Text
 from health.check.threshold import Amount
 from objects.durations import Duration, SignedDuration
 from objects.field_problem import SaysItsValueError

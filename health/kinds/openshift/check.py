@@ -38,7 +38,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field
 
 from health.check.selector import LabelSelector
-from health.check.template_field import LocalTemplate, TemplateField
+from health.check.template_validity import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, Amount, IntOrPercent
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.machines.check import MachineCheck, parsed_unless_paused

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from cli.doctor.cluster import ExaminedCluster, StoredCheck
+from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import FindingRule
 from health.kinds.check_kind import CheckKind
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
@@ -37,10 +37,7 @@ class KnownCluster(ExaminedCluster):
         self.connection = cast("Any", SimpleNamespace(server_clock=SimpleNamespace(skew=lambda: skew)))
         self._lease, self._leases = lease, leases
         self._status, self._known_policy = status or ParamedicStatusDocument(), policy
-        self._stored = {
-            kind.resource_name: [StoredCheck.model_validate(body) for body in stored]
-            for kind, stored in (checks or {}).items()
-        }
+        self._stored = {kind.resource_name: stored for kind, stored in (checks or {}).items()}
 
     async def policy(self) -> PolicyInForce:
         return self._known_policy

@@ -23,7 +23,7 @@ from cli.doctor.of_temporal import (
 )
 from cli.incidents.summary import IncidentSummary
 from devcluster.polling import until
-from health.model.ended_remediation import EndedRemediation
+from health.model.incident_result import EndedRemediation
 from health.model.moves import Phase
 from health.model.references import TemplateReference
 from runtime.polling import Backlog, backlog

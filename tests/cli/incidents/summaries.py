@@ -8,7 +8,7 @@ from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.summary import IncidentSummary
 from health.model.details import Details
 from health.model.incident_result import IncidentResult
-from health.model.moves import Outcome, Phase, next_transition_of
+from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
@@ -39,7 +39,7 @@ def state(
         observation=found,
         memory=memory,
         wakes_at=NOW + timedelta(minutes=30),
-        next_transition=next_transition_of(next_move(found, memory, NOW)),
+        next_transition=next_move(found, memory, NOW).next_transition,
     )
 
 

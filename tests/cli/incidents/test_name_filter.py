@@ -3,19 +3,18 @@
 import pytest
 
 from cli.incidents.names import incident_name, is_named
-from cli.shared.parameters import NameFilter
-from health.model.given_names import is_called
-from health.model.references import TargetReference
+from cli.incidents.visibility import Filter, named
+from health.model.references import TargetReference, is_called
+from objects.group_kind import ServedKind
 from tests.support.values.builders import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")
 MACHINE = TargetReference(kind="Machine", namespace="ns", name="a", uid="u")
 OF_GROUP = TargetReference(kind="Widget", group="fleet.example", namespace="ns", name="a", uid="u")
-KINDS = (("Node", False), ("Machine", True))
-
-
-def targets(name: str) -> NameFilter:
-    return NameFilter("Target", name, KINDS)
+KINDS = (
+    ServedKind(group="", kind="Node", plural="nodes", versions=("v1",), is_namespaced=False),
+    ServedKind(group="", kind="Machine", plural="machines", versions=("v1",), is_namespaced=True),
+)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,9 @@ def test_name_may_be_given_with_kind_and_namespace(
     takes_node: bool,  # noqa: FBT001  a column of the table
     takes_machine: bool,  # noqa: FBT001  a column of the table
 ) -> None:
-    assert (targets(name).takes(NODE), targets(name).takes(MACHINE)) == (takes_node, takes_machine)
+    of_node, of_machine = (INCIDENT.model_copy(update={"target": target}) for target in (NODE, MACHINE))
+    wanted = Filter(target=name)
+    assert (wanted.takes(of_node), wanted.takes(of_machine)) == (takes_node, takes_machine)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,9 @@ def test_kind_may_be_given_without_its_group(name: str, is_its_name: bool) -> No
 
 
 def test_temporal_finds_whole_values_and_beginnings() -> None:
-    assert targets("o'a").query == "(Target = 'Node/o''a' OR Target STARTS_WITH 'Machine/')"
-    assert targets("Node/a").query == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
-    assert targets("node/a").query == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
+    assert named("Target", "o'a", KINDS) == "(Target = 'Node/o''a' OR Target STARTS_WITH 'Machine/')"
+    assert named("Target", "Node/a", KINDS) == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
+    assert named("Target", "node/a", KINDS) == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
 
 
 def test_namespace_may_be_called_as_a_kind_is() -> None:

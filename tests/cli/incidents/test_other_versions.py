@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from cli.incidents.page import incident_page
+from cli.incidents.show import incident_page
 from cli.incidents.table import fitted_table, headline, incident_rows
 from health.model.moves import Phase
 from health.model.observation import Hold

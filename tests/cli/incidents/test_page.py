@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from cli.incidents.document import IncidentDocument
-from cli.incidents.page import incident_page
+from cli.incidents.show import incident_page
 from health.model.details import Details
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase

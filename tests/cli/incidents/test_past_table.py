@@ -10,9 +10,9 @@ from cli.incidents.document import IncidentDocument
 from cli.incidents.history import Kept, past_row, sums
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import fitted_table
+from health.model.incident_result import RequestRecord
 from health.model.moves import Outcome, Phase
 from health.model.order import OrderRecord
-from health.model.request_record import RequestRecord
 from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.state import Memory
 from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary

@@ -14,7 +14,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.state_queries import AT_ONCE, BUSY, LATE, NO_WORKER, StateQueries
 from cli.incidents.summary import IncidentSummary
-from cli.incidents.task_failure import WorkflowTaskFailure
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State
@@ -28,8 +27,7 @@ def not_ready() -> tuple[RPCStatusCode, bytes]:
     return RPCStatusCode.FAILED_PRECONDITION, status.SerializeToString()
 
 
-SINCE = datetime(2026, 11, 22, 10, tzinfo=UTC)
-FAILURE = WorkflowTaskFailure(SINCE, "RuntimeError: broken")
+FAILURE = "its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
 FORGOTTEN = RPCError(
     "no poller seen for task queue recently, worker may be down", RPCStatusCode.FAILED_PRECONDITION, b""
 )
@@ -59,11 +57,11 @@ class Script(Interceptor, OutboundInterceptor):
 
 
 @pytest.fixture(autouse=True)
-def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, WorkflowTaskFailure]:
+def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The code of which incidents fails, by their ids."""
-    found: dict[str, WorkflowTaskFailure] = {}
+    found: dict[str, str] = {}
 
-    async def read(_client: Client, workflow_id: str, *_: object) -> WorkflowTaskFailure | None:
+    async def read(_client: Client, workflow_id: str, *_: object) -> str | None:
         return found.get(workflow_id)
 
     monkeypatch.setattr("cli.incidents.state_queries.read_task_failure", read)
@@ -123,29 +121,29 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
     assert (first.problem, second.problem) == ("", BUSY)
 
 
-async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, WorkflowTaskFailure]) -> None:
+async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, str]) -> None:
     failures[summary(0).incident.workflow_id] = FAILURE
     script = Script(FAILING)
     (one,) = await asked(script, 1)
-    assert one.problem == "its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
+    assert one.problem == FAILURE
     assert len(script.asked) == 1
 
 
 async def test_failing_code_is_reported_also_without_a_worker(
-    failures: dict[str, WorkflowTaskFailure],
+    failures: dict[str, str],
 ) -> None:
     last = summary(99).incident.workflow_id
     failures[last] = FAILURE
     found = await asked(Script(SILENT), 100)
-    assert {summary.incident.workflow_id for summary in found if summary.problem == str(FAILURE)} == {last}
-    assert {summary.problem for summary in found} == {str(FAILURE), NO_WORKER}
+    assert {summary.incident.workflow_id for summary in found if summary.problem == FAILURE} == {last}
+    assert {summary.problem for summary in found} == {FAILURE, NO_WORKER}
 
 
 async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
-    failures: dict[str, WorkflowTaskFailure],
+    failures: dict[str, str],
 ) -> None:
     failures.update({summary(number).incident.workflow_id: FAILURE for number in range(100)})
-    assert {summary.problem for summary in await asked(Script(FAILING), 100)} == {str(FAILURE)}
+    assert {summary.problem for summary in await asked(Script(FAILING), 100)} == {FAILURE}
 
 
 async def test_incidents_that_answer_too_late_are_unknown_and_the_others_are_known() -> None:

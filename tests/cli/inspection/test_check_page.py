@@ -6,13 +6,14 @@ import pytest
 from rich.console import Console
 
 from cli.inspection.check import CheckView, check_lines
-from cli.inspection.words import page, title
+from cli.inspection.words import title
+from cli.shared.terminal import labelled_lines
 from detector.inspection.preview import TargetPreview, as_asked
 from health.model.approval import Approval, ApprovalDefault, Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
 from health.runbook.outlook import as_reported, outlook
 from health.runbook.state import Memory
@@ -61,7 +62,7 @@ def lines(
     )
     console = Console(width=width)
     with console.capture() as printed:
-        console.print(page(check_lines(view)))
+        console.print(labelled_lines(check_lines(view)))
     return [line.rstrip() if width < 200 else line.strip() for line in printed.get().splitlines()]
 
 

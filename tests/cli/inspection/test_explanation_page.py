@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from cli.inspection.explanation import explanation_lines, explanation_pages
-from cli.inspection.words import page
+from cli.shared.terminal import labelled_lines
 from health.model.observation import Hold, HoldReason
 from health.model.order import OrderRecord
 from tests.support.values.builders import NOW
@@ -48,7 +48,7 @@ def lines(**changes: Any) -> dict[str, str]:
     )
     console = Console(width=200)
     with console.capture() as printed:
-        console.print(page(explanation_lines(view.model_copy(update=changes), NOW)))
+        console.print(labelled_lines(explanation_lines(view.model_copy(update=changes), NOW)))
     found = (line.split("  ", 1) for line in printed.get().splitlines() if not line.startswith(" "))
     return {label.strip(): value.strip() for label, value in found}
 
@@ -140,7 +140,7 @@ def pages(**changes: Any) -> str:
     console = Console(width=200)
     with console.capture() as printed:
         for each in explanation_pages(nothing.model_copy(update=changes)):
-            console.print(page(each))
+            console.print(labelled_lines(each))
     return printed.get()
 
 

@@ -67,7 +67,7 @@ def summary(of: UpgradePauseState | None = STATE, **fields: Any) -> UpgradeSumma
 def lines(of: UpgradeSummary) -> list[str]:
     console = Console(width=1000, highlight=False)
     with console.capture() as captured:
-        console.print(upgrade_page(of, NOW))
+        console.print(upgrade_page(UpgradeView.of(of), NOW))
     return [" ".join(line.split()) for line in captured.get().splitlines()]
 
 

@@ -8,8 +8,11 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
+from health.model.annotations import HOLD
+from health.model.incident_result import IncidentResult
 from health.model.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.audit import created_requests
@@ -38,13 +41,16 @@ COURSES = {
     "waits": Course("Waiting", "Remediating", 1),  # the deadline is after the outage
     "recovers": Course("Waiting", "Recovered", 0),
     "is-held": Course("Held", "Remediating", 1),  # the reason of the hold goes away
+    "is-annotated": Course("Held", "Remediating", 1),  # a person removes `paramedic.dev/hold`
+    "gets-annotated": Course("Waiting", "Held", 0),  # its timer runs out, and a person has set the annotation
     "is-acted-on": Course("Acting", "Remediating", 1),
     "is-mended": Course("Remediating", "Remediated", 1),
     "stays-down": Course("Remediating", "Remediating", 1),
     "hangs": Course("CleaningUp", "Remediated", 1),  # the finalizer is removed
     "is-left-alone": Course("LeftAlone", "LeftAlone", 0),  # its timer runs out
 }
-OPEN = {role: course for role, course in COURSES.items() if course.after in ("Remediating", "LeftAlone")}
+ENDED = ("Recovered", "Remediated")
+OPEN = {role: course for role, course in COURSES.items() if course.after not in ENDED}
 REMEDIATED = [role for role, course in OPEN.items() if course.after == "Remediating"]
 
 
@@ -82,11 +88,15 @@ class Incidents:
 
     async def _begin_remediations(self) -> None:
         world, nodes = self._world, self._nodes
-        await self._exclude("is-held", value="true")
-        for role in ("is-held", "is-mended", "stays-down", "hangs"):
+        for role in ("is-held", "is-annotated"):
+            await self._exclude(role, value="true")
+        for role in ("is-held", "is-annotated", "is-mended", "stays-down", "hangs"):
             await self._fail(role, LONG_AGO)
-        for role in ("is-held", "is-mended", "stays-down"):
+        for role in ("is-held", "is-annotated", "is-mended", "stays-down"):
             await world.until_phase(nodes[role], COURSES[role].before)
+        # A node that is replaced by a failed one keeps labels alone.
+        await self._hold("is-annotated", value="a disk")
+        await self._exclude("is-annotated", value=None)
         await world.until_requested(nodes["hangs"])
         await world.set_finalizers(nodes["hangs"], ["example.com/keep"])
         await world.recover(nodes["hangs"])
@@ -96,9 +106,10 @@ class Incidents:
         world, nodes = self._world, self._nodes
         await self._fail("runs-out", runs_out_in)
         await self._fail("is-left-alone", runs_out_in)
+        await self._fail("gets-annotated", runs_out_in)
         await self._fail("waits", waits_for)
         await self._fail("recovers", waits_for)
-        for role in ("runs-out", "is-left-alone", "waits", "recovers"):
+        for role in ("runs-out", "is-left-alone", "gets-annotated", "waits", "recovers"):
             await world.until_phase(nodes[role], "Waiting")
         await (await world.workflow(nodes["is-left-alone"])).execute_update("abort")
         await world.until_phase(nodes["is-left-alone"], "LeftAlone")
@@ -112,6 +123,10 @@ class Incidents:
         patch = {"metadata": {"labels": {EXCLUDE_LABEL: value}}}
         await self._world.client.merge_patch(NODES, self._nodes[role], patch)
 
+    async def _hold(self, role: str, *, value: str | None) -> None:
+        patch = {"metadata": {"annotations": {HOLD: value}}}
+        await self._world.client.merge_patch(NODES, self._nodes[role], patch)
+
     def _deadline(self, role: str) -> datetime:
         return self._failed_at[role] + DURATION
 
@@ -122,6 +137,8 @@ class Incidents:
         await self._escalations.change()
         await world.recover(nodes["recovers"], nodes["is-mended"])
         await self._exclude("is-held", value=None)
+        await self._hold("is-annotated", value=None)
+        await self._hold("gets-annotated", value="a disk")
         await world.set_finalizers(nodes["hangs"], None)
 
     async def until_run_out(self) -> None:
@@ -136,7 +153,7 @@ class Incidents:
         world, nodes = self._world, self._nodes
         await self._until_deadline("waits")  # before its deadline its phase cannot be reached
         for role, course in COURSES.items():
-            if course.after in ("Recovered", "Remediated"):
+            if course.after in ENDED:
                 assert await world.outcome(nodes[role]) == course.after, role
                 await world.until_clean(nodes[role])
             else:
@@ -176,7 +193,7 @@ class Incidents:
     async def _status_must_be_true(self) -> None:
         world, nodes = self._world, self._nodes
         uids = {nodes[role]: (await world.request(nodes[role]))["metadata"]["uid"] for role in REMEDIATED}
-        expected = {nodes["is-left-alone"]: []} | {node: [uid] for node, uid in uids.items()}
+        expected = {nodes[role]: [] for role in OPEN} | {node: [uid] for node, uid in uids.items()}
         healthy = len(COURSES) - len(OPEN)
         await world.until_status(observedNodes=len(COURSES), healthyNodes=healthy, phase="Remediating")
 
@@ -207,6 +224,16 @@ class Incidents:
         await self._escalations.must_end_clean()
         await self._requests_must_be(())
         await self._workflows_must_be_one_for_each()
+        for role in COURSES:
+            await self._timeline_must_be_whole(role)
+
+    async def _timeline_must_be_whole(self, role: str) -> None:
+        """The incident remembers what was before the outage, and nothing of it twice."""
+        result = await (await self._world.workflow(self._nodes[role])).result()
+        entries = IncidentResult.model_validate(result).timeline.entries
+        assert COURSES[role].before in {entry.phase for entry in entries}, role
+        assert list(entries) == sorted(entries, key=lambda entry: entry.at), role
+        assert not any(later.is_like(earlier) for earlier, later in pairwise(entries)), role
 
     async def _workflows_must_be_one_for_each(self) -> None:
         temporal, ours = self._world.temporal, f"ParamedicCluster = '{self._world.cluster}'"

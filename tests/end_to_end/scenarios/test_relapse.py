@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.model.ended_remediation import repeated
+from health.model.incident_result import repeated
 from kube.resource import EVENTS, Object
 from tests.support.story.escalation import Escalation
 from tests.support.story.world import REQUESTS, World

@@ -12,9 +12,8 @@ from detector.state.machine_join import MachineJoin
 from detector.watched_kind import WatchedKind, WatchedTargets
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
-from health.model.kind_names import kind_name
 from health.model.node import Node
-from health.model.references import TargetReference
+from health.model.references import TargetReference, kind_name
 from health.model.remediation_request import INCIDENT, TARGET_UID, template_contents
 from kube.resource import Object, resource_of
 from runtime.process import run_process

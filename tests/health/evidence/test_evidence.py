@@ -15,8 +15,6 @@ from health.model.moves import (
     RecordStep,
     SaveEvidence,
     TakeStep,
-    next_transition_of,
-    phase_of,
 )
 from health.model.observation import Hold, Observation
 from health.policy.check_choices import CheckChoices
@@ -38,7 +36,7 @@ def test_evidence_is_saved_before_the_first_step_and_then_the_step_is_taken(is_s
     memory = Memory(is_shadow=is_shadow)
     move = next_move(wanted(), memory, NOW)
     assert isinstance(move, SaveEvidence)
-    assert (move.before.step, phase_of(move), next_transition_of(move)) == (
+    assert (move.before.step, move.phase, move.next_transition) == (
         0,
         Phase.ACTING,
         EVIDENCE_IS_SAVED,

@@ -4,7 +4,7 @@ from detector.inspection.preview import TargetPreview
 from health.model.observation import Hold, Observation
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
-from health.runbook.obeying import ordered
+from health.runbook.given_orders import ordered
 from health.runbook.outlook import as_reported, outlook
 from health.runbook.state import Memory
 from tests.support.values.builders import INCIDENT, MINUTE, NOW

@@ -39,14 +39,12 @@ async def measure_marks(cluster: BenchCluster) -> list[Figure]:
         await fleet.edit_remediation(CLUSTER, None)
         marks = await _marks(fleet)
     return [
+        Figure("start to 1,000 Machines reported healthy", all_reported_after, unit="s"),
         Figure(
-            name="start to 1,000 Machines reported healthy", measured=all_reported_after, goal=None, unit="s"
-        ),
-        Figure(
-            name="second failure to its request while a first one exists, longest of 20",
-            measured=second,
-            goal=1,
+            "second failure to its request while a first one exists, longest of 20",
+            second,
             unit="s",
+            goal=1,
             reference="29.8 s",
         ),
         *latencies("failure to mark, 1,000 Machines", marks, goals=(None, 1), reference="at least 15 s"),
@@ -110,34 +108,12 @@ async def measure_workload_clusters(cluster: BenchCluster) -> list[Figure]:
         resident = resident_megabytes(cluster.pid("detector"))
         spent = cpu_seconds(cluster.pid("detector"))
     return [
-        Figure(
-            name="detector memory, 20 workload clusters of 269 Nodes of 16 KB",
-            measured=resident,
-            goal=200,
-            unit="MB",
-        ),
-        Figure(
-            name="start to 5,000 Machines reported healthy", measured=all_reported_after, goal=None, unit="s"
-        ),
-        Figure(name="CPU of the detector until then", measured=spent, goal=None, unit="s"),
-        Figure(
-            name="failure to mark meanwhile, first in each cluster, p50",
-            measured=percentile(marks, 0.5),
-            goal=None,
-            unit="s",
-        ),
-        Figure(
-            name="failure to mark meanwhile, first in each cluster, longest of 20",
-            measured=max(marks),
-            goal=None,
-            unit="s",
-        ),
-        Figure(
-            name="Machines reported healthy when the last failed one was marked",
-            measured=reported_before,
-            goal=None,
-            unit="",
-        ),
+        Figure("detector memory, 20 workload clusters of 269 Nodes of 16 KB", resident, unit="MB", goal=200),
+        Figure("start to 5,000 Machines reported healthy", all_reported_after, unit="s"),
+        Figure("CPU of the detector until then", spent, unit="s"),
+        Figure("failure to mark meanwhile, first in each cluster, p50", percentile(marks, 0.5), unit="s"),
+        Figure("failure to mark meanwhile, first in each cluster, longest of 20", max(marks), unit="s"),
+        Figure("Machines reported healthy when the last failed one was marked", reported_before),
     ]
 
 

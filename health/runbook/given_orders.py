@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from health.model.observation import Observation, TargetState
-from health.model.order import OrderMessage, OrderRecord, Refusal
-from health.runbook import lasting
-from health.runbook.order_spec import Situation
+from health.model.order import OrderMessage, Refusal
+from health.runbook.order_spec import Situation, end_of, sooner
 from health.runbook.orders import ORDERS, ended_by, spec_of
 from health.runbook.state import Memory
 from objects.durations import in_words
@@ -28,14 +27,14 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
         for earlier in memory.orders
     ):
         return memory
-    if (refusal := lasting.sooner(memory, record)) is not None:
-        return _latest_decided(memory.having_been_ordered(record, stands=False), refusal, now)
+    if (refusal := sooner(memory, record)) is not None:
+        return _decided(memory.having_been_ordered(record, stands=False), -1, refusal, now)
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
     standing = tuple(earlier for earlier in memory.standing if ended_by(earlier) != spec.name)
     clean_up_at = memory.clean_up_at if spec.is_note else None
     memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
     memory = spec.effect(memory, order)
-    return memory if spec.decide is None else _latest_decided(memory, spec.decide(memory, record), now)
+    return memory if spec.decide is None else _decided(memory, -1, spec.decide(memory, record), now)
 
 
 def answer_to(order: OrderMessage, target: object, before: Situation) -> str:
@@ -44,14 +43,11 @@ def answer_to(order: OrderMessage, target: object, before: Situation) -> str:
     answer = spec.answer.format(target=target, order=order)
     ended = ", and ".join(_ended(order, before))
     reason = f": {order.reason}" if order.reason else ""
-    return f"{answer}{reason}{_end(spec.record(order, before.now))}{f'; ended {ended}' if ended else ''}"
-
-
-def _end(order: OrderRecord) -> str:
-    if order.blocks is None:
-        return ""
-    remaining = f" (in {in_words(order.until - order.given)})" if order.until else ""
-    return f"; {lasting.end_of(order)}{remaining}"
+    record, end = spec.record(order, before.now), ""
+    if record.blocks is not None:
+        remaining = f" (in {in_words(record.until - record.given)})" if record.until else ""
+        end = f"; {end_of(record)}{remaining}"
+    return f"{answer}{reason}{end}{f'; ended {ended}' if ended else ''}"
 
 
 def _ended(order: OrderMessage, before: Situation) -> Iterator[str]:
@@ -72,10 +68,6 @@ def is_repeated(order: OrderMessage, memory: Memory) -> bool:
     return bool(order_id) and any(
         (record.order, record.order_id) == (name, order_id) for record in memory.orders
     )
-
-
-def _latest_decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
-    return _decided(memory, len(memory.orders) - 1, result, now)
 
 
 def _decided(memory: Memory, number: int, result: Memory | Refusal, now: datetime) -> Memory:

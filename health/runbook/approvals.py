@@ -1,4 +1,4 @@
-"""Approving: when a step waits for a person, what answers the question, and when the question is over. Pure.
+"""Approvals: when a step waits for a person, what answers the question, and when the question is over. Pure.
 
 The incident asks once its next step is due and nothing else of check, target and incident holds it. It asks
 for one step of one failure: the question, and so its answer, is over when that step was taken, the target
@@ -34,28 +34,19 @@ from health.model.annotations import AnnotatedAnswer
 from health.model.approval import Approval, ApprovalAnswer, ApprovalDefault, names_of, question_id
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import OrderRecord, Refusal
-from health.model.references import Step
 from health.runbook.incident import Incident
-from health.runbook.skipping import JUST_BEGUN, why_blocked
+from health.runbook.skips import JUST_BEGUN, why_blocked
 from health.runbook.state import Memory
 from objects.durations import in_words
 
 BY_DEFAULT = "paramedic.dev/approval-default"
 """The identity of an order that the annotation of the check gave."""
-_DEFAULTS: Mapping[str, tuple[str, ApprovalAnswer]] = {
-    ApprovalDefault.APPROVE: ("approve", ApprovalAnswer.APPROVED),
-    ApprovalDefault.REJECT: ("reject", ApprovalAnswer.REJECTED),
+_ORDER: Mapping[ApprovalAnswer, str] = {ApprovalAnswer.APPROVED: "approve", ApprovalAnswer.REJECTED: "reject"}
+"""The name of the order that gives this answer."""
+_DEFAULTS: Mapping[str, ApprovalAnswer] = {
+    ApprovalDefault.APPROVE: ApprovalAnswer.APPROVED,
+    ApprovalDefault.REJECT: ApprovalAnswer.REJECTED,
 }
-
-
-def approved(memory: Memory, order: OrderRecord) -> Memory | Refusal:
-    """The memory after an order `approve`, or why it answers no question."""
-    return _answered(memory, order, ApprovalAnswer.APPROVED)
-
-
-def rejected(memory: Memory, order: OrderRecord) -> Memory | Refusal:
-    """The memory after an order `reject`, or why it answers no question."""
-    return _answered(memory, order, ApprovalAnswer.REJECTED)
 
 
 def waiting(memory: Memory) -> Approval | Refusal:
@@ -126,7 +117,9 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
         return memory.model_copy(update={"approval": None})
     for given in observation.answers:
         if given.question == approval.id and _counts(given, approval, memory):
-            return _by_annotation(memory, approval, given, now)
+            answer = ApprovalAnswer.APPROVED if given.is_approval else ApprovalAnswer.REJECTED
+            identity = f"an annotation on {given.place}"
+            return _recorded(memory, approval, answer, reason=given.reason, identity=identity, now=now)
     runs = approval.answer is not None or _holds_alone(memory, observation)
     counts_from = (approval.counts_from or now) if runs else None
     approval = _by_check(approval.model_copy(update={"counts_from": counts_from}), observation)
@@ -140,11 +133,11 @@ def followed(memory: Memory, observation: Observation, now: datetime) -> Memory:
 def _asked(incident: Incident) -> Approval | None:
     """The question, if it is about the next step."""
     approval = incident.memory.approval
-    return approval if approval is not None and approval.is_for(_next(incident)) else None
-
-
-def _next(incident: Incident) -> Step:
-    return incident.observation.steps[incident.next_step]
+    return (
+        approval
+        if approval is not None and approval.is_for(incident.observation.steps[incident.next_step])
+        else None
+    )
 
 
 def _holds_alone(memory: Memory, observation: Observation) -> bool:
@@ -183,14 +176,12 @@ def _by_check(approval: Approval, observation: Observation) -> Approval:
 
 def _expired(memory: Memory, approval: Approval, now: datetime) -> Memory:
     """The memory after the default of the check; with a default that holds, an Event reports it."""
-    by_default = _DEFAULTS.get(approval.default)
-    if by_default is None:
+    answer = _DEFAULTS.get(approval.default)
+    if answer is None:
         expired = approval.model_copy(update={"is_expired": True, "is_reported": False})
         return memory.model_copy(update={"approval": expired})
-    name, answer = by_default
     reason = f"no answer within {in_words(now - (approval.counts_from or approval.asked_at))}"
-    order = OrderRecord(order=name, reason=reason, identity=BY_DEFAULT, given=now, step=approval.name)
-    return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
+    return _recorded(memory, approval, answer, reason=reason, identity=BY_DEFAULT, now=now)
 
 
 def _counts_anew(approval: Approval, observation: Observation) -> bool:
@@ -206,19 +197,16 @@ def _counts(given: AnnotatedAnswer, approval: Approval, memory: Memory) -> bool:
     return approval.answer is not ApprovalAnswer.REJECTED
 
 
-def _by_annotation(memory: Memory, approval: Approval, given: AnnotatedAnswer, now: datetime) -> Memory:
-    order = OrderRecord(
-        order="approve" if given.is_approval else "reject",
-        reason=given.reason,
-        identity=f"an annotation on {given.place}",
-        given=now,
-        step=approval.name,
-    )
-    answer = ApprovalAnswer.APPROVED if given.is_approval else ApprovalAnswer.REJECTED
+def _recorded(  # noqa: PLR0913  an answer has these parts
+    memory: Memory, approval: Approval, answer: ApprovalAnswer, *, reason: str, identity: str, now: datetime
+) -> Memory:
+    """The memory after an answer that came without an order, which is recorded like one."""
+    order = OrderRecord(order=_ORDER[answer], reason=reason, identity=identity, given=now, step=approval.name)
     return _with_answer(memory.having_been_ordered(order, stands=False), order, approval, answer)
 
 
-def _answered(memory: Memory, order: OrderRecord, answer: ApprovalAnswer) -> Memory | Refusal:
+def answered(memory: Memory, order: OrderRecord, answer: ApprovalAnswer) -> Memory | Refusal:
+    """The memory after an order that gives this answer, or why it answers no question."""
     approval = waiting(memory)
     if isinstance(approval, Refusal):
         return approval

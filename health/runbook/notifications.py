@@ -1,4 +1,4 @@
-"""Notifying: when an incident notifies the receivers of the policy, and of what. Pure.
+"""Notifications: when an incident notifies the receivers of the policy, and of what. Pure.
 
 An incident notifies before it rests and before it ends, so a notification delays no step. The first row that
 matches is the event:
@@ -27,11 +27,10 @@ from types import MappingProxyType
 
 from health.check.ordered import is_by_order
 from health.model.approval import ApprovalAnswer
-from health.model.moves import End, Phase, Until, Wait
+from health.model.moves import End, Moment, Phase, Wait
 from health.model.notification import Notification, NotificationEvent, WantedEvents, notification_id
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
-from health.runbook.decision import NextEvent
 from health.runbook.incident import Incident
 from health.runbook.state import Memory
 from objects.timestamps import stamp
@@ -94,7 +93,7 @@ def due(
     return tuple(Due(receiver, message, occasion) for receiver in receivers)
 
 
-def held_long_at(incident: Incident) -> Until | None:
+def held_long_at(incident: Incident) -> Moment | None:
     """When the next receiver is to be notified of the hold; None: there is none, or all of them know."""
     since = incident.memory.notifications.held_since
     if since is None:
@@ -102,12 +101,15 @@ def held_long_at(incident: Incident) -> Until | None:
     occasion = Occasion(NotificationEvent.HELD, stamp(since))
     left = (wanted for wanted in incident.observation.notifies if _is_news(wanted, incident.memory, occasion))
     at = min((since + timedelta(seconds=wanted.held_for_seconds) for wanted in left), default=None)
-    return None if at is None or at <= incident.now else Until(at)
+    return None if at is None or at <= incident.now else Moment(at)
 
 
 def _receivers(incident: Incident, occasion: Occasion) -> Iterator[str]:
+    since = incident.memory.notifications.held_since
     for wanted in incident.observation.notifies:
-        is_early = occasion.event is NotificationEvent.HELD and not _is_held_long(incident, wanted)
+        held_for = timedelta(seconds=wanted.held_for_seconds)
+        is_held_long = since is not None and incident.now - since >= held_for
+        is_early = occasion.event is NotificationEvent.HELD and not is_held_long
         if _is_news(wanted, incident.memory, occasion) and not is_early:
             yield wanted.receiver
 
@@ -119,38 +121,23 @@ def _is_news(wanted: WantedEvents, memory: Memory, occasion: Occasion) -> bool:
     return is_wanted and not notified.has_sent(wanted.receiver, occasion.event, occasion.key)
 
 
-def _is_held_long(incident: Incident, wanted: WantedEvents) -> bool:
-    since = incident.memory.notifications.held_since
-    return since is not None and incident.now - since >= timedelta(seconds=wanted.held_for_seconds)
-
-
 def _occasion(incident: Incident, move: Wait | End) -> Occasion | None:
+    memory = incident.memory
     if isinstance(move, End):
-        failed = incident.memory.delays.fact
+        failed = memory.delays.fact
         return Occasion(NotificationEvent.of_end(move.outcome), stamp(failed.since) if failed else "")
-    if incident.memory.is_shadow:
+    if memory.is_shadow:
         return None
-    found = {
-        Phase.LEFT_ALONE: _left_alone,
-        Phase.EXHAUSTED: _exhausted,
-        Phase.REMEDIATING: _step_taken,
-        Phase.HELD: _held,
-    }.get(move.phase)
-    return found(incident) if found else None
-
-
-def _left_alone(incident: Incident) -> Occasion | None:
-    order = incident.memory.left_alone
-    return None if order is None else Occasion(NotificationEvent.LEFT_ALONE, order.given.isoformat())
-
-
-def _exhausted(incident: Incident) -> Occasion:
-    return Occasion(NotificationEvent.EXHAUSTED, _latest_step(incident))
-
-
-def _step_taken(incident: Incident) -> Occasion | None:
-    step = _latest_step(incident)
-    return Occasion(NotificationEvent.STEP_TAKEN, step) if step else None
+    match move.phase:
+        case Phase.LEFT_ALONE if memory.left_alone is not None:
+            return Occasion(NotificationEvent.LEFT_ALONE, memory.left_alone.given.isoformat())
+        case Phase.EXHAUSTED:
+            return Occasion(NotificationEvent.EXHAUSTED, _latest_step(incident))
+        case Phase.REMEDIATING if step := _latest_step(incident):
+            return Occasion(NotificationEvent.STEP_TAKEN, step)
+        case Phase.HELD:
+            return _held(memory)
+    return None
 
 
 def _latest_step(incident: Incident) -> str:
@@ -161,9 +148,8 @@ def _latest_step(incident: Incident) -> str:
     return at.isoformat() if at else ""
 
 
-def _held(incident: Incident) -> Occasion | None:
+def _held(memory: Memory) -> Occasion | None:
     """The question to a person, if there is one; else the hold."""
-    memory = incident.memory
     approval, since = memory.approval, memory.notifications.held_since
     if memory.is_blocked:
         return None
@@ -188,7 +174,10 @@ def _notification(
     reference: IncidentReference, incident: Incident, move: Wait | End, occasion: Occasion, began: datetime
 ) -> Notification:
     failed = incident.memory.delays.fact
-    next_event, until = ("", None) if isinstance(move, End) else _waits_for(move)
+    next_event, until = "", None
+    if isinstance(move, Wait):  # no reader needs its next question to the detector
+        waits_for = move.next_transition
+        next_event, until = (HOLD_ENDS, None) if move.asks_next else (waits_for.what, waits_for.at)
     return Notification(
         id=notification_id(reference, began, f"{occasion.event} {occasion.key}"),
         event=occasion.event,
@@ -196,7 +185,7 @@ def _notification(
         incident=reference,
         at=incident.now,
         failed_since=None if failed is None or is_by_order(failed) else failed.since,
-        title=_title(reference, incident, occasion.event),
+        title=f"{reference.target} {_TITLES[occasion.event](incident)}",
         reason=move.details.lasting,
         waits_for=next_event,
         waits_until=until,
@@ -207,31 +196,14 @@ def _notification(
 HOLD_ENDS = "when the hold ends, or by an order"
 
 
-def _title(reference: IncidentReference, incident: Incident, event: NotificationEvent) -> str:
-    """One sentence that begins with the target."""
-    return f"{reference.target} {_TITLES[event](incident)}"
-
-
-def _waits_for(wait: Wait) -> tuple[str, datetime | None]:
-    """The event that moves the incident on, and when; no reader needs its next question to the detector."""
-    transition = wait.next_transition
-    if transition.what == NextEvent.ASKS_AGAIN:
-        return HOLD_ENDS, None
-    return transition.what, transition.at
-
-
 def _commands(reference: IncidentReference, incident: Incident, event: NotificationEvent) -> tuple[str, ...]:
     """The command lines that help now, the most likely first; the last one shows the incident."""
     name = shlex.quote(f"{reference.check.name}/{reference.target.name}")
     of = f"{name} --cluster {shlex.quote(reference.cluster)}"
-    orders = (f"paramedic {order} {of}{_step(incident, event)}" for order in _ORDERS.get(event, ()))
+    asked = incident.memory.approval if event is NotificationEvent.APPROVAL_REQUIRED else None
+    step = f" --step {shlex.quote(asked.name)}" if asked is not None else ""
+    orders = (f"paramedic {order} {of}{step}" for order in _ORDERS.get(event, ()))
     return (*orders, f"paramedic show {of}")
-
-
-def _step(incident: Incident, event: NotificationEvent) -> str:
-    approval = incident.memory.approval
-    is_named = event is NotificationEvent.APPROVAL_REQUIRED and approval is not None
-    return f" --step {shlex.quote(approval.name)}" if approval is not None and is_named else ""
 
 
 _ORDERS: Mapping[NotificationEvent, tuple[str, ...]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Maintaining: which maintenance task of an incident is due now, and when the next one is. Pure.
+"""Maintenance: which maintenance task of an incident is due now, and when the next one is. Pure.
 
 Maintenance comes first, during any hold (rule 7): ask the remediator of a request that is over to stop,
 release the Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing
@@ -21,12 +21,19 @@ than before, each minute while a finalizer keeps a request, and by its back-off 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from health.model.moves import AnnotationPatch
+from health.model.moves import (
+    AnnotateRequests,
+    AnnotationPatch,
+    Moment,
+    NextEvent,
+    ReleaseLease,
+    RemoveRequests,
+    RenewLease,
+)
 from health.model.observation import TargetState
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE
-from health.runbook.decision import Annotated, Maintenance, Moment, NextEvent
 from health.runbook.incident import Incident
 from health.runbook.task_notes import MaintenanceTask
 from objects.timestamps import stamp
@@ -71,7 +78,7 @@ def old(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
     return AnnotationPatch(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
 
 
-def annotate(incident: Incident) -> Annotated | None:
+def annotate(incident: Incident) -> AnnotateRequests | None:
     """Write the missing annotations of requests before a recovery; none while the state is unknown."""
     if not incident.is_state_known:
         return None
@@ -86,7 +93,7 @@ def _patches_of(request: RequestSnapshot, incident: Incident) -> tuple[Annotatio
     return adopted(request), stop, unhealthy(request), old(request, incident.now)
 
 
-def annotate_after_recovery(incident: Incident) -> Annotated | None:
+def annotate_after_recovery(incident: Incident) -> AnnotateRequests | None:
     delay, kept, now = incident.delay, incident.kept_requests, incident.now
     is_stamped = delay.keeps_requests and not delay.is_for_good
     since = (healthy(request, now) for request in kept) if is_stamped else ()
@@ -94,11 +101,11 @@ def annotate_after_recovery(incident: Incident) -> Annotated | None:
     return _annotated((*since, *of_each), incident)
 
 
-def _annotated(patches: Iterable[AnnotationPatch | None], incident: Incident) -> Annotated | None:
+def _annotated(patches: Iterable[AnnotationPatch | None], incident: Incident) -> AnnotateRequests | None:
     wanted = (patch for patch in patches if patch is not None)
     put_off = incident.put_off
     due = tuple(patch for patch in wanted if (MaintenanceTask.ANNOTATE, patch.subject) not in put_off)
-    return Annotated(due) if due else None
+    return AnnotateRequests(due) if due else None
 
 
 def grows_old(incident: Incident) -> Moment | None:
@@ -116,11 +123,11 @@ def _first_old(requests: Iterable[RequestSnapshot], incident: Incident) -> Momen
     return Moment(at) if at else None
 
 
-def release_lease(incident: Incident) -> Maintenance | None:
+def release_lease(incident: Incident) -> ReleaseLease | None:
     """Release the Lease of an overdue remediation; not before its remediator was asked to stop."""
     stop = incident.release_waits_until
     is_due = incident.is_overdue and _may_release(incident) and (stop is None or incident.now >= stop)
-    return Maintenance.RELEASE_LEASE if is_due else None
+    return ReleaseLease() if is_due else None
 
 
 def overdue(incident: Incident) -> Moment | None:
@@ -137,9 +144,9 @@ def _may_release(incident: Incident) -> bool:
     return incident.memory.lease.may_be_held and (MaintenanceTask.CLEAN_UP, OF_LEASE) not in incident.put_off
 
 
-def renew_lease(incident: Incident) -> Maintenance | None:
+def renew_lease(incident: Incident) -> RenewLease | None:
     is_due = _keeps_lease(incident) and incident.memory.lease.is_due(incident.now)
-    return Maintenance.RENEW_LEASE if is_due else None
+    return RenewLease() if is_due else None
 
 
 def renewal(incident: Incident) -> Moment | None:
@@ -153,10 +160,10 @@ def _keeps_lease(incident: Incident) -> bool:
     return is_held and not is_over and not incident.is_overdue
 
 
-def renew_while_disrupted(incident: Incident) -> Maintenance | None:
+def renew_while_disrupted(incident: Incident) -> RenewLease | None:
     """Renew the Lease while a deletion or mark is in progress."""
     lease = incident.memory.lease
-    return Maintenance.RENEW_LEASE if lease.may_be_held and lease.is_due(incident.now) else None
+    return RenewLease() if lease.may_be_held and lease.is_due(incident.now) else None
 
 
 def renewal_while_disrupted(incident: Incident) -> Moment | None:
@@ -164,9 +171,9 @@ def renewal_while_disrupted(incident: Incident) -> Moment | None:
     return Moment(lease.renew_at, is_renewal=True) if lease.may_be_held and lease.renew_at else None
 
 
-def renew_after_recovery(incident: Incident) -> Maintenance | None:
+def renew_after_recovery(incident: Incident) -> RenewLease | None:
     at = renewal_after_recovery(incident)
-    return Maintenance.RENEW_LEASE if at is not None and incident.now >= at.at else None
+    return RenewLease() if at is not None and incident.now >= at.at else None
 
 
 def renewal_after_recovery(incident: Incident) -> Moment | None:
@@ -174,13 +181,13 @@ def renewal_after_recovery(incident: Incident) -> Moment | None:
     return renewal_while_disrupted(incident) if is_needed else None
 
 
-def remove_requests(incident: Incident) -> Maintenance | None:
+def remove_requests(incident: Incident) -> RemoveRequests | None:
     """Clean up now; None: wait for the next try."""
     memory, observation = incident.memory, incident.observation
     is_due = memory.clean_up_at is None or incident.now >= memory.clean_up_at
     was_asked = incident.is_state_known or observation.hold is not None
     is_changed = memory.cleaned_up != tuple(sorted(request.uid for request in observation.requests))
-    return Maintenance.REMOVE_REQUESTS if is_due or (was_asked and is_changed) else None
+    return RemoveRequests() if is_due or (was_asked and is_changed) else None
 
 
 def clean_up_is_due(incident: Incident) -> Moment | None:

@@ -1,4 +1,4 @@
-"""Skipping: how an order ends the running step of an escalation before its timeout. Pure.
+"""Skips: how an order ends the running step of an escalation before its timeout. Pure.
 
 The request of that step counts as timed out: its remediator is asked to stop (NHC 2.4/6), and the next step
 is due. The next step needs an admission, so holds and limits apply to it. The first row that matches refuses:
@@ -21,10 +21,9 @@ from health.model.observation import ENDED, Observation
 from health.model.order import OrderRecord, Refusal
 from health.model.references import TemplateReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.escalation import Course, Plan, is_classic
+from health.runbook.escalation import Course, Plan, is_classic, meant_by, short_name
 from health.runbook.recovery import with_proof
 from health.runbook.state import Memory
-from health.runbook.step_names import meant_by, short_name
 from objects.durations import in_words
 
 JUST_BEGUN = timedelta(seconds=30)

@@ -1,1 +1,0 @@
-"""Screenshots: pictures of incidents in the Temporal UI, for the pages of the documentation."""
