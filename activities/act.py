@@ -1,54 +1,160 @@
 """act: take one step of a remediation, if all facts behind its admission still hold.
 
-Order: refuse a task that waited too long, look for requests that the incident made before, revalidate
-(target, check, step, template), acquire the Lease of the target, check the age of the facts, act. Each
-action is in its own file, with the reason why it may be repeated.
+`Act` asks for an earlier request of the incident first, and then takes the action of the step: a request
+(`RequestStep`), which all kinds share, or one of the actions of its kind. Each action has the same stages:
+read and compare (`revalidation`), guard, acquire the Lease of the target (`target_lease`), write. Each says
+why it may be repeated.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from pydantic import ValidationError
 from temporalio import activity
 
-from activities.attempt import InputRefused
-from activities.event_recorder import EventRecorder
+from activities.attempt import InputRefused, StepHeld, StepResult, not_created
+from activities.event_recorder import LONGEST, EventRecorder
 from activities.fact_age import Clock, waited_too_long
-from activities.kind_activities import ActionDependencies, StepAction
-from activities.known_requests import KnownRequests, LossEvents
-from activities.live_requests import LiveRequests
-from activities.own_requests import OwnRequests
+from activities.kind_activities import StepAction, StepGuard, TemplateUse
 from activities.registry import KIND_ACTIVITIES, STEP_GUARDS
-from activities.request_step import RequestStep
-from activities.revalidation import Revalidation, not_true, stale
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from activities.requests import OwnRequests
+from activities.revalidation import Revalidation, not_true, refuse_unapproved, stale
 from activities.target_lease import LeaseGuard, TargetLeases
 from health.check.same_boot import SAME_BOOT
+from health.check.template_validity import Template
+from health.cluster.cluster_context import ClusterContext
+from health.gate.back_off import LostRequest
+from health.kinds.registry import CHECK_KINDS
+from health.kinds.request_kinds import why_no_requests_of
 from health.model.boot import is_same_boot
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason, failed
-from health.model.references import Action, RequestReference
-from health.model.remediation_request import BOOT_ID
-from kube.errors import KubernetesError
+from health.model.references import Action, TemplateReference
+from health.model.remediation_request import (
+    BOOT_ID,
+    CONTROL_PLANE_LABEL,
+    TEMPLATE_NAME,
+    InvalidTemplateError,
+    RemediationRequest,
+)
+from health.model.target import facts_of_node
+from health.policy.check_choices import TemplateChoices
+from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
+from kube.resource import Object, Resource
 from objects.durations import in_words
 from objects.event import Event, Severity
+from objects.field_problem import FieldProblem
 from objects.group_kind import GroupKind
 from workflows.contracts import ACT, ActInput, ActResult, RequestExists
 
+TEMPLATE_SECONDS = 15.0
+"""The requeue time of the operator for a missing template; the detector wakes the incident earlier."""
 
-class SameBootEvidence:
-    """Refuses a step against a healthy target unless the cluster shows its remediation.
 
-    If a check requires proof of recovery (ADR 38), an incident may act on a healthy target that has not
-    booted since the first step. Only the incident knows which step that was, and other clients may write its
-    input (rule 52). So the cluster must confirm it: by a request of the incident from this boot, or, after a
-    mark or the deletion of the requests, by a Lease of the target that the check holds.
-    """
+class Act:
+    """The activity `act`, with its error handling and Events."""
 
-    def __init__(self, requests: OwnRequests, leases: TargetLeases) -> None:
-        self._requests = requests
+    def __init__(
+        self, leases: TargetLeases, revalidation: Revalidation, clock: Clock, event_recorder: EventRecorder
+    ) -> None:
         self._leases = leases
+        self._live = revalidation.live
+        self._requests = OwnRequests(self._live)
+        self._event_recorder = event_recorder
+        guards = [guard(self._live.management, self._requests) for guard in STEP_GUARDS]
+        lease_guard = LeaseGuard(leases, clock)
+        self._request = RequestStep(revalidation, lease_guard, guards)
+        self._actions: dict[tuple[GroupKind, str], StepAction] = {
+            (kind, name): action(revalidation, lease_guard)
+            for kind, activities in KIND_ACTIVITIES.items()
+            for name, action in activities.actions.items()
+        }
 
-    async def confirm(self, act: ActInput) -> None:
-        """Return, unless the step acts only because the target did not boot.
+    @activity.defn(name=ACT.name)
+    async def act(self, act: ActInput) -> ActResult:
+        """Take one step, or answer why not."""
+        try:
+            if why := waited_too_long():
+                raise stale(why)
+            async with asyncio.timeout(ACT.attempt.total_seconds()):
+                done = await self._take(act)
+        except (StepHeld, KubernetesError) as error:
+            held = error if isinstance(error, StepHeld) else StepHeld.by(error)
+            done = StepResult(ActResult.held(held.hold, is_forbidden=held.is_forbidden), held.event)
+        except TimeoutError:
+            done = StepResult(ActResult.held(failed(f"it took longer than {in_words(ACT.attempt)}")))
+        if done.event is not None:
+            await self._event_recorder.emit(act.incident, done.event)
+        if act.repetition and isinstance(done.result.outcome, RequestExists):
+            # The first steps are taken again and again: once for each run and number of steps.
+            repetition = Event(
+                seed=f"{act.incident.workflow_id}\n{act.run_id}\n{act.repetition}",
+                severity=Severity.WARNING,
+                reason="StepRepeated",
+                message=f"{act.incident.check}: {act.repetition}",
+            )
+            await self._event_recorder.emit(act.incident, repetition)
+        return done.result
+
+    async def _take(self, act: ActInput) -> StepResult:
+        """Answer with a known request, or take the step; raises StepHeld and KubernetesError."""
+        # Requests that the incident made before and that the detector does not see: the check may have lost
+        # the template since, and some kinds of check do not list their requests. While one exists its
+        # remediator is working, and nothing else is done to the target in any step (rule 10). If one is gone,
+        # another actor deleted it: that counts as an attempt and is reported (rule 14). If the incident says
+        # that its end is no loss, the step is taken.
+        for reference in act.known:
+            found = await self._requests.live.find(reference)
+            if found is not None:
+                request = RemediationRequest.model_validate(found)
+                snapshot = request.snapshot(reference.api_version, reference.kind)
+                return StepResult(ActResult.requested(snapshot))
+        if any(reference.uid not in act.settled for reference in act.known):
+            return StepResult(ActResult.lost(), await self._loss_event(act))
+        # A healthy target is remediated only if the cluster shows that its remediation is under way.
+        await self._confirm_same_boot(act)
+        name = act.step.action
+        of_kind = self._actions.get((act.incident.check.group_kind, name))
+        action = self._request if name == Action.REQUEST else of_kind
+        if action is None:
+            message = f"this worker is of another version: it knows no action {name}"
+            raise StepHeld.because(HoldReason.OTHER_VERSION, message)
+        return await action.take(act)
+
+    async def _loss_event(self, act: ActInput) -> Event | None:
+        """The Event of a lost request in the words of the kind; None: the next request is due at once.
+
+        Check and target are read only for it and never delay the answer: if that fails, or takes longer than
+        half a second, there is no Event.
+        """
+        if act.due_after_loss is None:
+            return None
+        try:
+            async with asyncio.timeout(LONGEST.total_seconds()):
+                check, target = await asyncio.gather(
+                    self._live.check(act.incident.check), self._live.target(act.incident, ClusterContext())
+                )
+        except (KubernetesError, ValidationError, TimeoutError) as error:
+            why = FieldProblem.of(error) if isinstance(error, ValidationError) else error
+            activity.logger.warning("Event not written", extra={"reason": str(why) or "it took too long"})
+            return None
+        lost = LostRequest(
+            incident=act.incident,
+            run_id=act.run_id,
+            uids=tuple(request.uid for request in act.known),
+            due=act.due_after_loss,
+            check_uid=check["metadata"]["uid"],
+            node_name=target.node_name,
+        )
+        return CHECK_KINDS[act.incident.check.group_kind].request_lost(lost)
+
+    async def _confirm_same_boot(self, act: ActInput) -> None:
+        """Refuse a step against a healthy target unless the cluster shows its remediation.
+
+        If a check requires proof of recovery (ADR 38), an incident may act on a healthy target that has not
+        booted since the first step. Only the incident knows which step that was, and other clients may write
+        its input (rule 52). So the cluster must confirm it: by a request of the incident from this boot, or,
+        after a mark or the deletion of the requests, by a Lease of the target that the check holds.
 
         Raises:
             StepHeld: nothing shows that the target is being remediated.
@@ -58,110 +164,128 @@ class SameBootEvidence:
         if act.fact.condition != SAME_BOOT or await self._leases.is_held(act.incident):
             return
         for request in act.requests:
-            if is_same_boot(await self._boot_before(request, act), act.fact.status):
+            try:
+                found = await self._requests.find(request, act.incident)
+            except InputRefused:
+                continue
+            annotations = (found["metadata"].get("annotations") or {}) if found else {}
+            if is_same_boot(annotations.get(BOOT_ID) or "", act.fact.status):
                 return
         raise not_true(f"nothing shows that {act.incident.target} was remediated in this boot")
 
-    async def _boot_before(self, request: RequestReference, act: ActInput) -> str:
-        try:
-            found = await self._requests.find(request, act.incident)
-        except InputRefused:
-            return ""
-        annotations = found["metadata"].get("annotations") if found else None
-        return (annotations or {}).get(BOOT_ID) or ""
 
+class RequestStep:
+    """The action Action.REQUEST: the request of a step, from the live template and the rules of its kind.
 
-class Steps:
-    """Every action; each is tried only if no request of the incident remains."""
+    Names are deterministic, so a repeated attempt finds its own request; any other object with the name is a
+    hold. A create has no precondition: a target that recovers between the revalidation and the create gets a
+    request that the incident deletes within seconds.
+    """
 
     def __init__(
-        self,
-        known_requests: KnownRequests,
-        same_boot: SameBootEvidence,
-        request: StepAction,
-        of_kinds: Mapping[GroupKind, Mapping[str, StepAction]],
+        self, revalidation: Revalidation, lease_guard: LeaseGuard, guards: Sequence[StepGuard]
     ) -> None:
-        self._known_requests = known_requests
-        self._same_boot = same_boot
-        self._request = request
-        self._of_kinds = of_kinds
+        self._revalidation, self._lease_guard = revalidation, lease_guard
+        self._live, management = revalidation.live, revalidation.live.management
+        self._client, self._discovery = management.client, management.discovery
+        self._guards = guards
 
     async def take(self, act: ActInput) -> StepResult:
-        """Answer with a known request, or take the step; raises StepHeld and KubernetesError."""
-        result_before = await self._known_requests.answer(act)
-        if result_before is not None:
-            return result_before
-        await self._same_boot.confirm(act)
-        return await self._action(act).take(act)
-
-    def _action(self, act: ActInput) -> StepAction:
-        name, own = act.step.action, self._of_kinds.get(act.incident.check.group_kind, {})
-        if name == Action.REQUEST:
-            return self._request
-        if name in own:
-            return own[name]
-        message = f"this worker is of another version: it knows no action {name}"
-        raise StepHeld.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-
-def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Steps:
-    live = revalidation.live
-    dependencies = ActionDependencies(live.management, revalidation, LeaseGuard(leases, clock))
-    requests = LiveRequests(live.management)
-    own = OwnRequests(requests, live)
-    return Steps(
-        KnownRequests(requests, LossEvents(live)),
-        SameBootEvidence(own, leases),
-        RequestStep(dependencies, [guard(live.management, own) for guard in STEP_GUARDS]),
-        {
-            kind: {name: action(dependencies) for name, action in activities.actions.items()}
-            for kind, activities in KIND_ACTIVITIES.items()
-        },
-    )
-
-
-class Act:
-    """The activity `act`, with its error handling and Events."""
-
-    def __init__(self, steps: StepAction, event_recorder: EventRecorder) -> None:
-        self._steps = steps
-        self._event_recorder = event_recorder
-
-    @activity.defn(name=ACT.name)
-    async def act(self, act: ActInput) -> ActResult:
-        """Take one step, or answer why not."""
-        done = await self._step_result(act)
-        if done.event is not None:
-            await self._event_recorder.emit(act.incident, done.event)
-        if act.repetition and isinstance(done.result.outcome, RequestExists):
-            await self._event_recorder.emit(act.incident, _repetition(act))
-        return done.result
-
-    async def _step_result(self, act: ActInput) -> StepResult:
+        """Make the request, unless it exists by now."""
+        # Read check, target and template, and compare them with what was admitted and approved.
+        began, reference = self._lease_guard.begin(), act.step.template
+        confirmed, template = await asyncio.gather(self._revalidation.confirm(act), self._template(reference))
+        confirmed.refuse_other_step(act)
+        _refuse_unapproved(act, template)
+        # Guard: the rules of the platform, for checks of all kinds.
+        for guard in self._guards:
+            await guard.refuse(act, confirmed.target)
+        # The request: contents by the kind of check, and what the act adds.
+        kind = KIND_ACTIVITIES[act.incident.check.group_kind]
         try:
-            _refuse_what_waited()
-            async with asyncio.timeout(ACT.attempt.total_seconds()):
-                return await self._steps.take(act)
-        except StepHeld as error:
-            return _held(error)
+            body = await kind.new_request(self._live, TemplateUse(act, confirmed, template))
+        except InvalidTemplateError as error:
+            raise _unusable(f'Remediation template is invalid: "{error}"') from error
+        boot_id = facts_of_node(confirmed.target).boot_id
+        if boot_id:
+            body["metadata"]["annotations"][BOOT_ID] = boot_id
+        if confirmed.takes_turns(act):
+            body["metadata"]["labels"] = body["metadata"]["labels"] | {CONTROL_PLANE_LABEL: ""}
+        if why := why_no_requests_of(reference):  # clean_up would refuse to delete such an object
+            raise _unusable(f'Remediation template is invalid: "{why}"')
+        try:
+            resource = await self._discovery.resource(body["apiVersion"], body["kind"])
+        except KindUnknown as error:
+            raise not_created(error) from error
+        # Lease, and create. A second try: the object of that name disappeared between two calls.
+        async with self._lease_guard.lease(act, confirmed, began) as acquired:
+            try:
+                request = await self._created_or_met(resource, body, act)
+            except KindUnknown:
+                raise
+            except NotFound:
+                self._lease_guard.refuse_old_facts(act, began)
+                request = await self._created_or_met(resource, body, act)
+        snapshot = request.snapshot(resource.api_version, resource.kind)
+        return StepResult(ActResult.requested(snapshot, acquired))
+
+    async def _template(self, reference: TemplateReference) -> Object:
+        try:
+            with self._discovery.forgetting(reference.api_version):
+                resource = await self._discovery.resource(reference.api_version, reference.kind)
+                return await self._live.shared.get(resource, reference.name, reference.namespace)
+        except NotFound as error:
+            raise _unusable(f'Remediation template not found: "{error.message}"') from error
+
+    async def _created_or_met(self, resource: Resource, body: Object, act: ActInput) -> RemediationRequest:
+        """The created request, or the existing one of that name.
+
+        Raises NotFound if that one disappears meanwhile.
+        """
+        namespace = body["metadata"]["namespace"]
+        try:
+            with self._discovery.forgetting(resource.api_version):
+                return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
+        except AlreadyExists:
+            found = await self._client.get(resource, body["metadata"]["name"], namespace)
         except KubernetesError as error:
-            return _held(StepHeld.by(error))
-        except TimeoutError:
-            return StepResult(ActResult.held(failed(f"it took longer than {in_words(ACT.attempt)}")))
+            raise not_created(error) from error
+        existing = RemediationRequest.model_validate(found)
+        _refuse_taken(existing, act)
+        return existing
 
 
-def _repetition(act: ActInput) -> Event:
-    """The Event that the first steps are taken again and again, once for each run and number of steps."""
-    seed = f"{act.incident.workflow_id}\n{act.run_id}\n{act.repetition}"
-    message = f"{act.incident.check}: {act.repetition}"
-    return Event(seed=seed, severity=Severity.WARNING, reason="StepRepeated", message=message)
+def _refuse_unapproved(act: ActInput, template: Object) -> None:
+    """Refuse a template that requires an approval that is missing, or is of another version of it."""
+    try:
+        choices = TemplateChoices.of(template["metadata"].get("annotations") or {})
+    except InvalidCheckError as error:
+        raise _unusable(f'Remediation template is invalid: "{error}"') from error
+    if choices.require_approval:
+        refuse_unapproved(act, act.step.template)
+    if act.approved_version not in ("", Template.model_validate(template).version):
+        raise not_true(f"{act.step.template} was edited since its approval")
 
 
-def _held(error: StepHeld) -> StepResult:
-    return StepResult(ActResult.held(error.hold, is_forbidden=error.is_forbidden), error.event)
+def _unusable(message: str) -> StepHeld:
+    return StepHeld.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
 
 
-def _refuse_what_waited() -> None:
-    why = waited_too_long()
-    if why:
-        raise stale(why)
+def _refuse_taken(existing: RemediationRequest, act: ActInput) -> None:
+    """Raise StepHeld, unless an existing request is of the check, this target and this template."""
+    incident, reason = act.incident, HoldReason.EARLIER_REQUEST
+    kind = CHECK_KINDS[incident.check.group_kind]
+    # Or the operator of the kind made it for the target (rule 39).
+    is_own = kind.owner_of(existing) == incident.check or kind.is_unsigned_for(existing, incident.target)
+    if not is_own:
+        reason, words = HoldReason.TAKEN_BY_REQUEST, "exists and belongs to another owner"
+    elif existing.target_uid not in ("", incident.target.uid):
+        words = "of an earlier target still exists"
+    elif existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", act.step.template.name):
+        words = "of an earlier template still exists"
+    elif existing.is_being_deleted:
+        words = "is being deleted"
+    else:
+        return
+    message = f"request {existing.metadata.name} {words}"
+    raise StepHeld.because(reason, message)

@@ -2,9 +2,8 @@
 
 from contextlib import suppress
 
-from activities.attempt import InputRefused
-from activities.own_requests import OwnRequests
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
+from activities.attempt import InputRefused, StepHeld
+from activities.requests import OwnRequests
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from health.model.target import Target
@@ -28,43 +27,26 @@ class Etcd:
         self._requests = requests
 
     async def refuse(self, act: ActInput, target: Target) -> None:
-        """Return if the target can go; other clusters than OpenShift have no such rule.
-
-        Raises:
-            StepHeld: it must stay.
-            KubernetesError: the API server could not be asked.
-
-        """
-        is_here = target.node_cluster == MANAGEMENT_CLUSTER and is_member(target)
-        if is_here and not await self._is_under_way(act) and await self._is_openshift():
-            await self._refuse_loss(target.node_name)
-
-    async def _is_under_way(self, act: ActInput) -> bool:
-        """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
+        """Return if the target can go; other clusters than OpenShift have no such rule."""
+        if target.node_cluster != MANAGEMENT_CLUSTER or not is_member(target):
+            return
+        # If a request for the target exists, etcd has already spared the node (NHC 2.4/1).
         for request in act.requests:
             with suppress(InputRefused):
                 if await self._requests.find(request, act.incident) is not None:
-                    return True
-        return False
-
-    async def _refuse_loss(self, node_name: str) -> None:
+                    return
+        # A single 404 proves nothing, because an API server that starts serves its CRDs late.
+        try:
+            await self._discovery.resource(*_OPENSHIFT)
+        except KindUnknown:
+            if await self._discovery.served_now(*_OPENSHIFT) is None:
+                return
         budgets = await self._client.list(_BUDGETS, NAMESPACE)
         pods = await self._client.list(PODS, NAMESPACE)
         why = objection(
-            node_name,
+            target.node_name,
             [DisruptionBudget.model_validate(budget) for budget in budgets],
             [GuardPod.model_validate(pod) for pod in pods],
         )
         if why:
-            raise StepHeld.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-    async def _is_openshift(self) -> bool:
-        """True for OpenShift.
-
-        A single 404 proves nothing, because an API server that starts serves its CRDs late.
-        """
-        try:
-            await self._discovery.resource(*_OPENSHIFT)
-        except KindUnknown:
-            return await self._discovery.served_now(*_OPENSHIFT) is not None
-        return True
+            raise StepHeld.because(HoldReason.CONTROL_PLANE, why)

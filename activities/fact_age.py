@@ -30,21 +30,16 @@ class Clock:
 
     def too_old(self, seen_at: datetime | None, began: float) -> str:
         """Why facts of `seen_at`, revalidated since `began`, are too old now; "" if they are not."""
-        return too_old(seen_at, self.now(), self.since(began))
-
-
-def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> str:
-    """Why facts of `seen_at`, revalidated that long ago, are too old; "" if they are not."""
-    if since_look > FRESH:
-        return "the revalidation took too long to act on it"
-    if seen_at is None:
-        return "the order does not say when it was admitted"
-    age = now - seen_at
-    if age > FRESH + CLOCK_TOLERANCE:
-        return f"this was admitted {in_words(age)} ago"
-    if age < -CLOCK_TOLERANCE:
-        return f"this was admitted {in_words(-age)} ahead of the clock of this worker"
-    return ""
+        if self.since(began) > FRESH:
+            return "the revalidation took too long to act on it"
+        if seen_at is None:
+            return "the order does not say when it was admitted"
+        age = self.now() - seen_at
+        if age > FRESH + CLOCK_TOLERANCE:
+            return f"this was admitted {in_words(age)} ago"
+        if age < -CLOCK_TOLERANCE:
+            return f"this was admitted {in_words(-age)} ahead of the clock of this worker"
+        return ""
 
 
 def waited_too_long() -> str:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from activities.attempt import StepResult
 from activities.live_objects import ContextReader, LiveObjects, TargetReader, no_context
-from activities.own_requests import OwnRequests
+from activities.requests import OwnRequests
 from activities.revalidation import Confirmed, Revalidation
-from activities.step_result import StepResult
 from activities.target_lease import LeaseGuard
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt
@@ -25,16 +25,13 @@ class StepAction(Protocol):
     """One action of a step, such as a deletion."""
 
     async def take(self, act: ActInput) -> StepResult:
-        """Take the step once; raises StepHeld and KubernetesError."""
+        """Take the step once.
 
+        Raises:
+            StepHeld: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
 
-class ActionDependencies(NamedTuple):
-    """The objects that an action of a step uses."""
-
-    connection: ClusterConnection
-    """The connection to the management cluster, which contains the targets."""
-    revalidation: Revalidation
-    lease_guard: LeaseGuard
+        """
 
 
 def attempt_of(act: ActInput) -> RemediationAttempt:
@@ -65,7 +62,7 @@ class KindActivities:
     read_context: ContextReader = no_context
     new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
     """The request to create; raises InvalidTemplateError and KubernetesError."""
-    actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
+    actions: Mapping[Action, Callable[[Revalidation, LeaseGuard], StepAction]] = field(default_factory=dict)
     """The actions of its checks besides requests."""
     remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
     """Removes a person's confirmation that the target is healthy; None: its targets have none."""

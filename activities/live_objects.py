@@ -5,9 +5,9 @@ there.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Protocol, TypeAlias
 
-from activities.step_result import StepHeld
+from activities.attempt import StepHeld
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, changed_hold, read_note
@@ -17,7 +17,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.target import Target
 from kube.client import SharedReads
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown, none_if_absent
+from kube.errors import none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
@@ -25,8 +25,6 @@ from objects.group_kind import GroupKind
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
 """Raises KubernetesError, NotFound if the target is gone, and ValidationError."""
-KnownClusters: TypeAlias = Callable[[str], Awaitable[KnownCluster]]
-"""Returns the record of a workload cluster; raises KubernetesError."""
 IDENTIFY_AGAIN_SECONDS = 5.0
 """The detector records a cluster within a second after it saw it first, or after a person's confirmation."""
 ContextReader: TypeAlias = Callable[["LiveObjects", HealthCheck], Awaitable[ClusterContext]]
@@ -38,65 +36,49 @@ async def no_context(live: "LiveObjects", check: HealthCheck) -> ClusterContext:
     return ClusterContext()
 
 
-class Readers(NamedTuple):
+class Readers(Protocol):
     """The functions that read the targets and context of one kind of check."""
 
-    target: TargetReader
-    context: ContextReader = no_context
+    @property
+    def read_target(self) -> TargetReader: ...
+    @property
+    def read_context(self) -> ContextReader: ...
 
 
 class LiveObjects:
-    """Reads live objects; targets and their context through `readers`, by kind of check."""
+    """Reads live objects; targets and their context through `readers`, by kind of check.
+
+    Each method raises KubernetesError as the client does, and ValidationError if the object cannot be read.
+    """
 
     def __init__(
         self,
         clusters: ClusterConnections,
         readers: Mapping[GroupKind, Readers],
-        known_clusters: KnownClusters | None = None,
+        known_on: tuple[str, str] | None = None,
     ) -> None:
-        """`known_clusters` reads the record of a workload cluster; None: identities are not compared."""
+        """`known_on` is the leader Lease, by namespace and name; None: identities are not compared."""
         self._clusters = clusters
-        self._known_clusters = known_clusters
+        self._known_on = known_on
         self.management = clusters.management
         self.shared = SharedReads(clusters.management.client)
         """Reads of the management cluster that concurrent acts share."""
         self._readers = readers
 
     async def check(self, reference: CheckReference) -> Object:
-        """The check, in the first version of its kind that we read and the API server serves.
-
-        Raises:
-            KubernetesError: as the client does.
-
-        """
+        """The check, in the first version of its kind that we read and the API server serves."""
         kind, discovery = CHECK_KINDS[reference.group_kind], self.management.discovery
-        try:
+        with discovery.forgetting(*kind.api_versions):
             resource = await discovery.first_served(kind)
             return await self.shared.get(resource, reference.name, reference.namespace)
-        except KindUnknown:  # the cached discovery is old
-            for api_version in kind.api_versions:
-                discovery.forget(api_version)
-            raise
 
     async def context(self, check: HealthCheck) -> ClusterContext:
-        """The cluster context that the rules of `check` use.
-
-        Raises:
-            KubernetesError: as the client does.
-            ValidationError: it cannot be read.
-
-        """
-        return await self._readers[check.reference.group_kind].context(self, check)
+        """The cluster context that the rules of `check` use."""
+        return await self._readers[check.reference.group_kind].read_context(self, check)
 
     async def target(self, incident: IncidentReference, context: ClusterContext) -> Target:
-        """The target of that name, with any uid.
-
-        Raises:
-            KubernetesError: as the client does; NotFound also if the target is gone.
-            ValidationError: it cannot be read.
-
-        """
-        return await self._readers[incident.check.group_kind].target(self, incident.target, context)
+        """The target of that name, with any uid; raises NotFound also if the target is gone."""
+        return await self._readers[incident.check.group_kind].read_target(self, incident.target, context)
 
     async def node_of(
         self, target: Target, kubeconfig: SecretField | None = None, owner: str = ""
@@ -112,8 +94,7 @@ class LiveObjects:
 
         Raises:
             StepHeld: it is another cluster than the known one.
-            KubernetesError: as the client does; NotConfigured if no kubeconfig is named.
-            ValidationError: it cannot be read.
+            NotConfigured: no kubeconfig is named.
 
         """
         if not target.node_name:
@@ -127,20 +108,14 @@ class LiveObjects:
         """The cluster whose members of a quorum take turns with those of `cluster`.
 
         A cluster that manages itself is the management cluster, which has this `identity`.
-
-        Raises:
-            KubernetesError: as the client does.
-
         """
-        if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
-            return cluster
-        record = await self._known_clusters(cluster)
-        return MANAGEMENT_CLUSTER if is_of(identity, record.uid) else cluster
+        record = await self._known(cluster)
+        return MANAGEMENT_CLUSTER if record is not None and is_of(identity, record.uid) else cluster
 
     async def _identify(self, cluster: str, connection: ClusterConnection, owner: str) -> None:
-        if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
+        record = await self._known(cluster)
+        if record is None:
             return
-        record = await self._known_clusters(cluster)
         found = await none_if_absent(connection.client.get(NAMESPACES, KUBE_SYSTEM))
         uid = "" if found is None else str(found["metadata"]["uid"])
         if not record.is_one(owner, uid):
@@ -148,33 +123,20 @@ class LiveObjects:
             raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
-        """The connection to the cluster of the target's Node.
-
-        Raises:
-            KubernetesError: there is no kubeconfig, or an unusable one.
-
-        """
+        """The connection to the cluster of the target's Node; raises NotConfigured without a kubeconfig."""
         kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig
         secret = None if kubeconfig is None else kubeconfig(target.node_cluster)
         return await self._clusters.of(target.node_cluster, secret)
 
+    async def _known(self, cluster: str) -> KnownCluster | None:
+        """The detector's record of a workload cluster, in an annotation of the leader Lease (ADR 41).
 
-class KnownClustersOnLease:
-    """Reads the workload clusters known to the detector, in the annotation of the leader Lease (ADR 41)."""
-
-    def __init__(self, shared: SharedReads, namespace: str, lease: str) -> None:
-        self._shared = shared
-        self._namespace = namespace
-        self._lease = lease
-
-    async def __call__(self, cluster: str) -> KnownCluster:
-        """The record of `cluster`.
-
-        Raises:
-            KubernetesError: as the client does.
-
+        None: it is the management cluster, or identities are not compared.
         """
-        lease = await none_if_absent(self._shared.get(LEASES, self._lease, self._namespace))
+        if cluster == MANAGEMENT_CLUSTER or self._known_on is None:
+            return None
+        namespace, name = self._known_on
+        lease = await none_if_absent(self.shared.get(LEASES, name, namespace))
         if lease is None:
             return NOT_KNOWN
         noted = read_note(lease["metadata"].get("annotations") or {})

@@ -6,14 +6,13 @@ Each part is done separately (`attempt`); failures are returned to the incident,
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 from temporalio import activity
 
 from activities.attempt import Attempt, AttemptFailure
-from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
+from activities.requests import NotOwn, OwnRequests
 from activities.target_lease import TargetLeases
 from health.kinds.registry import CHECK_KINDS
 from health.model.moves import AnnotationPatch
@@ -29,7 +28,7 @@ from health.runbook.task_notes import (
     renewing_lease,
 )
 from kube.connection import ClusterConnection
-from kube.errors import none_if_absent
+from kube.errors import RequestRefused, none_if_absent, retry_after
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from workflows.contracts import (
@@ -69,8 +68,8 @@ class TaskAttempt:
                 subject=subject,
                 what=action,
                 why=tried.why,
-                is_refused=tried.is_refused,
-                wait_seconds=tried.wait_seconds,
+                is_refused=isinstance(tried.error, RequestRefused),
+                wait_seconds=retry_after(tried.error).total_seconds() if tried.error else 0.0,
             )
         )
         return None
@@ -89,14 +88,12 @@ class Annotate:
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
         """Write the annotations; writing an existing one again changes nothing."""
         attempt = TaskAttempt(ANNOTATE)
-        await asyncio.gather(
-            *(self._write(patch, annotation.incident, attempt) for patch in annotation.patches)
-        )
-        return AnnotateResult(failures=attempt.failures)
 
-    async def _write(self, patch: AnnotationPatch, incident: IncidentReference, attempt: TaskAttempt) -> None:
-        writing = self._requests.annotate(patch, incident)
-        await attempt.item(patch.subject, str(patch), writing)
+        async def write(patch: AnnotationPatch) -> None:
+            await attempt.item(patch.subject, str(patch), self._requests.annotate(patch, annotation.incident))
+
+        await asyncio.gather(*map(write, annotation.patches))
+        return AnnotateResult(failures=attempt.failures)
 
 
 class Renew:
@@ -115,39 +112,11 @@ class Renew:
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)
 
 
-class OrderRemoval:
-    """Removes exactly the finished order of the incident: a later order on the target stays."""
-
-    def __init__(self, management: ClusterConnection) -> None:
-        self._management = management
-
-    async def remove(self, order: RemediationOrder, incident: IncidentReference) -> None:
-        """Remove the annotation. It is no failure if the order or the target is gone.
-
-        Raises:
-            KubernetesError: it was not removed, or the result is unknown.
-
-        """
-        kind, target = CHECK_KINDS.get(incident.check.group_kind), incident.target
-        if kind is None or order.check != str(incident.check):
-            return
-        resource = await self._management.discovery.first_served(kind.targets)
-        identity = ObjectIdentity(resource, target.namespace, target.name, target.uid)
-        await none_if_absent(patch_as_read(self._management.client, identity, partial(_without, order)))
-
-
-def _without(order: RemediationOrder, found: Object) -> Object:
-    annotations = found["metadata"].get("annotations") or {}
-    if order_in(annotations.get(REMEDIATE, "")) != order:
-        return {}
-    return {"metadata": {"annotations": {REMEDIATE: None}}}
-
-
 class CleanUp:
     """The activity `clean_up`: deletes the requests of an incident, then releases the Lease of the target.
 
     The activity reads each request first, and deletes it as it was read if it is the incident's own
-    (`own_requests`). A request that changes owner meanwhile, or was recreated under the same name, is kept.
+    (`OwnRequests`). A request that changes owner meanwhile, or was recreated under the same name, is kept.
     If the detector sees a request of another owner as the check's, the deletion is a failure, so that people
     learn of it. Otherwise the request has changed owner, and the incident forgets it.
 
@@ -167,8 +136,7 @@ class CleanUp:
         *,
         removes_confirmations: bool = True,
     ) -> None:
-        self._client = management.client
-        self._orders = OrderRemoval(management)
+        self._management = management
         self._removes_confirmations = removes_confirmations
         self._requests = requests
         self._leases = leases
@@ -177,59 +145,60 @@ class CleanUp:
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
         """Delete the requests of the incident; return what remains, and why."""
-        attempt = TaskAttempt(CLEAN_UP)
-        gone = await asyncio.gather(
-            *(self._delete(request, clean_up, attempt) for request in clean_up.requests)
-        )
+        attempt, incident = TaskAttempt(CLEAN_UP), clean_up.incident
+
+        async def delete(request: RequestReference) -> bool | None:
+            """True once it is gone, False while a finalizer keeps it; None: the deletion failed."""
+            subject = TaskSubject.of_request(request.uid)
+            return await attempt.item(subject, deleting(request), self._is_gone(request, clean_up))
+
+        gone = await asyncio.gather(*map(delete, clean_up.requests))
         hanging = tuple(
             request for request, is_gone in zip(clean_up.requests, gone, strict=True) if is_gone is False
         )
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
-        await self._remove_confirmation(clean_up, attempt)
-        await self._remove_order(clean_up, attempt)
-        has_lease = await self._give_back(clean_up, attempt) is None
-        return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
+        # The confirmation and the order of a person, which are over.
+        kind = KIND_ACTIVITIES.get(incident.check.group_kind)
+        if clean_up.is_confirmed and self._removes_confirmations and kind and kind.remove_confirmation:
+            removal = kind.remove_confirmation(self._management.client, incident.target)
+            await attempt.item(OF_CONFIRMATION, removing_confirmation(incident.target), removal)
+        if clean_up.order is not None:
+            removal = self._remove_order(clean_up.order, incident)
+            await attempt.item(OF_ORDER, removing_order(incident.target), removal)
 
-    async def _delete(
-        self, request: RequestReference, clean_up: CleanUpInput, attempt: TaskAttempt
-    ) -> bool | None:
-        """True once it is gone, False while a finalizer keeps it; None: the deletion failed."""
-        subject = TaskSubject.of_request(request.uid)
-        return await attempt.item(subject, deleting(request), self._is_gone(request, clean_up))
-
-    async def _is_gone(self, request: RequestReference, clean_up: CleanUpInput) -> bool:
-        deleted = await self._deleted(request, clean_up)
-        return deleted is None or not deleted.get("metadata", {}).get("finalizers")
-
-    async def _deleted(self, request: RequestReference, clean_up: CleanUpInput) -> Object | None:
-        """The request that remains; None: it is gone, or has another owner now (NHC 2.8)."""
-        try:
-            return await self._requests.delete(request, clean_up.incident)
-        except NotOwn:
-            if request.uid in clean_up.doubtful:
-                return None
-            raise
-
-    async def _give_back(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> bool | None:
-        """True once the Lease is released; None: that failed."""
-
+        # The Lease, which lets others act on the target.
         async def release() -> bool:
-            await self._leases.release(clean_up.incident, self._now() if clean_up.is_gone else None)
+            await self._leases.release(incident, self._now() if clean_up.is_gone else None)
             return True
 
-        return await attempt.item(OF_LEASE, releasing_lease(clean_up.incident.target), release())
+        is_released = await attempt.item(OF_LEASE, releasing_lease(incident.target), release())
+        return CleanUpResult(failures=attempt.failures, has_lease=is_released is None)
 
-    async def _remove_confirmation(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> None:
-        kind = KIND_ACTIVITIES.get(clean_up.incident.check.group_kind)
-        if not (clean_up.is_confirmed and self._removes_confirmations):
+    async def _is_gone(self, request: RequestReference, clean_up: CleanUpInput) -> bool:
+        """Delete the request; False while a finalizer keeps it. It may have another owner now (NHC 2.8)."""
+        try:
+            deleted = await self._requests.delete(request, clean_up.incident)
+        except NotOwn:
+            if request.uid not in clean_up.doubtful:
+                raise
+            return True
+        return deleted is None or not deleted.get("metadata", {}).get("finalizers")
+
+    async def _remove_order(self, order: RemediationOrder, incident: IncidentReference) -> None:
+        """Remove exactly the finished order of the incident: a later order on the target stays.
+
+        It is no failure if the order or the target is gone.
+        """
+
+        def without(found: Object) -> Object:
+            annotations = found["metadata"].get("annotations") or {}
+            is_this_one = order_in(annotations.get(REMEDIATE, "")) == order
+            return {"metadata": {"annotations": {REMEDIATE: None}}} if is_this_one else {}
+
+        kind, target = CHECK_KINDS.get(incident.check.group_kind), incident.target
+        if kind is None or order.check != str(incident.check):
             return
-        if kind is not None and kind.remove_confirmation is not None:
-            target = clean_up.incident.target
-            removal = kind.remove_confirmation(self._client, target)
-            await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)
-
-    async def _remove_order(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> None:
-        if clean_up.order is not None:
-            removal = self._orders.remove(clean_up.order, clean_up.incident)
-            await attempt.item(OF_ORDER, removing_order(clean_up.incident.target), removal)
+        resource = await self._management.discovery.first_served(kind.targets)
+        identity = ObjectIdentity(resource, target.namespace, target.name, target.uid)
+        await none_if_absent(patch_as_read(self._management.client, identity, without))

@@ -6,7 +6,6 @@ A new kind is a folder of its own and a name here. A new guard is a file of its 
 from activities.clusterapi.kind import CLUSTER_API_ACTIVITIES
 from activities.etcd import Etcd
 from activities.kind_activities import KindActivities, NewStepGuard
-from activities.live_objects import Readers
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.openshift.kind import MACHINE_ACTIVITIES
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -21,11 +20,3 @@ KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
 }
 STEP_GUARDS: tuple[NewStepGuard, ...] = (Etcd,)
 """Asked in this order for checks of all kinds, because each kind may select control-plane nodes."""
-
-
-def readers() -> dict[GroupKind, Readers]:
-    """The functions that read targets and their context, by kind of check."""
-    return {
-        kind: Readers(activities.read_target, activities.read_context)
-        for kind, activities in KIND_ACTIVITIES.items()
-    }

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from datetime import datetime
 
 from pydantic import ValidationError
 
+from activities.attempt import StepHeld
 from activities.live_objects import LiveObjects
-from activities.step_result import StepHeld
 from health.check.annotated_hold import hold_on_check, hold_on_target
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on
@@ -25,9 +25,8 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.admission import Admission
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
-from health.model.references import IncidentReference, Step, TargetReference
+from health.model.references import TargetReference
 from health.model.target import Target
-from health.model.verdict import Fact
 from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, Policy, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY
 from health.policy.quorum import takes_turns
@@ -36,13 +35,13 @@ from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.field_problem import FieldProblem
 from objects.metadata import OwnerReference
+from workflows.contracts import ActInput, EvidenceInput
 
 ASK_AGAIN_SECONDS = 2.0
 """The detector sees the same change within milliseconds; if its state lags, this bounds the loop."""
 
 
 def not_true(message: str) -> StepHeld:
-    """The error for a difference, with its message."""
     return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
@@ -68,29 +67,13 @@ def target_as_read(reference: TargetReference) -> Iterator[None]:
         raise not_true(f"{reference} cannot be read: {FieldProblem.of(error)}") from error
 
 
-class JudgedStep(Protocol):
-    """A step that the detector judged, with the facts to compare."""
+JudgedStep = ActInput | EvidenceInput
+"""A step that the detector judged, with the facts to compare."""
 
-    @property
-    def incident(self) -> IncidentReference:
-        """The incident with its check and target."""
 
-    @property
-    def fact(self) -> Fact: ...
-    @property
-    def step(self) -> Step: ...
-
-    @property
-    def generation(self) -> int:
-        """The generation of the check that the detector used."""
-
-    @property
-    def admission(self) -> Admission:
-        """The limits under which a slot is reserved for the step."""
-
-    @property
-    def is_approved(self) -> bool:
-        """True if a person, or the default of the check, approved the step."""
+def _is_in_shadow(judged: JudgedStep) -> bool:
+    """True if the step will be recorded, and not taken."""
+    return isinstance(judged, EvidenceInput) and judged.is_shadow
 
 
 def refuse_unapproved(judged: JudgedStep, by: object) -> None:
@@ -117,6 +100,13 @@ def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | N
         raise not_true(
             f"limits of {judged.incident.check} are {live}, and a slot was reserved under {admitted}"
         )
+
+
+def _refuse_while_an_owner_works(judged: JudgedStep, target: Target, policy: Policy, now: datetime) -> None:
+    for work in policy.held_nodes.work_on(target, now):
+        if work.sign not in judged.admission.passed_signs:
+            message = f"{target.metadata.name}: {work.words}"
+            raise StepHeld.because(HoldReason.OWNER_AT_WORK, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +154,8 @@ class Revalidation:
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
-    async def confirm(self, judged: JudgedStep, *, is_shadow: bool = False) -> Confirmed:
-        """The live objects, if nothing changed since the admission; `is_shadow`: nothing will be written.
+    async def confirm(self, judged: JudgedStep) -> Confirmed:
+        """The live objects, if nothing changed since the admission.
 
         Raises:
             StepHeld: something changed; the message says what.
@@ -173,61 +163,58 @@ class Revalidation:
 
         """
         (check, owner), policy, _ = await asyncio.gather(
-            self._check(judged, is_shadow=is_shadow),
-            self._policy(is_shadow=is_shadow),
-            self._refuse_if_stopped(),
+            self._check(judged), self._policy(judged), self._refuse_if_stopped()
         )
-        if not is_shadow:
+        if not _is_in_shadow(judged):
             _refuse_by_policy(judged, check, policy)
-        context = await self._context(judged, check)
-        target = await self._target(judged, context)
+        # The context, and then the target, which a kind reads with it.
+        try:
+            context = await self.live.context(check)
+        except ValidationError as error:
+            problem = FieldProblem.of(error)
+            raise not_true(f"the context of {judged.incident.check} cannot be read: {problem}") from error
+        if (hold := check.hold_in(context)) is not None:
+            raise not_true(f"{judged.incident.check}: {hold}")
+        with target_as_read(judged.incident.target):
+            target = await self.live.target(judged.incident, context)
         confirmed = Confirmed(target=target, check=check, owner=owner, context=context, policy=policy)
-        self.confirm_target(judged, confirmed, is_shadow=is_shadow)
-        return await self._with_quorum(judged, confirmed)
-
-    async def _with_quorum(self, judged: JudgedStep, confirmed: Confirmed) -> Confirmed:
+        self.confirm_target(judged, confirmed)
+        # The cluster whose lock the step needs.
         if not confirmed.takes_turns(judged):
             return confirmed
-        quorum = await self.live.quorum_of(confirmed.target.node_cluster, judged.incident.cluster)
+        quorum = await self.live.quorum_of(target.node_cluster, judged.incident.cluster)
         return replace(confirmed, quorum=quorum)
 
-    def confirm_target(self, judged: JudgedStep, confirmed: Confirmed, *, is_shadow: bool = False) -> None:
+    def confirm_target(self, judged: JudgedStep, confirmed: Confirmed) -> None:
         """Return, if the target is as it was at the admission; the other objects are as confirmed.
 
         Raises StepHeld.
         """
-        target, check = confirmed.target, confirmed.check
+        target, check, policy = confirmed.target, confirmed.check, confirmed.policy
+        now = self.live.management.server_clock.now()
+        # The same target in the same state.
         if target.metadata.uid != judged.incident.target.uid:
             raise not_true(f"{judged.incident.target} has another uid now: {target.metadata.uid}")
         if not check.selects(target):
             raise not_true(f"{judged.incident.check} no longer selects {target.metadata.name}")
         if not still_states(check, judged.fact, target, confirmed.context):
             raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
+        # No hold of a person since; while the policy is invalid, the last valid one decided.
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
-        now, policy = self.live.management.server_clock.now(), confirmed.policy
         held = None
-        if policy is not None:  # while it is invalid, the last valid one decided
+        if policy is not None:
             held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
         if held is not None:
             raise StepHeld(held.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
         if is_by_order(judged.fact):
-            self._refuse_order_that_is_over(check, target)
-        if confirmed.policy is not None and not is_shadow:
-            self._refuse_while_an_owner_works(judged, target, confirmed.policy)
-
-    def _refuse_while_an_owner_works(self, judged: JudgedStep, target: Target, policy: Policy) -> None:
-        now = self.live.management.server_clock.now()
-        for work in policy.held_nodes.work_on(target, now):
-            if work.sign not in judged.admission.passed_signs:
-                message = f"{target.metadata.name}: {work.words}"
-                raise StepHeld.because(HoldReason.OWNER_AT_WORK, message, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-    def _refuse_order_that_is_over(self, check: HealthCheck, target: Target) -> None:
-        order = order_on(check.reference, target)
-        over = order.why_over(self.live.management.server_clock.now()) if order is not None else ""
-        if over:
-            raise not_true(f"the order to remediate {target.metadata.name} is over: {over}")
+            order = order_on(check.reference, target)
+            over = order.why_over(now) if order is not None else ""
+            if over:
+                raise not_true(f"the order to remediate {target.metadata.name} is over: {over}")
+        # No owner of the Node at work, beside those that the admission let pass.
+        if policy is not None and not _is_in_shadow(judged):
+            _refuse_while_an_owner_works(judged, target, policy, now)
 
     async def _refuse_if_stopped(self) -> None:
         namespace = await none_if_absent(self.live.shared.get(NAMESPACES, self._lease_namespace))
@@ -237,7 +224,7 @@ class Revalidation:
         if stop is not None:
             raise StepHeld.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _policy(self, *, is_shadow: bool) -> Policy | None:
+    async def _policy(self, judged: JudgedStep) -> Policy | None:
         """The policy; None if it is invalid: the detector, which admits, knows the last valid one.
 
         Raises:
@@ -246,29 +233,14 @@ class Revalidation:
         """
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
         stored = None if found is None else StoredPolicy.model_validate(found)
-        if self._requires_policy and not is_shadow and (stored is None or stored.is_blank):
+        if self._requires_policy and not _is_in_shadow(judged) and (stored is None or stored.is_blank):
             raise StepHeld(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
         try:
             return DEFAULTS if stored is None else stored.over(DEFAULTS)
         except InvalidPolicyError:
             return None
 
-    async def _context(self, judged: JudgedStep, check: HealthCheck) -> ClusterContext:
-        try:
-            context = await self.live.context(check)
-        except ValidationError as error:
-            problem = FieldProblem.of(error)
-            raise not_true(f"the context of {judged.incident.check} cannot be read: {problem}") from error
-        hold = check.hold_in(context)
-        if hold is not None:
-            raise not_true(f"{judged.incident.check}: {hold}")
-        return context
-
-    async def _target(self, judged: JudgedStep, context: ClusterContext) -> Target:
-        with target_as_read(judged.incident.target):
-            return await self.live.target(judged.incident, context)
-
-    async def _check(self, judged: JudgedStep, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
+    async def _check(self, judged: JudgedStep) -> tuple[HealthCheck, OwnerReference]:
         reference = judged.incident.check
         kind = CHECK_KINDS[reference.group_kind]
         try:
@@ -278,7 +250,7 @@ class Revalidation:
             raise not_true(f"{reference} is gone") from error
         except InvalidCheckError as error:
             raise not_true(f"{reference} cannot be read: {error}") from error
-        if check.choices.shadow and not is_shadow:
+        if check.choices.shadow and not _is_in_shadow(judged):
             raise _in_shadow(str(reference))
         if check.generation != judged.generation:
             raise not_true(f"{reference} was edited")

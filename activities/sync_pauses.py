@@ -18,10 +18,9 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.attempt import Attempt, AttemptFailure
+from activities.attempt import Attempt, AttemptFailure, heartbeats
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
-from activities.heartbeats import heartbeats
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
@@ -29,11 +28,11 @@ from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment,
 from health.upgrade.memory import PUT_OFF, CheckDone, SyncedChecks, summed_up
 from health.upgrade.orders import with_full_names
 from health.upgrade.pausable_check import PausableCheck, PauseAnnotations
-from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder
 from kube.errors import Conflict, KindUnknown, NotFound
 from kube.listing import Paging, list_all
+from kube.rate_limiter import bounded
 from kube.resource import Resource
 from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import FrozenObject

@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from activities.attempt import StepHeld
 from activities.fact_age import Clock
 from activities.revalidation import Confirmed, stale
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
@@ -51,14 +51,25 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        name, owner, holder = _name(incident.target), _owner(incident), replace(_holder(incident), lock=lock)
+        target, owner = incident.target, None
+        if not target.namespace:  # an owner must be cluster-scoped or in the same namespace
+            api_version = CHECK_KINDS[incident.check.group_kind].targets.api_version
+            owner = OwnerReference(
+                api_version=api_version, kind=target.kind, name=target.name, uid=target.uid
+            )
+        name, holder = _name(target), replace(_holder(incident), lock=lock)
         try:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
-            raise StepHeld.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
-        if lock is not None:
-            await self._take_lock(lock, incident, duration, now)
+            raise StepHeld.because(HoldReason.TAKEN, message) from error
+        if lock is None:
+            return held
+        try:
+            await self._leases.obtain(lock, _lock_holder(incident), duration, now)
+        except LeaseTaken as error:
+            message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
+            raise StepHeld.because(HoldReason.CONTROL_PLANE, message) from error
         return held
 
     async def keep(self, incident: IncidentReference, duration: timedelta, now: datetime) -> LeaseHeld | None:
@@ -88,29 +99,9 @@ class TargetLeases:
             # The Lease of a Node is deleted with the Node, and the lock is not.
             await release_lock(CONTROL_PLANE_LOCK)
 
-    async def _take_lock(
-        self, lock: str, incident: IncidentReference, duration: timedelta, now: datetime
-    ) -> None:
-        try:
-            await self._leases.obtain(lock, _lock_holder(incident), duration, now)
-        except LeaseTaken as error:
-            message = f"{ONE_AT_A_TIME}: {error.holder} has the lock"
-            raise StepHeld.because(
-                HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
-            ) from error
-
 
 def _name(target: TargetReference) -> str:
     return name_for(target.kind_name, target.namespace, target.name)
-
-
-def _owner(incident: IncidentReference) -> OwnerReference | None:
-    """The Node as owner of its Lease; an owner must be cluster-scoped or in the same namespace."""
-    target = incident.target
-    if target.namespace:
-        return None
-    api_version = CHECK_KINDS[incident.check.group_kind].targets.api_version
-    return OwnerReference(api_version=api_version, kind=target.kind, name=target.name, uid=target.uid)
 
 
 def _holder(incident: IncidentReference) -> LeaseHolder:
@@ -158,12 +149,9 @@ class LeaseGuard:
             held = await self._leases.take(act.incident, lock, duration, self._clock.now())
             self.refuse_old_facts(act, began)
             yield held.acquired
-        except StepHeld as error:
-            if error.hold.reason not in _KEEPING and not self._may_be_given_up(act, began):
-                await self.release(act)
-            raise
-        except (RequestRefused, NotFound):
-            if not self._may_be_given_up(act, began):
+        except (StepHeld, RequestRefused, NotFound) as error:
+            may_work = isinstance(error, StepHeld) and error.hold.reason in _KEEPING
+            if not may_work and not self._may_be_given_up(act, began):
                 await self.release(act)
             raise
 

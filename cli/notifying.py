@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.notifications.receivers import Receivers
 from activities.notifications.sender import (
     AppriseSender,
     DeliveryFailure,
     DeliveryProblem,
     ReceiverFiles,
+    Receivers,
 )
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.leader import reading_settings

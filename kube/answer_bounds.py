@@ -12,8 +12,10 @@ MOST_VALUES bounds.
 `python -m bench bounds` measures the worst answers within these bounds.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Self
 from weakref import WeakSet
 
@@ -56,10 +58,37 @@ LONGEST_NAME = 253
 LONGEST_NAMESPACE = 63
 LONGEST_VERSION = 128
 """In characters: an API server allows no longer names, and a resourceVersion is a number of 64 bits."""
+CGROUP_FILES = (
+    Path("/sys/fs/cgroup/memory.max"),  # version 2
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""The limit of the container in bytes; "max", or a number beyond all memory, is none."""
+PART_OF_A_CACHE = 4
+"""The Nodes of a large cluster are one cache; in the process they take twice what their records are estimated
+at, and at a new list the old records and the new ones exist beside each other."""
 _OF_A_TEXT = 32
 """Bytes that Python needs beside the letters of a text, measured with labels and owners."""
 _OF_A_VALUE = 100
 """Bytes that Python needs for a value in lists and mappings, beside its letters."""
+
+
+def memory_limit(files: Iterable[Path] = CGROUP_FILES) -> int:
+    """In bytes: the least of the container's limit and the memory of the machine."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(machine, *(_limit(file) or machine for file in files))
+
+
+def _limit(file: Path) -> int | None:
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None
+
+
+def most_kept_by(limit: int) -> int:
+    """In bytes: the records of one cache in a process with this limit, never fewer than by default."""
+    return max(MOST_KEPT, limit // PART_OF_A_CACHE)
 
 
 def values_in(answer: bytes) -> int:
@@ -69,7 +98,6 @@ def values_in(answer: bytes) -> int:
 
 
 def has_more_values(answer: bytes, most: int) -> bool:
-    """True if `answer` has more JSON values than `most`."""
     return len(answer) > most and values_in(answer) > most
 
 

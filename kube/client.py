@@ -103,7 +103,11 @@ class Client:
         A metadata.resourceVersion in `body` makes the patch conditional: `Conflict` if the object has
         changed.
         """
-        return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
+        path = resource.path(namespace, name, subresource)
+        answer = await self._transport.request(
+            "PATCH", path, query=self._field_manager, body=body, content_type=_MERGE_PATCH
+        )
+        return await _decoded(answer, path)
 
     async def list(
         self,
@@ -149,12 +153,6 @@ class Client:
             if is_full:
                 break
         return items[:most], is_cut
-
-    async def _patch(self, path: str, body: object, content_type: str) -> Object:
-        answer = await self._transport.request(
-            "PATCH", path, query=self._field_manager, body=body, content_type=content_type
-        )
-        return await _decoded(answer, path)
 
     async def _list_once(
         self, path: str, selected: Query, accept: str = _JSON, where: Callable[[Object], object] = _any

@@ -24,6 +24,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 
 from kube.credential_plugin import PluginError, plugin_credentials
 from kube.errors import NotConfigured
+from objects.address import is_loopback
 from objects.durations import in_words
 
 Content = Mapping[str, Any]
@@ -57,13 +58,13 @@ def usable(files: str, context: str | None) -> Usable:
             credentials of `context` (None: the current one).
 
     """
-    paths = [_expanded(path) for path in files.split(os.pathsep) if path]
-    found = [path for path in paths if _exists(path)]
+    found = [file for path in files.split(os.pathsep) if path and (file := _existing(path)) is not None]
     if not found:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
     contents = [_read(path) for path in found]
-    name = context or _current_context(contents)
+    currents = (str(content["current-context"]) for content in contents if content.get("current-context"))
+    name = context or next(currents, "")
     why = _lacks(contents, name, is_current=not context)
     if why:
         raise _unusable(listed, why)
@@ -113,18 +114,15 @@ def _words(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _expanded(path: str) -> Path:
+def _existing(path: str) -> Path | None:
     try:
-        return Path(path).expanduser()
+        file = Path(path).expanduser()
     except RuntimeError as error:  # ~with an unknown user name
         raise _unusable(path, str(error)) from error
-
-
-def _exists(path: Path) -> bool:
     try:
-        return path.exists()
+        return file if file.exists() else None
     except OSError as error:  # a folder without access
-        raise _unusable(path, error.strerror or type(error).__name__) from error
+        raise _unusable(file, error.strerror or type(error).__name__) from error
 
 
 def _unusable(files: str | Path, why: str) -> NotConfigured:
@@ -176,12 +174,6 @@ def _entries(content: Content, kind: str, path: Path) -> list[Content]:
     return entries
 
 
-def _current_context(contents: list[Content]) -> str:
-    return next(
-        (str(content["current-context"]) for content in contents if content.get("current-context")), ""
-    )
-
-
 def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:
     """The first part that the files together lack; "" if they are complete."""
     if not name:
@@ -217,7 +209,6 @@ def _is_address(server: str) -> bool:
 
 
 def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
-    """The first cluster, context or user of that name."""
     entries = (entry for content in contents for entry in content[f"{kind}s"])
     return next((entry[kind] for entry in entries if entry["name"] == name), None)
 
@@ -271,7 +262,13 @@ def without_retries() -> Configuration:
 
 def use_proxy(configuration: Configuration) -> None:
     """Use the proxy of the environment, if there is one for the server."""
-    configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
+    # Not aiohttp's trust_env: it would read ~/.netrc before each request, and fail on invalid content.
+    url, proxies = urlsplit(configuration.host), getproxies()
+    host = url.hostname or ""
+    # As in Go, NO_PROXY may name a network of addresses; Python supports only names.
+    is_in_network = any(_is_in(host, entry.strip()) for entry in proxies.get("no", "").split(","))
+    is_direct = is_loopback(host) or proxy_bypass(host) or is_in_network
+    configuration.proxy = configuration.proxy or (None if is_direct else proxies.get(url.scheme))
 
 
 def use_token(configuration: Configuration, token: str) -> None:
@@ -293,8 +290,14 @@ def _from_kubeconfig(files: str, context: str | None) -> Load:
         try:
             user, expire_at = await _with_credentials(found)
             async with asyncio.timeout(_REFRESHING.total_seconds()):
+                document = {
+                    "current-context": "it",
+                    "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+                    "clusters": [{"name": "it", "cluster": found.cluster}],
+                    "users": [{"name": "it", "user": user}],
+                }
                 loaded = await load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # no types
-                    _document(found.cluster, user), client_configuration=configuration
+                    document, client_configuration=configuration
                 )
         except PluginError as error:
             raise _unusable(found.files, f"for its user {found.user_name!r}, {error}") from error
@@ -336,15 +339,6 @@ def _text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def _document(cluster: Content, user: Content) -> Content:
-    return {
-        "current-context": "it",
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        "clusters": [{"name": "it", "cluster": cluster}],
-        "users": [{"name": "it", "user": user}],
-    }
-
-
 async def _from_service_account(configuration: Configuration) -> None:
     try:
         load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # the library has no types
@@ -354,30 +348,8 @@ async def _from_service_account(configuration: Configuration) -> None:
         ) from error
 
 
-def _proxy_for(server: str) -> str | None:
-    # Not aiohttp's trust_env: it would read ~/.netrc before each request, and fail on invalid content.
-    url = urlsplit(server)
-    host = url.hostname or ""
-    proxies = getproxies()
-    if _is_loopback(host) or proxy_bypass(host) or _is_in_networks(host, proxies.get("no", "")):
-        return None
-    return proxies.get(url.scheme)
-
-
-def _is_in_networks(host: str, no_proxy: str) -> bool:
-    """True if NO_PROXY has a network with that address, as in Go; Python supports only names."""
-    return any(_is_in(host, entry.strip()) for entry in no_proxy.split(","))
-
-
 def _is_in(host: str, network: str) -> bool:
     try:
         return ip_address(host) in ip_network(network, strict=False)
     except ValueError:
         return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

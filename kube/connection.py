@@ -11,9 +11,10 @@ from typing import Self
 
 from kube.client import Client
 from kube.discovery import Discovery
+from kube.resource import KUBE_SYSTEM, NAMESPACES
 from kube.server_clock import ServerClock
 from kube.transport import Transport
-from objects.clusters import MANAGEMENT_CLUSTER
+from objects.clusters import MANAGEMENT_CLUSTER, cluster_identity
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,12 @@ class ClusterConnection:
     @property
     def server_clock(self) -> ServerClock:
         return self.transport.server_clock
+
+
+async def read_cluster_identity(client: Client, name: str) -> str:
+    """The identity of the cluster that `client` talks to, by its configured name and kube-system's uid.
+
+    Raises KubernetesError: kube-system cannot be read.
+    """
+    kube_system = await client.get(NAMESPACES, KUBE_SYSTEM)
+    return cluster_identity(name, kube_system["metadata"]["uid"])

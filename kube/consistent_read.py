@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from kube.envelopes import ListHead
+from kube.decoding import ListHead
 from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.resource import NODES
 from kube.server_clock import wall_clock
@@ -201,26 +201,19 @@ class ConsistentReads:
     async def _read_in_time(self, path: str) -> None:
         while True:
             if self.failure is not None:
-                await asyncio.sleep(_wait_after(self.failure))
+                jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
+                await asyncio.sleep(retry_after(self.failure).total_seconds() + jitter)
             elif self._wait > 0:
                 await asyncio.sleep(min(self._wait, LOOK_AGAIN.total_seconds()))
                 continue  # a proof or a change of the settings may have come
-            self.failure = await self._try(path)
-
-    async def _try(self, path: str) -> KubernetesError | None:
-        self._is_reading = True
-        try:
-            await self.read(path)
-        except KubernetesError as error:
-            return error
-        finally:
-            self._is_reading = False
-        return None
-
-
-def _wait_after(error: KubernetesError) -> float:
-    jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
-    return retry_after(error).total_seconds() + jitter
+            self._is_reading, failure = True, None
+            try:
+                await self.read(path)
+            except KubernetesError as error:
+                failure = error
+            finally:
+                self._is_reading = False
+            self.failure = failure
 
 
 async def confirm_api_server(transport: Transport) -> None:

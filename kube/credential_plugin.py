@@ -160,11 +160,6 @@ def _not_startable(plugin: _Exec, path: str | None) -> str:
     return f"{what}{f': {cut_to_length(hint, _LONGEST_HINT)}' if hint else ''}"
 
 
-def _signal(number: int) -> str:
-    """The name of a signal, or its number: most real-time signals have no name."""
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-
-
 class _Process(asyncio.SubprocessProtocol):
     """One run of a plugin: its output has a limit, and it ends with the call."""
 
@@ -203,7 +198,10 @@ class _Process(asyncio.SubprocessProtocol):
         if len(self._printed) > _MOST_PRINTED:
             raise self._error(f"printed over {_MOST_PRINTED} bytes")
         if code := transport.get_returncode():
-            raise self._error(f"ended {f'with exit code {code}' if code > 0 else f'by {_signal(-code)}'}")
+            # Most real-time signals have no name.
+            has_name = -code in set(signal.Signals)
+            by_signal = f"by {signal.Signals(-code).name if has_name else f'signal {-code}'}"
+            raise self._error(f"ended {f'with exit code {code}' if code > 0 else by_signal}")
 
     async def _end(self, transport: asyncio.SubprocessTransport) -> None:
         if transport.get_returncode() is None:

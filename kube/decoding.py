@@ -4,30 +4,45 @@ Fast path: the whole page or line is validated at once from its bytes. Only if t
 examined, to find a bookmark, an error, or the object that does not decode. Of a line, only the
 metadata is read again.
 
-An answer with more JSON values than MOST_VALUES is decoded by kube/lenient_decoding.py, which gives no
-reasons.
+In an answer with more JSON values than MOST_VALUES, an object that does not decode becomes its identity,
+without the reason: the error would contain its values as Python values (objects/fail_fast.py). pydantic still
+copies each invalid value for a moment, for each field that is wrong with it, so the objects of an answer with
+over MOST_DECODED_VALUES are only named.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
-from typing import Annotated, Any, Generic, Literal, cast
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError, to_json
 
-from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
-from kube.envelopes import Identity, ItemT, ListHead, ListMetadata, counted
+from kube.answer_bounds import (
+    LONGEST_NAME,
+    LONGEST_NAMESPACE,
+    LONGEST_VERSION,
+    MOST_DECODED_VALUES,
+    MOST_ITEMS_OF_A_PAGE,
+    MOST_OF_AN_OBJECT,
+    MOST_VALUES,
+    has_more_values,
+)
 from kube.errors import Malformed
-from kube.lenient_decoding import TOO_MANY_VALUES, LenientDecoder
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
+from objects.fail_fast import OR_NONE
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import FrozenObject
 
 _LONGEST_VALUE = 64  # in characters, as quoted in errors
+_TOO_MANY_VALUES = f"over {MOST_VALUES} JSON values, too many to say why"
 
 _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+
+
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,41 @@ class WatchError:
     status: Status
 
 
+class ListMetadata(FrozenObject):
+    """The version of a list, and the token of its next page."""
+
+    resource_version: str
+    token: str = Field(default="", alias="continue")
+
+
+class ListHead(FrozenObject):
+    """A list without its items, for its resourceVersion."""
+
+    metadata: ListMetadata
+
+
+class Identity(FrozenObject):
+    """The metadata of an undecodable object, or of a bookmark; a longer name makes the answer Malformed.
+
+    A name that is cut could be the name of another object.
+    """
+
+    name: str = Field(default="", max_length=LONGEST_NAME)
+    namespace: str = Field(default="", max_length=LONGEST_NAMESPACE)
+    resource_version: str = Field(default="", max_length=LONGEST_VERSION)
+
+
+def counted(item: ItemT, info: ValidationInfo) -> ItemT:
+    """Count an item of a page by the context of its validation.
+
+    `max_length` would cost up to a second: its error contains the whole list as Python values.
+    """
+    numbers = cast("Iterator[int]", info.context)
+    if next(numbers) >= MOST_ITEMS_OF_A_PAGE:
+        raise PydanticCustomError("too_many", f"A page has at most {MOST_ITEMS_OF_A_PAGE} objects")
+    return item
+
+
 class _List(ListHead, Generic[ItemT]):
     # Go writes an empty list of some kinds as null.
     items: tuple[Annotated[ItemT, AfterValidator(counted)], ...] | None = None
@@ -107,12 +157,52 @@ class _ErrorEvent(FrozenObject):
     object: Status
 
 
+class _Unread(FrozenObject):
+    """An object that does not decode, or anything else in its place."""
+
+    metadata: Annotated[Identity | None, OR_NONE] = None
+
+
+class _Unwanted(_Unread):
+    """Any object, in place of a record."""
+
+
+_LENIENT = Field(union_mode="left_to_right"), OR_NONE
+_Item = Annotated[ItemT | _Unread | None, *_LENIENT]
+
+
+class _LenientPage(FrozenObject, Generic[ItemT]):
+    metadata: Annotated[ListMetadata | None, OR_NONE] = None
+    items: Annotated[tuple[Annotated[_Item[ItemT], AfterValidator(counted)], ...] | None, OR_NONE] = None
+
+
+class _LenientEvent(FrozenObject, Generic[ItemT]):
+    type: Annotated[str | None, OR_NONE] = None
+    object: _Item[ItemT] = None
+
+
+@cache
+def _lenient_page(model: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a class
+    page: Any = _LenientPage.__class_getitem__(model)
+    return TypeAdapter(Annotated[page | None, OR_NONE])
+
+
+@cache
+def _lenient_object(model: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a class
+    return TypeAdapter(Annotated[model | _Unread | None, *_LENIENT])
+
+
+@cache
+def _lenient_event(model: Any) -> TypeAdapter[Any]:  # noqa: ANN401  a class
+    event: Any = _LenientEvent.__class_getitem__(model)
+    return TypeAdapter(Annotated[event | None, OR_NONE])
+
+
 class Decoder(Generic[RecordT]):
     """Decodes the objects of one kind into one record model."""
 
     def __init__(self, decode: type[RecordT]) -> None:
         self._model = cast("type[BaseModel]", decode)
-        self._lenient = LenientDecoder(decode)
         self._list: Any = _List.__class_getitem__(decode)
         self._event: Any = _ObjectEvent.__class_getitem__(decode)
 
@@ -122,7 +212,10 @@ class Decoder(Generic[RecordT]):
         Raises Malformed: it is not a list.
         """
         if has_more_values(answer, MOST_VALUES):
-            return self._page_of_many_values(answer)
+            found = self._lenient(_lenient_page, answer, "The API server's answer is no list", count())
+            if found is None or found.metadata is None or found.items is None:
+                raise Malformed(f"The API server's answer is no list: it has {_TOO_MANY_VALUES}")
+            return _page_of([_read(item) for item in found.items], found.metadata)
         try:
             page = self._list.model_validate_json(answer, context=count())
         except ValidationError:
@@ -137,7 +230,8 @@ class Decoder(Generic[RecordT]):
         Raises Malformed: it is not an object.
         """
         if has_more_values(answer, MOST_VALUES):
-            return _unexplained(self._lenient.object(answer))
+            found = self._lenient(_lenient_object, answer, "The API server's answer is no object")
+            return cast("RecordT | Undecodable", _read(found))
         try:
             return self._one(_ITEM.validate_json(answer))
         except ValidationError as error:
@@ -149,8 +243,11 @@ class Decoder(Generic[RecordT]):
         Raises Malformed: it is not an event of a watch.
         """
         if has_more_values(line, MOST_VALUES):
-            kind, found = self._lenient.event(line)
-            return ObjectEvent(_change_kind(kind), _unexplained(found))
+            found = self._lenient(_lenient_event, line, "A line of a watch is no event")
+            if found is None or found.type is None:
+                raise Malformed(f"A line of a watch is no event: it has {_TOO_MANY_VALUES}")
+            found_object = _read(found.object)
+            return ObjectEvent(_change_kind(found.type), found_object)
         try:
             event = self._event.model_validate_json(line)
         except ValidationError as error:
@@ -164,9 +261,19 @@ class Decoder(Generic[RecordT]):
             raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
         return _page_of([self._one(item) for item in page.items or ()], page.metadata)
 
-    def _page_of_many_values(self, answer: bytes) -> ListPage[RecordT]:
-        page = self._lenient.page(answer)
-        return _page_of([_unexplained(item) for item in page.items], page.metadata)
+    def _lenient(
+        self,
+        adapter: Callable[[Any], TypeAdapter[Any]],
+        answer: bytes,
+        subject: str,
+        context: Iterator[int] | None = None,
+    ) -> Any:  # noqa: ANN401  of any model
+        """Decode an answer of many values; raises Malformed if it is no JSON."""
+        model = _Unwanted if has_more_values(answer, MOST_DECODED_VALUES) else self._model
+        try:
+            return adapter(model).validate_json(answer, context=context)
+        except ValidationError as error:
+            raise Malformed(f"{subject}: {_place(error)}") from error
 
     def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:
         who, encoded = _identity(item), to_json(item)
@@ -183,10 +290,13 @@ def _undecodable(who: Identity, error: str) -> Undecodable:
     return Undecodable(Key(who.namespace, who.name), who.resource_version, error)
 
 
-def _unexplained(found: RecordT | Identity) -> RecordT | Undecodable:
-    if not isinstance(found, Identity):
-        return found
-    return _undecodable(found, f"It does not decode, and the answer has {TOO_MANY_VALUES}")
+def _read(item: Any) -> Any:  # noqa: ANN401  a record, _Unread or None
+    """The record, or the object that does not decode, of an answer of many values."""
+    if item is not None and not isinstance(item, _Unread):
+        return item
+    if item is None or item.metadata is None:
+        raise Malformed(f"An object has no readable metadata: the answer has {_TOO_MANY_VALUES}")
+    return _undecodable(item.metadata, f"It does not decode, and the answer has {_TOO_MANY_VALUES}")
 
 
 def _page_of(found: Sequence[RecordT | Undecodable], metadata: ListMetadata) -> ListPage[RecordT]:

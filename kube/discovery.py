@@ -5,15 +5,16 @@ answers 404 for custom resources.
 """
 
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from kube.errors import KindUnknown, Malformed, NotFound, Unreachable
 from kube.resource import NODES, Resource, group_version_path, resource_of
 from kube.transport import Transport
-from objects.fail_fast import FailFast
+from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 
 _GROUP_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+", re.ASCII)
@@ -32,29 +33,21 @@ class KindName:
         return f"{self.kind} ({self.api_version})"
 
 
-class _ApiResource(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiResource(FrozenObject):
     name: str
     kind: str
     namespaced: bool
 
 
-class _ApiResourceList(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiResourceList(FrozenObject):
     resources: tuple[_ApiResource, ...] = ()
 
 
-class _GroupVersion(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    group_version: str = Field(alias="groupVersion")
+class _GroupVersion(FrozenObject):
+    group_version: str
 
 
-class _ApiGroup(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _ApiGroup(FrozenObject):
     versions: tuple[_GroupVersion, ...] = ()
 
 
@@ -106,7 +99,11 @@ class Discovery:
 
         Raises KubernetesError: the request failed, or its answers prove nothing.
         """
-        await self._confirm_ready()
+        try:
+            await self._transport.request("GET", "/readyz")
+            await self._request(NODES.api_version)
+        except NotFound as error:
+            raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
         listed = await self._versions(api_version)
         in_motion: KindUnknown | None = None
         for version in dict.fromkeys((api_version, *listed)):
@@ -121,17 +118,19 @@ class Discovery:
             raise Unreachable(f"It is listed, but {in_motion.message}", path=in_motion.path) from in_motion
         return None
 
-    def forget(self, api_version: str) -> None:
-        """Drop the cached group version, after a change of one of its CRDs."""
-        self._resources.pop(api_version, None)
+    def forget(self, *api_versions: str) -> None:
+        """Drop the cached group versions, after a change of one of their CRDs."""
+        for api_version in api_versions:
+            self._resources.pop(api_version, None)
 
-    async def _confirm_ready(self) -> None:
-        """Raises KubernetesError: the server is not an API server, or not ready."""
+    @contextmanager
+    def forgetting(self, *api_versions: str) -> Iterator[None]:
+        """Drop these group versions if the block meets a kind that is not served: the cache may be old."""
         try:
-            await self._transport.request("GET", "/readyz")
-            await self._request(NODES.api_version)
-        except NotFound as error:
-            raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
+            yield
+        except KindUnknown:
+            self.forget(*api_versions)
+            raise
 
     async def _versions(self, api_version: str) -> tuple[str, ...]:
         """All versions of the group, preferred first; the core group has one version and no list."""

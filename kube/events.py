@@ -29,9 +29,7 @@ class Events:
     async def write(self, event: Event, about: InvolvedObject, now: datetime) -> None:
         """Create the Event with `about` as its object, unless it exists.
 
-        Raises:
-            KubernetesError: the API server did not create it.
-
+        Raises KubernetesError: the API server did not create it.
         """
         was_free = await self._create(event_name(event.seed, about), event, about, now)
         if not was_free and event.again:
@@ -40,29 +38,37 @@ class Events:
     async def _create(self, name: str, event: Event, about: InvolvedObject, now: datetime) -> bool:
         """True if the name of the Event was free."""
         namespace = about.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
-        metadata = {"name": name, "namespace": namespace}
-        body = {"metadata": metadata, "involvedObject": _reference(about)} | self._content(event, now)
-        try:
-            await self._client.create(EVENTS, body, namespace)
-        except AlreadyExists:
-            return False
-        return True
-
-    def _content(self, event: Event, now: datetime) -> Object:
-        action = {"action": event.action} if event.action else {}
-        return action | {
+        involved = {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+        }
+        message = event.message
+        if len(message) > _LONGEST_MESSAGE:
+            message = message[: _LONGEST_MESSAGE - 1] + "…"
+        body: Object = {
             "apiVersion": "v1",
             "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {key: value for key, value in involved.items() if value},
             "type": event.severity.value,
             "reason": event.reason,
-            "message": _cut(event.message),
+            "message": message,
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
             "firstTimestamp": stamp(now),
             "lastTimestamp": stamp(now),
             "count": 1,
+            **({"action": event.action} if event.action else {}),
         }
+        try:
+            await self._client.create(EVENTS, body, namespace)
+        except AlreadyExists:
+            return False
+        return True
 
 
 def event_name(seed: str, about: InvolvedObject) -> str:
@@ -70,18 +76,3 @@ def event_name(seed: str, about: InvolvedObject) -> str:
     digits = hashlib.sha256(seed.encode()).hexdigest()[:_HASH_DIGITS]
     stem = about.name[: _LONGEST_NAME - _HASH_DIGITS - 1].rstrip(".-")
     return f"{stem}.{digits}"
-
-
-def _reference(about: InvolvedObject) -> Object:
-    whole = {
-        "apiVersion": about.api_version,
-        "kind": about.kind,
-        "namespace": about.namespace,
-        "name": about.name,
-        "uid": about.uid,
-    }
-    return {key: value for key, value in whole.items() if value}
-
-
-def _cut(message: str) -> str:
-    return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 1] + "…"

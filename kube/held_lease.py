@@ -51,15 +51,6 @@ class LeaseHeld:
     """The NodeHealthCheck operator counts from this time until a remediation is overdue."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    name: str
-    holder: LeaseHolder
-    duration: timedelta
-    now: datetime
-    owner: OwnerReference | None
-
-
 class HeldLeases:
     """The Leases in one namespace that we hold or want."""
 
@@ -80,8 +71,28 @@ class HeldLeases:
         Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the same name.
         Raises KubernetesError: as the client does.
         """
-        wanted = _Wanted(name=name, holder=holder, duration=written_duration(duration), now=now, owner=owner)
-        return await _retry(lambda: self._obtain_once(wanted))
+        identity, lasting = holder.identity, written_duration(duration)
+
+        async def obtain_once() -> LeaseHeld:
+            body = new_lease(name, self._namespace, identity, duration=lasting, now=now, owner=owner)
+            try:
+                created = await self._client.create(LEASES, for_target(body, holder), self._namespace)
+            except AlreadyExists:
+                lease = await self._get(name)
+            else:
+                return _held(LeaseRecord.read(created))
+            if holder.holds(lease):
+                if lease.lock == holder.lock and not needs_renewal(lease, lasting, now):
+                    return _held(lease)
+                patch = renewed(lease, lasting, now)
+            elif holder_is_valid(lease, now):
+                raise LeaseTaken(holder.holder_of(lease), path=LEASES.path(self._namespace, name))
+            else:
+                labels = self._client.labels
+                patch = taken_over(lease, identity, lasting, now, owner, labels=labels)
+            return await self._patch(name, for_target(patch, holder, lease))
+
+        return await _retry(obtain_once)
 
     async def renew(
         self,
@@ -147,50 +158,14 @@ class HeldLeases:
 
         return await _retry(release_once)
 
-    async def _obtain_once(self, wanted: _Wanted) -> LeaseHeld:
-        try:
-            return await self._create(wanted)
-        except AlreadyExists:
-            lease = await self._get(wanted.name)
-        if wanted.holder.holds(lease):
-            is_unchanged = lease.lock == wanted.holder.lock
-            if is_unchanged and not needs_renewal(lease, wanted.duration, wanted.now):
-                return _held(lease)
-            patch = renewed(lease, wanted.duration, wanted.now)
-            return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
-        if holder_is_valid(lease, wanted.now):
-            raise LeaseTaken(wanted.holder.holder_of(lease), path=LEASES.path(self._namespace, wanted.name))
-        patch = taken_over(
-            lease,
-            wanted.holder.identity,
-            wanted.duration,
-            wanted.now,
-            wanted.owner,
-            labels=self._client.labels,
-        )
-        return await self._patch(wanted.name, for_target(patch, wanted.holder, lease))
-
-    async def _create(self, wanted: _Wanted) -> LeaseHeld:
-        identity = wanted.holder.identity
-        body = new_lease(
-            wanted.name,
-            self._namespace,
-            identity,
-            duration=wanted.duration,
-            now=wanted.now,
-            owner=wanted.owner,
-        )
-        body = for_target(body, wanted.holder)
-        return _held(_read(await self._client.create(LEASES, body, self._namespace)))
-
     async def _get(self, name: str) -> LeaseRecord:
-        return _read(await self._client.get(LEASES, name, self._namespace))
+        return LeaseRecord.read(await self._client.get(LEASES, name, self._namespace))
 
     async def _find(self, name: str) -> LeaseRecord | None:
         return await none_if_absent(self._get(name))
 
     async def _patch(self, name: str, body: Object) -> LeaseHeld:
-        return _held(_read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
+        return _held(LeaseRecord.read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
 
 
 async def _retry(step: Callable[[], Awaitable[_Result]]) -> _Result:
@@ -205,10 +180,6 @@ async def _retry(step: Callable[[], Awaitable[_Result]]) -> _Result:
     return await step()
 
 
-def _read(body: Object) -> LeaseRecord:
-    return LeaseRecord.read(body)
-
-
 def _held(lease: LeaseRecord) -> LeaseHeld:
     acquired = lease.spec.acquire_time or lease.spec.renew_time
     if expiry(lease) is None or acquired is None:
@@ -218,9 +189,6 @@ def _held(lease: LeaseRecord) -> LeaseHeld:
 
 
 def _is_held(lease: LeaseRecord, holder: LeaseHolder) -> bool:
-    return holder.holds(lease) and not _is_owned_by_another(lease, holder)
-
-
-def _is_owned_by_another(lease: LeaseRecord, holder: LeaseHolder) -> bool:
     owners = {owner.uid for owner in lease.metadata.owner_references}
-    return bool(owners and holder.target_uid) and holder.target_uid not in owners
+    is_of_another = bool(owners and holder.target_uid) and holder.target_uid not in owners
+    return holder.holds(lease) and not is_of_another

@@ -16,6 +16,7 @@ from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
+from kube.retry_on_conflict import retry_on_conflict
 from kube.server_clock import monotonic_clock, wall_clock
 
 _logger = logging.getLogger(__name__)
@@ -53,7 +54,6 @@ class Leadership:
         return self._led_until
 
     def note_previous(self, led_until: datetime | None) -> None:
-        """Note the last renewal of the previous leader."""
         self._led_until = led_until
 
 
@@ -177,13 +177,18 @@ class LeaderElection:
         except (KubernetesError, TimeoutError) as error:
             # The state of the Lease is unknown: leadership lasts until its deadline, and no longer.
             self._ours = None
-            self._note_failure(error)
+            self.problem = str(error) or "The Lease of the leader was not answered in time."
+            if not self._failing:
+                self._failing = True
+                _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
         else:
             self._failing = False
             self.problem = ""
             self._leadership.extend(sent + self._renew_deadline if holds else sent)
-            if holds and self._leadership.is_leader():
-                self._start()
+            if holds and self._leadership.is_leader() and not self._started:
+                self._started = True
+                _logger.info("%s leads now.", self._identity)
+                self._on_started()
         self._stop_if_over()
 
     def _patience(self) -> float:
@@ -194,23 +199,11 @@ class LeaderElection:
     def _renew_deadline(self) -> float:
         return self._times.renew_deadline.total_seconds()
 
-    def _start(self) -> None:
-        if not self._started:
-            self._started = True
-            _logger.info("%s leads now.", self._identity)
-            self._on_started()
-
     def _stop_if_over(self) -> None:
         if self._started and not self._leadership.is_leader():
             self._started = False
             _logger.info("%s does not lead any more.", self._identity)
             self._on_stopped()
-
-    def _note_failure(self, error: KubernetesError | TimeoutError) -> None:
-        self.problem = str(error) or "The Lease of the leader was not answered in time."
-        if not self._failing:
-            self._failing = True
-            _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
 
     async def _take_or_keep(self) -> bool:
         try:
@@ -228,8 +221,15 @@ class LeaderElection:
             is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))
             self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:
-            return await self._create()
-        self._observe(lease)
+            name, namespace, duration = self._name, self._namespace, self._times.duration
+            body = new_lease(name, namespace, self._identity, duration=duration, now=self._now(), owner=None)
+            try:
+                self._ours = LeaseRecord.read(await self._client.create(LEASES, body, namespace))
+            except AlreadyExists:
+                return False  # another candidate has created it
+            return True
+        if lease.metadata.resource_version != self._seen_version:
+            self._seen_version, self._seen_at = lease.metadata.resource_version, self._clock()
         holder = lease.spec.holder_identity
         if holder == self._identity:
             await self._write(renewed(lease, self._times.duration, self._now()))
@@ -240,11 +240,6 @@ class LeaderElection:
             return False
         return True
 
-    def _observe(self, lease: LeaseRecord) -> None:
-        if lease.metadata.resource_version != self._seen_version:
-            self._seen_version = lease.metadata.resource_version
-            self._seen_at = self._clock()
-
     def _is_over(self, lease: LeaseRecord) -> bool:
         duration = lease.spec.lease_duration_seconds or self._times.duration.total_seconds()
         return self._clock() - self._seen_at > duration
@@ -253,22 +248,6 @@ class LeaderElection:
         found = await none_if_absent(self._client.get(LEASES, self._name, self._namespace))
         return None if found is None else LeaseRecord.read(found)
 
-    async def _create(self) -> bool:
-        body = new_lease(
-            self._name,
-            self._namespace,
-            self._identity,
-            duration=self._times.duration,
-            now=self._now(),
-            owner=None,
-        )
-        try:
-            created = await self._client.create(LEASES, body, self._namespace)
-        except AlreadyExists:
-            return False  # another candidate has created it
-        self._ours = LeaseRecord.read(created)
-        return True
-
     async def _write(self, patch: Object) -> None:
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)
         self._ours = LeaseRecord.read(answer)
@@ -276,11 +255,8 @@ class LeaderElection:
     async def _give_back(self) -> None:
         try:
             async with asyncio.timeout(self._times.retry_period.total_seconds()):
-                try:
-                    await self._release_if_held()
-                except Conflict:
-                    # An interrupted renewal arrived after our read.
-                    await self._release_if_held()
+                # Twice: an interrupted renewal may arrive after our read.
+                await retry_on_conflict(self._release_if_held, tries=2)
         except (KubernetesError, TimeoutError) as error:
             _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
 

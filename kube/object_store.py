@@ -65,44 +65,6 @@ def _name(key: Key) -> str:
     return "/".join(part for part in key if part)
 
 
-class Store(Generic[RecordT]):
-    """Records by key. Every method returns the changes that it made, in order."""
-
-    def __init__(self) -> None:
-        self._records: dict[Key, RecordT] = {}
-        self.records: Mapping[Key, RecordT] = MappingProxyType(self._records)
-        """A read-only view that follows the store."""
-
-    def put(self, record: RecordT) -> list[Change[RecordT]]:
-        """Keep `record` as the newest version of its object."""
-        key = key_of(record)
-        changes = _changes(key, self._records.get(key), record)
-        self._records[key] = record
-        return changes
-
-    def remove(self, key: Key) -> list[Change[RecordT]]:
-        """Remove the object; without effect if it is not in the store."""
-        old = self._records.pop(key, None)
-        return [] if old is None else [Change(ChangeKind.DELETED, key, old, None)]
-
-    def replacing(self, records: Iterable[RecordT]) -> Iterator[list[Change[RecordT]]]:
-        """Make `records`, a complete list, the content of the store at the last step, not before.
-
-        Each step has the changes of one object, if it has any: to compare 100,000 takes half a second.
-        """
-        listed: dict[Key, RecordT] = {}
-        for record in records:
-            listed[key_of(record)] = record
-            yield []
-        for key, old in self._records.items():
-            if key not in listed:
-                yield [Change(ChangeKind.DELETED, key, old, None)]
-        for key, record in listed.items():
-            yield _changes(key, self._records.get(key), record)
-        self._records.clear()
-        self._records.update(listed)
-
-
 def _changes(key: Key, old: RecordT | None, new: RecordT) -> list[Change[RecordT]]:
     if old is None:
         return [Change(ChangeKind.ADDED, key, None, new)]
@@ -141,14 +103,11 @@ class ObjectStore(Generic[RecordT]):
         room: CacheRoom | None = None,
     ) -> None:
         """`source` names the objects in the log, and `clock` paces it, in seconds of a steady clock."""
-        self._store: Store[RecordT] = Store()
+        self._records: dict[Key, RecordT] = {}
+        self.records: Mapping[Key, RecordT] = MappingProxyType(self._records)
+        """The records of decodable objects; a read-only view that follows the store."""
         self._memory = (room or CacheRoom()).cache(source)
         self._undecodable = UndecodableObjects(source, UndecodableLog(source, clock), on_undecodable)
-
-    @property
-    def records(self) -> Mapping[Key, RecordT]:
-        """The records of decodable objects; a read-only view that follows the store."""
-        return self._store.records
 
     @property
     def undecodable(self) -> Mapping[Key, str]:
@@ -164,11 +123,21 @@ class ObjectStore(Generic[RecordT]):
         return self._undecodable.report_resolved()
 
     def replacing(self, listed: ObjectList[RecordT]) -> Iterator[list[Change[RecordT]]]:
-        """Take over a complete list at the last step; each step has the changes of one object.
+        """Take over a complete list at the last step, not before; call `report_undecodable` then.
 
-        Call `report_undecodable` before the changes are reported.
+        Each step has the changes of one object, if it has any: to compare 100,000 takes half a second.
         """
-        yield from self._store.replacing(listed.records)
+        found: dict[Key, RecordT] = {}
+        for record in listed.records:
+            found[key_of(record)] = record
+            yield []
+        for key, old in self._records.items():
+            if key not in found:
+                yield [Change(ChangeKind.DELETED, key, old, None)]
+        for key, record in found.items():
+            yield _changes(key, self._records.get(key), record)
+        self._records.clear()
+        self._records.update(found)
         self._undecodable.replace(listed.undecodable)
         self._memory.replace(listed.memory)
 
@@ -178,35 +147,34 @@ class ObjectStore(Generic[RecordT]):
 
     def clear(self) -> list[Change[RecordT]]:
         """Remove all objects, because the kind is no longer served."""
-        self._undecodable.replace(())
-        self._memory.replace({})
-        return [*chain.from_iterable(self._store.replacing(()))]
+        return [*chain.from_iterable(self.replacing(ObjectList([], [], "")))]
 
     def apply(self, change: ObjectEvent[RecordT]) -> list[Change[RecordT]]:
         """Apply one event of a watch; its changes.
 
         Raises Malformed: the store would exceed kube/answer_bounds.py; the store is as before.
         """
-        if isinstance(change.found, Undecodable):
-            return self._leave_out(change.kind, change.found)
-        key = key_of(change.found)
-        if change.kind is ChangeKind.DELETED:
+        found, is_deleted = change.found, change.kind is ChangeKind.DELETED
+        if isinstance(found, Undecodable):
+            if is_deleted:
+                self._undecodable.discard(found.key)
+            else:
+                self._undecodable.add(found)
+            return self._remove(found.key)
+        key = key_of(found)
+        if is_deleted:
             self._undecodable.discard(key)
             return self._remove(key)
-        self._memory.put(change.found)
+        self._memory.put(found)
         self._undecodable.discard(key)
-        return self._store.put(change.found)
-
-    def _leave_out(self, kind: ChangeKind, found: Undecodable) -> list[Change[RecordT]]:
-        if kind is ChangeKind.DELETED:
-            self._undecodable.discard(found.key)
-        else:
-            self._undecodable.add(found)
-        return self._remove(found.key)
+        changes = _changes(key, self._records.get(key), found)
+        self._records[key] = found
+        return changes
 
     def _remove(self, key: Key) -> list[Change[RecordT]]:
         self._memory.remove(key)
-        return self._store.remove(key)
+        old = self._records.pop(key, None)
+        return [] if old is None else [Change(ChangeKind.DELETED, key, old, None)]
 
 
 class UndecodableObjects:

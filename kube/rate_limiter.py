@@ -1,7 +1,11 @@
-"""RateLimiter: a token bucket that all its callers share."""
+"""Limits of requests: RateLimiter, a token bucket that all its callers share, and `bounded` concurrency."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class RateLimiter:
@@ -38,3 +42,16 @@ class RateLimiter:
     def _after(self, now: float) -> float:
         # Unused tokens are kept for a burst, and no more.
         return max(self._next, now - self._burst * self._interval) + self._interval
+
+
+async def bounded(
+    at_once: int, do: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]
+) -> tuple[Answer, ...]:
+    """The results of `do` for all items, in their order; at most `at_once` run concurrently."""
+    room = asyncio.Semaphore(at_once)
+
+    async def in_turn(item: Item) -> Answer:
+        async with room:
+            return await do(item)
+
+    return tuple(await asyncio.gather(*map(in_turn, items)))

@@ -53,8 +53,7 @@ from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
 from kube.time_slice import TimeSlice
-from kube.transport import Transport
-from kube.watching import in_words, watch
+from kube.transport import Query, Transport
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -101,7 +100,8 @@ class Reflector(Generic[RecordT]):
         self._notify = notify
         self._clock = clock
         self._settings = settings
-        self.name = in_words(_full_name(resource), namespace, self._selectors, cluster)
+        full_name = resource.resource_name if isinstance(resource, ServedKind) else resource.full_name
+        self.name = _in_words(full_name, namespace, self._selectors, cluster)
         self._object_store: ObjectStore[RecordT] = ObjectStore(
             self.name, on_undecodable, clock, transport.room
         )
@@ -254,14 +254,8 @@ class Reflector(Generic[RecordT]):
     async def _watch(self) -> None:
         watching = self._settings().watching
         lasting = watching.lasting(self._reads.until_due)
-        async with watch(
-            self._transport,
-            self._path,
-            self._selectors,
-            resource_version=self._freshness.position,
-            lasting=lasting,
-            silence=watching.silent_for(lasting),
-        ) as lines:
+        query = watch_query(self._selectors, self._freshness.position, lasting)
+        async with self._transport.stream(self._path, query, silence=watching.silent_for(lasting)) as lines:
             accepted = self._clock()
             self._status.accepted()
             try:
@@ -371,5 +365,20 @@ class Reflector(Generic[RecordT]):
         await self._report_list(changes)
 
 
-def _full_name(kind: Resource | KindName | ServedKind) -> str:
-    return kind.resource_name if isinstance(kind, ServedKind) else kind.full_name
+def _in_words(full_name: str, namespace: str, selectors: Query, cluster: str) -> str:
+    """The watched kind in words, for messages."""
+    within = f" in {namespace}" if namespace else ""
+    selected = f" with {' and '.join(selector for _, selector in selectors)}" if selectors else ""
+    of = f" of {cluster}" if cluster else ""
+    return f"{full_name}{of}{within}{selected}"
+
+
+def watch_query(selectors: Query, resource_version: str, lasting: timedelta) -> Query:
+    """The query of a watch that the server is asked to end after `lasting`, a whole number of seconds."""
+    return [
+        ("watch", "1"),
+        ("allowWatchBookmarks", "true"),
+        ("resourceVersion", resource_version),
+        ("timeoutSeconds", str(round(lasting.total_seconds()))),
+        *selectors,
+    ]

@@ -1,5 +1,6 @@
-"""The timing of a reflector: its settings, and the waits after failures."""
+"""The timing of a reflector: its settings, its watches, and the waits after failures."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,14 +9,41 @@ from typing import Self
 
 from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_after
 from kube.listing import Paging
-from kube.watching import Watching
 from objects.backoff import FULL_JITTER, Backoff
 
+ENDING = timedelta(seconds=4)
+"""Measured: kube-apiserver sends a bookmark one to three seconds before the requested end of a watch. A
+version that was read this long before the end is in that bookmark."""
+_GRACE = timedelta(seconds=3)
+"""A watch that is still open this long after its requested end is dead."""
 TO_PROVE = timedelta(seconds=12)
 """How long before the limit a proof is requested: the watch ends four seconds later, a second watch for a
 missing proof lasts as long, and the rest is for a list."""
 SHORTEST_LIMIT = timedelta(seconds=10)
 """With a lower limit bookmarks are too rare: a kind without changes would be stale again and again."""
+
+
+@dataclass(frozen=True)
+class Watching:
+    """The durations of watches, and the interval of the consistent reads that prove their freshness."""
+
+    proof_every: timedelta = timedelta(seconds=18)
+    """How long the cache counts as proven before the next consistent read."""
+    silence: timedelta = timedelta(seconds=40)
+    """A watch without any data for this time is closed, even if it should last longer."""
+
+    def lasting(self, until_read: timedelta) -> timedelta:
+        """The duration to request for a watch, if a read is due `until_read` from now.
+
+        Its last bookmark then comes right after the answer. In whole seconds, as the API requires.
+        """
+        longest = self.proof_every + ENDING
+        seconds = min(max(until_read + ENDING, ENDING), longest).total_seconds()
+        return timedelta(seconds=math.ceil(seconds))
+
+    def silent_for(self, lasting: timedelta) -> timedelta:
+        """How long a watch of this requested duration may be silent."""
+        return min(self.silence, lasting + _GRACE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,10 @@ Change = Callable[[Object], dict[str, Any]]
 """The merge patch for an object; empty if none is needed."""
 
 
-async def retry_on_conflict(
-    attempt: Callable[[], Awaitable[Result]], tries: int = TRIES, lost: type[Exception] = Conflict
-) -> Result:
-    """The result of `attempt`, which reads again each time; the last of the `tries` may raise `lost`."""
+async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], tries: int = TRIES) -> Result:
+    """The result of `attempt`, which reads again each time; the last of the `tries` may raise Conflict."""
     for _ in range(tries - 1):
-        with suppress(lost):
+        with suppress(Conflict):
             return await attempt()
     return await attempt()
 
@@ -48,19 +46,17 @@ async def patch_as_read(
         KubernetesError: as the client does.
 
     """
-    return await retry_on_conflict(lambda: _patch_once(client, identity, change, subresource))
-
-
-async def _patch_once(
-    client: Client, identity: ObjectIdentity, change: Change, subresource: str
-) -> Object | None:
     resource, namespace, name, uid = identity
-    found = await client.get(resource, name, namespace)
-    if found["metadata"]["uid"] != uid:
-        return None
-    patch = change(found)
-    if not patch:
-        return found
-    version = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
-    body = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
-    return await client.merge_patch(resource, name, body, namespace, subresource=subresource)
+
+    async def patch_once() -> Object | None:
+        found = await client.get(resource, name, namespace)
+        if found["metadata"]["uid"] != uid:
+            return None
+        patch = change(found)
+        if not patch:
+            return found
+        version = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+        return await client.merge_patch(resource, name, body, namespace, subresource=subresource)
+
+    return await retry_on_conflict(patch_once)

@@ -6,7 +6,7 @@ path in plain text.
 
 from datetime import timedelta
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from kube.errors import (
     AlreadyExists,
@@ -22,7 +22,7 @@ from kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from objects.fail_fast import FailFast
+from objects.frozen import FrozenObject
 
 _LONGEST_RETRY_AFTER_SECONDS = 300  # more is never meant, and an unbounded number could overflow
 _MOST_DIGITS = 20  # longer numbers are ignored
@@ -45,17 +45,13 @@ _BY_STATUS: dict[int, type[KubernetesError]] = {
 }
 
 
-class _Details(FailFast, BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _Details(FrozenObject):
     name: str = ""
-    retry_after_seconds: int = Field(default=0, alias="retryAfterSeconds")
+    retry_after_seconds: int = 0
 
 
-class Status(FailFast, BaseModel):
+class Status(FrozenObject):
     """The part of a `Status` that describes an error."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: str = ""
     code: int = 0
@@ -77,7 +73,9 @@ def classify(request: str, path: str, status: int, body: bytes, retry_after: str
         return Malformed(
             f"{request} was answered {status}: redirects are not followed.", status=status, path=path
         )
-    return from_status(request, path, status, _read(body), _seconds(retry_after))
+    is_number = retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
+    wait = _wait(int(retry_after)) if is_number else None
+    return from_status(request, path, status, _read(body), wait)
 
 
 def from_status(
@@ -87,10 +85,12 @@ def from_status(
     kind = _class_of(code, answered)
     if retry_after is None and answered.details and answered.details.retry_after_seconds > 0:
         retry_after = _wait(answered.details.retry_after_seconds)
+    reason, message = _cut(answered.reason, _LONGEST_REASON), _cut(answered.message.strip(), _LONGEST_MESSAGE)
+    answer = f"{request} was answered {code} {reason}".rstrip()
     return kind(
-        _sentence(request, code, answered),
+        f"{answer}: {message}" if message else f"{answer}.",
         status=code,
-        reason=_cut(answered.reason, _LONGEST_REASON),
+        reason=reason,
         path=path,
         retry_after=retry_after,
     )
@@ -107,12 +107,6 @@ def _class_of(code: int, answered: Status) -> type[KubernetesError]:
     return _BY_STATUS.get(code, KubernetesError)
 
 
-def _sentence(request: str, code: int, answered: Status) -> str:
-    answer = f"{request} was answered {code} {_cut(answered.reason, _LONGEST_REASON)}".rstrip()
-    message = _cut(answered.message.strip(), _LONGEST_MESSAGE)
-    return f"{answer}: {message}" if message else f"{answer}."
-
-
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -123,10 +117,6 @@ def _read(body: bytes) -> Status:
     except ValidationError:
         return _NO_STATUS
     return status if status.kind == "Status" else _NO_STATUS
-
-
-def _seconds(header: str) -> timedelta | None:
-    return _wait(int(header)) if header.isdecimal() and len(header) <= _MOST_DIGITS else None
 
 
 def _wait(seconds: int) -> timedelta:

@@ -17,11 +17,17 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, CacheRoom, has_more_values
+from kube.answer_bounds import (
+    MOST_OF_AN_OBJECT,
+    MOST_VALUES,
+    CacheRoom,
+    has_more_values,
+    memory_limit,
+    most_kept_by,
+)
 from kube.configuration import Load, configure, loader
 from kube.credential_plugin import LIMIT_AT_A_TERMINAL
 from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
-from kube.memory_limit import memory_limit, most_kept_by
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify
@@ -186,9 +192,15 @@ class Transport:
             accept=accept,
         )
         self._must_be_open(request)
-        with self._counted():
+        self._under_way += 1
+        self._all_answered.clear()
+        try:
             async with await self._send(request) as response:
                 answer = await _read(response, request)
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._all_answered.set()
         return _within(most_values, answer, request)
 
     @asynccontextmanager
@@ -222,17 +234,6 @@ class Transport:
     def _must_be_open(self, request: _Request) -> None:
         if self.is_closed:
             raise request.unsent()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._under_way += 1
-        self._all_answered.clear()
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._all_answered.set()
 
     async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self._expire_at is not None and self._expire_at <= datetime.now(UTC):

@@ -14,7 +14,7 @@ import ssl
 import tempfile
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -38,35 +38,25 @@ _NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
 def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
     """A context that trusts only the kubeconfig's authority, and sends its client certificate.
 
-    Raises:
-        NotConfigured: one of the certificates, or the key, is invalid.
-
+    Raises NotConfigured: one of the certificates, or the key, is invalid.
     """
-    context = _trusting(kubeconfig.certificate_authority)
+    # Each error is raised outside of its block, so that the error of the library is not its context.
+    context: ssl.SSLContext | None = None
+    with suppress(ssl.SSLError):
+        context = ssl.create_default_context(cadata=kubeconfig.certificate_authority or None)
     if context is None:
         raise unusable(where, "the certificate-authority-data of its cluster is no certificate")
-    if kubeconfig.client_certificate and not _shows(context, kubeconfig):
-        why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
-        raise unusable(where, why)
-    return context
-
-
-def _trusting(authority: str) -> ssl.SSLContext | None:
-    try:
-        context = ssl.create_default_context(cadata=authority or None)
-    except ssl.SSLError:
-        return None
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # see `configuration.without_retries`
-    return context
-
-
-def _shows(context: ssl.SSLContext, kubeconfig: WorkloadKubeconfig) -> bool:
-    with _readable_by_name(f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}") as file:
-        try:
+    if kubeconfig.client_certificate:
+        pair = f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}"
+        is_loaded = False
+        with _readable_by_name(pair) as file, suppress(ssl.SSLError):
             context.load_cert_chain(file, password=_NO_PASSPHRASE)
-        except ssl.SSLError:
-            return False
-    return True
+            is_loaded = True
+        if not is_loaded:
+            why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
+            raise unusable(where, why)
+    return context
 
 
 @contextmanager
@@ -132,17 +122,13 @@ class WorkloadConnections:
         self._close_unused(cluster)
         # No await from here on: of concurrent callers, the first one creates the connection for all.
         try:
-            return self._connection(cluster, secret, content)
+            opened = self._opened.get(cluster)
+            if opened is not None and opened.secret == secret and opened.goes_on_with(content):
+                return opened.connection
+            made = self._opened[cluster] = _Opened(cluster, secret, content, self._read)
         except NotConfigured as error:
             self._refused[cluster] = _Refusal(secret, sha256(content).digest(), error.message)
             raise
-
-    def _connection(self, cluster: str, secret: SecretField, content: bytes) -> ClusterConnection:
-        opened = self._opened.get(cluster)
-        if opened is not None and opened.secret == secret and opened.goes_on_with(content):
-            return opened.connection
-        made = _Opened(cluster, secret, content, self._read)
-        self._opened[cluster] = made
         if opened is not None:
             self._close_later(opened.connection.transport)
         return made.connection
@@ -172,7 +158,6 @@ class WorkloadConnections:
         return content
 
     def _close_unused(self, requested: str) -> None:
-        """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
         for cluster in [
             cluster for cluster, at in self._last_used.items() if at < since and cluster != requested
@@ -184,13 +169,13 @@ class WorkloadConnections:
                 self._close_later(opened.connection.transport)
 
     def _close_later(self, replaced: Transport) -> None:
-        closing = asyncio.create_task(self._close(replaced))
+        async def close() -> None:
+            await asyncio.sleep(self._grace.total_seconds())
+            await replaced.retire()
+
+        closing = asyncio.create_task(close())
         self._replaced[closing] = replaced
         closing.add_done_callback(self._replaced.pop)
-
-    async def _close(self, replaced: Transport) -> None:
-        await asyncio.sleep(self._grace.total_seconds())
-        await replaced.retire()
 
 
 class _Refusal(NamedTuple):
@@ -226,9 +211,7 @@ class _Opened:
     def goes_on_with(self, content: bytes) -> bool:
         """True if this connection can be used with that content; it takes over a new token.
 
-        Raises:
-            NotConfigured: the content is invalid.
-
+        Raises NotConfigured: the content is invalid.
         """
         digest = sha256(content).digest()
         if digest == self._content:
@@ -275,9 +258,7 @@ class ClusterConnections:
     async def of(self, cluster: str, kubeconfig: SecretField | None) -> ClusterConnection:
         """The connection to this cluster, by the present content of its Secret.
 
-        Raises:
-            KubernetesError: as `WorkloadConnections.connect`; NotConfigured also if no Secret is known.
-
+        Raises KubernetesError: as `WorkloadConnections.connect`; NotConfigured also if no Secret is known.
         """
         if cluster == MANAGEMENT_CLUSTER:
             return self.management

@@ -72,9 +72,7 @@ class WorkloadKubeconfig:
 def parse_workload_kubeconfig(text: bytes | str, secret: SecretField) -> WorkloadKubeconfig:
     """Read the current context of the kubeconfig in that Secret.
 
-    Raises:
-        NotConfigured: it is invalid, or has a forbidden field.
-
+    Raises NotConfigured: it is invalid, or has a forbidden field.
     """
     try:
         return _parse(read_document(text), secret.namespace)

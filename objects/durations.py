@@ -43,24 +43,14 @@ def parse_duration(text: object) -> timedelta:
 
 
 def parse_signed_duration(text: object) -> timedelta:
-    """As `parse_duration`, with a leading minus allowed.
-
-    Raises:
-        ValueError: as `parse_duration`.
-
-    """
+    """As `parse_duration`, with a leading minus allowed."""
     if isinstance(text, str) and text.startswith("-"):
         return -parse_duration(text[1:])
     return parse_duration(text)
 
 
 def parse_go_duration(text: object) -> timedelta:
-    """As `parse_duration`, in every form of Go: also "0" without a unit, "+5m" and ".5h".
-
-    Raises:
-        ValueError: as `parse_duration`; also if it is negative.
-
-    """
+    """As `parse_duration`, in every form of Go: also "0" without a unit, "+5m" and ".5h"."""
     if text == "0":
         return timedelta()
     if isinstance(text, str):

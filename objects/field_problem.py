@@ -104,7 +104,10 @@ class FieldProblem:
     def of_details(cls, details: ErrorDetails, longest_value: int = LONGEST_VALUE) -> Self:
         is_key = details["loc"][-1:] == (_KEY,)
         location = details["loc"][:-2] if is_key else details["loc"]
-        found = "" if is_key or _says_its_value(details) else quoted(details.get("input"), longest_value)
+        says_its_value = details["type"] in _SAY_NO_VALUE or isinstance(
+            details.get("ctx", {}).get("error"), SaysItsValueError
+        )
+        found = "" if is_key or says_its_value else quoted(details.get("input"), longest_value)
         return cls(field=dotted(location), words=cut_to_length(_words(details), LONGEST_PROBLEM), found=found)
 
     @property
@@ -147,8 +150,12 @@ def _words(details: ErrorDetails) -> str:
     if kind == "json_invalid":
         return json_problem(str(context["error"]))
     if kind in _WORDS:
-        bounds = {name: _bound(value) for name, value in context.items()}
-        return _WORDS[kind].format_map({"items": _items(context), **bounds})
+        is_one = 1 in (context.get("min_length"), context.get("max_length"))
+        bounds = {  # without the `.0` of a whole number
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in context.items()
+        }
+        return _WORDS[kind].format_map({"items": "item" if is_one else "items", **bounds})
     return _UNNAMED if kind in _OF_PYDANTIC else _printable(details["msg"].removeprefix("Value error, "))
 
 
@@ -159,21 +166,6 @@ def json_problem(error: str) -> str:
     if error.startswith("recursion limit exceeded"):
         return f"it is nested too deeply{place}"
     return f"it is no JSON: it ends too early{place}" if error.startswith("EOF") else f"it is no JSON{place}"
-
-
-def _items(context: Mapping[str, object]) -> str:
-    return "item" if 1 in (context.get("min_length"), context.get("max_length")) else "items"
-
-
-def _bound(value: object) -> object:
-    """The bound, without the `.0` of a whole number."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _says_its_value(details: ErrorDetails) -> bool:
-    if details["type"] in _SAY_NO_VALUE:
-        return True
-    return isinstance(details.get("ctx", {}).get("error"), SaysItsValueError)
 
 
 def _printable(text: str) -> str:

@@ -107,7 +107,11 @@ class _Reader:
         return content
 
     def _part(self, event: yaml.Event) -> object:
-        self._count()
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise NoDocumentError("it has too many parts")
+        if len(self._path) > DEEPEST:
+            raise NoDocumentError("it is nested too deeply")
         if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
             raise self._refused("it has a tag", event.tag)
         match event:
@@ -120,28 +124,18 @@ class _Reader:
             case _:
                 raise self._refused("it has an alias")
 
-    def _count(self) -> None:
-        self._parts += 1
-        if self._parts > MOST_PARTS:
-            raise NoDocumentError("it has too many parts")
-        if len(self._path) > DEEPEST:
-            raise NoDocumentError("it is nested too deeply")
-
     def _mapping(self) -> dict[str, object]:
         content: dict[str, object] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._key(event)
+            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None:
+                raise self._refused("it has a key that is not plain text")
+            key = str(event.value)
             self._path.append(key)
             if key in content:
                 raise self._refused("a key stands twice in one mapping")
             content[key] = self._part(next(self._events))
             self._path.pop()
         return content
-
-    def _key(self, event: yaml.Event) -> str:
-        if not isinstance(event, yaml.ScalarEvent) or event.tag is not None:
-            raise self._refused("it has a key that is not plain text")
-        return str(event.value)
 
     def _sequence(self) -> list[object]:
         content: list[object] = []

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -142,11 +143,16 @@ def temporal_core() -> TemporalCore:
 
     """
     for _ in range(_PORTS_TRIED - 1):
-        try:
+        with suppress(ValueError):
             return _core(_free_port())
-        except ValueError:
-            continue
     return _core(_free_port())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _core(port: int) -> TemporalCore:
@@ -157,13 +163,6 @@ def _core(port: int) -> TemporalCore:
         durations_as_seconds=True,
     )
     return TemporalCore(Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics)), port)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 class TemporalMetrics(Collector):

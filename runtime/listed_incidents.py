@@ -1,4 +1,4 @@
-"""ListedIncident: the incident of a workflow that Temporal lists.
+"""The incident of a workflow that Temporal lists, and open workflows under a wrong id.
 
 Its memo names the incident. A workflow that a person started in the Temporal UI has no memo ("Start Workflow
 Like This One" copies input and search attributes only), and a memo may contain anything. Then the id names
@@ -6,19 +6,28 @@ the incident, except for a part of the uid: enough to show it and to wake it, bu
 Search attributes complete a cut id.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 
-from temporalio.client import WorkflowExecution
+from temporalio.api.common.v1 import WorkflowExecution as Execution
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.client import Client, WorkflowExecution
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, TargetReference, check_of
 from objects.bounded_id import is_cut
+from objects.frozen import Frozen
 from runtime.payload_codec import UnreadablePayload
-from runtime.search_attributes import CHECK, CLUSTER, TARGET
-from workflows.messages import INCIDENT_MEMO
+from runtime.search_attributes import CHECK, CLUSTER, TARGET, quoted
+from workflows.contracts import worker_queue
+from workflows.messages import INCIDENT_MEMO, WORKFLOW
+from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
 
 UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)
 """Errors that payload converters raise for malformed payloads."""
+MOST_READ = 100
+"""The limit of workflows whose input is read, with one call each."""
 
 
 @dataclass(frozen=True)
@@ -73,3 +82,87 @@ def incident_of(full_id: str) -> IncidentReference | None:
     target = TargetReference(kind=of.kind, group=of.group, namespace=check.namespace, name=name, uid=uid)
     incident = IncidentReference(cluster=cluster, check=check, target=target)
     return incident if incident.full_id == full_id else None  # an id with a suffix is not ours
+
+
+class _Subject(Frozen):
+    incident: IncidentReference | None = None
+    cluster: str = ""
+
+    @property
+    def workflow_id(self) -> str:
+        if self.incident is not None:
+            return self.incident.workflow_id
+        return upgrade_pause_id(self.cluster) if self.cluster else ""
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """An open workflow of our types whose id is not that of its incident or cluster.
+
+    A person creates one with "Start Workflow Like This One" and a new id. A worker of this version fails it
+    in its first task. So a stranger that stays open waits for a worker, or runs on an older one: such a
+    worker acts on the memory of the stranger.
+    """
+
+    workflow_id: str
+    expected_id: str
+    """The id of the workflow of its incident or cluster; "" if its input cannot be read."""
+
+    def __str__(self) -> str:
+        of = f"a copy of {self.expected_id}" if self.expected_id else "its input cannot be read"
+        return f"{self.workflow_id} ({of})"
+
+
+async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timedelta) -> list[Stranger]:
+    """The strangers of these clusters, by search attribute or by the task queue.
+
+    A copy that a client starts has no search attributes, unless the client sets them. Temporal lists ids,
+    search attributes and memos. If the memo fits the id, the workflow is no stranger; otherwise its input is
+    read, which names the incident or cluster.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    identities = tuple(clusters)
+    query = (
+        f"WorkflowType IN ({quoted((WORKFLOW, UPGRADE_PAUSE))})"
+        " AND ExecutionStatus = 'Running'"
+        f" AND ({CLUSTER.name} IN ({quoted(identities)})"
+        f" OR TaskQueue IN ({quoted(map(worker_queue, identities))}))"
+    )
+    found: list[Stranger] = []
+    left = MOST_READ
+    async for execution in client.list_workflows(query, rpc_timeout=rpc_timeout):
+        if await _fits(execution):
+            continue
+        if not left:
+            break
+        left -= 1
+        expected = await _expected_id(client, execution, rpc_timeout)
+        found += [Stranger(execution.id, expected)] if expected != execution.id else []
+    return found
+
+
+async def _fits(execution: WorkflowExecution) -> bool:
+    """True if search attribute or memo confirm the id."""
+    cluster = execution.typed_search_attributes.get(CLUSTER)
+    if execution.workflow_type == UPGRADE_PAUSE:
+        return cluster is not None and execution.id == upgrade_pause_id(cluster)
+    listed = await listed_incident(execution)
+    return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
+
+
+async def _expected_id(client: Client, execution: WorkflowExecution, rpc_timeout: timedelta) -> str:
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=Execution(workflow_id=execution.id, run_id=execution.run_id),
+        maximum_page_size=1,
+    )
+    answer = await client.workflow_service.get_workflow_execution_history(request, timeout=rpc_timeout)
+    start = answer.history.events[0].workflow_execution_started_event_attributes
+    try:
+        (subject,) = await client.data_converter.decode(start.input.payloads, [_Subject])
+    except (UnreadablePayload, *UNREADABLE):
+        return ""
+    return subject.workflow_id if isinstance(subject, _Subject) else ""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import repeat
 from typing import Self
 
 from pydantic import AwareDatetime, ValidationError
@@ -146,41 +147,21 @@ def amended(
 
     Without `installation`, the stored one is kept: only the leading detector writes it.
     """
-    conditions = tuple(
-        _condition(stored.condition(statement.type), statement, now) for statement in statements
-    )
+    before = tuple(stored.condition(statement.type) for statement in statements)
+    conditions = tuple(map(_condition, before, statements, repeat(now)))
     kept = installation or stored.installation
-    if not _is_renamed(stored.installation, kept) and not _is_due(stored, statements, conditions, now):
+    # An empty installation waits for the next heartbeat: an older CustomResourceDefinition prunes the field,
+    # and each look would write it again.
+    is_renamed = stored.installation not in (kept, Installation())
+    is_other = any(
+        old is None or not old.says(statement) for old, statement in zip(before, statements, strict=True)
+    )
+    longest = HEARTBEAT if before == conditions else REWORDED_AFTER
+    if not (is_renamed or is_other or stored.is_older(longest, now)):
         return None
     return ParamedicStatusDocument(
         conditions=conditions, heartbeat_time=now, heartbeat_by=by, installation=kept
     )
-
-
-def _is_renamed(stored: Installation, current: Installation) -> bool:
-    """True if a different configuration is stored.
-
-    An empty one waits for the next heartbeat: an older CustomResourceDefinition prunes the field, and each
-    look would write it again.
-    """
-    return stored not in (current, Installation())
-
-
-def _is_due(
-    stored: ParamedicStatusDocument,
-    statements: Sequence[Statement],
-    conditions: Sequence[ParamedicCondition],
-    now: datetime,
-) -> bool:
-    stored_conditions = [stored.condition(statement.type) for statement in statements]
-    if any(
-        old is None or not old.says(statement)
-        for old, statement in zip(stored_conditions, statements, strict=True)
-    ):
-        return True
-    if tuple(stored_conditions) != tuple(conditions):
-        return stored.is_older(REWORDED_AFTER, now)
-    return stored.is_older(HEARTBEAT, now)
 
 
 def _condition(old: ParamedicCondition | None, statement: Statement, now: datetime) -> ParamedicCondition:

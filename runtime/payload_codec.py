@@ -1,4 +1,4 @@
-"""PayloadCodec: encrypts the payloads that Temporal stores (ADR 32).
+"""The data converters of our processes, which encrypt the payloads that Temporal stores (ADR 32).
 
 With an encrypting key, every payload is encrypted as a whole: arguments, results, memos, summaries, and
 messages and stack traces of failures. Plain payloads are read as they are, so that encryption can be turned
@@ -8,6 +8,10 @@ Temporal's samples, whose codec servers can read it.
 A refused payload raises where its value is read, not in the codec: there it would fail the whole workflow
 task, again and again. So the SDK drops a signal, rejects an update or fails an activity with such an
 argument, and continues.
+
+Our processes decode with PROCESS_DATA, whose errors name field and value in plain words: people start
+workflows from the Temporal UI and read its error about a wrong value, which Temporal stores. An incident and
+an upgrade pause read their orders themselves (`workflows.orders`).
 """
 
 import dataclasses
@@ -16,10 +20,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from google.protobuf.message import DecodeError
+from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
@@ -27,6 +31,7 @@ from temporalio.converter import (
     PayloadConverter,
 )
 
+from objects.field_problem import FieldProblem
 from runtime.payload_keys import PayloadKeys
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 
@@ -56,7 +61,13 @@ class EncryptionCodec(PayloadCodec):
         cipher = self._keys.get(name) if name is not None else None
         if name is None or cipher is None:
             return list(payloads)
-        return [_encrypted(payload, name, cipher) for payload in payloads]
+
+        def encrypted(payload: Payload) -> Payload:
+            nonce = os.urandom(_NONCE_BYTES)
+            data = nonce + cipher.encrypt(nonce, payload.SerializeToString(), None)
+            return Payload(metadata={"encoding": ENCRYPTED, KEY_ID: name.encode()}, data=data)
+
+        return [*map(encrypted, payloads)]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """The payloads as they were before `encode`.
@@ -73,9 +84,9 @@ class EncryptionCodec(PayloadCodec):
         name = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
         cipher = self._keys.get(name)
         if cipher is None:
-            raise UnreadablePayload(
-                f"a payload in Temporal is encrypted with the key {name!r}, {self._without()}"
-            )
+            lacks = f"which the file of {PAYLOAD_KEYS_VARIABLE} lacks"
+            why = lacks if self._keys else f"and {PAYLOAD_KEYS_VARIABLE} is not set"
+            raise UnreadablePayload(f"a payload in Temporal is encrypted with the key {name!r}, {why}")
         nonce, data = payload.data[:_NONCE_BYTES], payload.data[_NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, data, None))
@@ -84,17 +95,6 @@ class EncryptionCodec(PayloadCodec):
             raise UnreadablePayload(
                 f"a payload in Temporal is encrypted with the key {name!r}, {why}"
             ) from error
-
-    def _without(self) -> str:
-        if not self._keys:
-            return f"and {PAYLOAD_KEYS_VARIABLE} is not set"
-        return f"which the file of {PAYLOAD_KEYS_VARIABLE} lacks"
-
-
-def _encrypted(payload: Payload, name: str, cipher: AESGCM) -> Payload:
-    nonce = os.urandom(_NONCE_BYTES)
-    data = nonce + cipher.encrypt(nonce, payload.SerializeToString(), None)
-    return Payload(metadata={"encoding": ENCRYPTED, KEY_ID: name.encode()}, data=data)
 
 
 def with_keys(keys: PayloadKeys, converter: DataConverter = pydantic_data_converter) -> DataConverter:
@@ -125,3 +125,32 @@ def _refusing(converter: type[PayloadConverter]) -> type[PayloadConverter]:
             return values
 
     return Refusing
+
+
+class InvalidPayload(ValueError):
+    """A payload does not fit the type of its value; the message names the field and the value."""
+
+
+_NOTHING = b"binary/null"
+"""The encoding of `None` by a client of Python, and of nil by one of Go. The SDK decodes it as any type."""
+_NULL = Payload(metadata={"encoding": b"json/plain"}, data=b"null")
+
+
+class ProcessPayloadConverter(PydanticPayloadConverter):
+    """The converter of the SDK for pydantic, with errors of ours."""
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        """Decode payloads.
+
+        Raises:
+            InvalidPayload: one does not fit its type.
+
+        """
+        checked = [_NULL if payload.metadata.get("encoding") == _NOTHING else payload for payload in payloads]
+        try:
+            return super().from_payloads(checked, type_hints)
+        except ValidationError as error:
+            raise InvalidPayload(str(FieldProblem.of(error))) from None  # causes are stored, too
+
+
+PROCESS_DATA = DataConverter(payload_converter_class=ProcessPayloadConverter)

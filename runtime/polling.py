@@ -5,6 +5,8 @@ with each other, and never with our clock: with a clock that is ahead we would f
 
 With Worker Versioning, Temporal gives new workflows to the current version of a queue and to the ramping one.
 A worker of another version also polls, and gets only the workflows that are pinned to it.
+
+Each function that asks Temporal raises RPCError if it cannot be asked.
 """
 
 import asyncio
@@ -58,23 +60,13 @@ class QueuePollers:
 
 
 async def queue_pollers(client: Client, queue: str) -> QueuePollers:
-    """The workers that poll for workflows there now; the last one is listed for five more minutes.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The workers that poll for workflows there now; the last one is listed for five more minutes."""
     answer = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
     return QueuePollers(recent(answer.pollers), routed(answer.versioning_info))
 
 
 async def last_activity_poll(client: Client, queue: str, identity: str) -> datetime | None:
-    """The worker's last poll for activities, by Temporal's clock; None if over five minutes ago.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The worker's last poll for activities, by Temporal's clock; None if over five minutes ago."""
     answer = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
     times = (
         poller.last_access_time.ToDatetime(UTC) for poller in answer.pollers if poller.identity == identity
@@ -100,10 +92,6 @@ async def backlog(client: Client, queue: str) -> Backlog:
     """The backlog of workflow tasks, or that of activities, whichever is older; queues of a worker excluded.
 
     Temporal may refuse polls, so a worker that runs may poll nothing.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
     """
     types = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
     answers = await asyncio.gather(*(_describe(client, queue, of_type, stats=True) for of_type in types))
@@ -157,20 +145,10 @@ def _build(poller: PollerInfo) -> Build:
 
 
 async def workers_polling(client: Client, queue: str) -> int:
-    """The number of workers that get new workflows.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """The number of workers that get new workflows."""
     return len((await queue_pollers(client, queue)).serving)
 
 
 async def is_polled(client: Client, queue: str) -> bool:
-    """True if at least one worker gets new workflows.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
+    """True if at least one worker gets new workflows."""
     return await workers_polling(client, queue) > 0

@@ -42,7 +42,6 @@ class Problems:
         _log.info("well again", extra={"part": part})
 
     def sentence(self, part: str) -> str:
-        """The problem of `part`, "" if there is none."""
         return self._open.get(part, "")
 
     @property

@@ -4,7 +4,8 @@
 This module says which files an installation needs, and has the rights on objects that a user names.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ import yaml
 from health.cluster.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
+from kube.client import Client
+from kube.resource import Resource
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from runtime.settings import LEASE_NAMESPACE, Settings
 
@@ -24,11 +27,16 @@ WATCH = ("list", "watch")
 BASE = ("deploy/base/rbac/detector.yaml", "deploy/base/rbac/worker.yaml")
 """The roles that are always needed."""
 ETCD = "deploy/components/openshift/worker-etcd.yaml"
+"""Additional rights of the worker on OpenShift, whatever kinds are handled."""
 EVIDENCE = "deploy/components/evidence/rights.yaml"
 IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/nodes.yaml"
+"""For the identity in the kubeconfig of a workload cluster, which both processes use."""
 EVIDENCE_IN_WORKLOAD_CLUSTERS = "deploy/workload-cluster/evidence.yaml"
 SIGNALS = "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade"
 REMEDIATOR = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
+_API = "authorization.k8s.io/v1"
+SELF_REVIEWS = Resource(_API, "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False)
+_REVIEWS = Resource(_API, "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 _PROCESSES = {account: process for process, account in SERVICE_ACCOUNTS.items()}
 
 
@@ -107,11 +115,6 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
     return tuple(signal for signal in settings.upgrade_signals if signal not in of_others)
 
 
-def needs_for_etcd() -> Iterator[Right]:
-    """Additional rights of the worker on OpenShift, whatever kinds are handled."""
-    yield from granted_by(ETCD)
-
-
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     """The rights to save evidence in this cluster, as ConfigMaps."""
     yield from in_namespaces(granted_by(EVIDENCE), settings)
@@ -134,12 +137,6 @@ def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Ri
         yield Right(process=process, group=group, resource=resource, verbs=verbs, granted_by=REMEDIATOR)
 
 
-def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
-    """Optional rights that few remediators grant: without them each template is read every 15 seconds."""
-    process = Process.DETECTOR
-    yield Right(process=process, group=group, resource=templates, verbs=WATCH, granted_by=REMEDIATOR)
-
-
 def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:
@@ -154,11 +151,38 @@ def needs_for_secret(granted_by: str, namespace: str, name: str) -> Iterator[Rig
         )
 
 
-def needs_in_workload_clusters() -> Iterator[Right]:
-    """The rights in a workload cluster, for the identity in its kubeconfig, which both processes use."""
-    yield from granted_by(IN_WORKLOAD_CLUSTERS)
+async def is_allowed(
+    client: Client, right: Right, verb: str, account: Mapping[str, object] | None = None
+) -> bool:
+    """True if the account with this `user` and `groups`, or else that of `client`, has the verb of `right`.
+
+    The API server answers that; the right is not used.
+
+    Raises:
+        KubernetesError: the API server cannot be asked; Forbidden: `client` may not review the account.
+
+    """
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {"verb": verb, "group": right.group, "resource": resource, "subresource": subresource}
+    attributes |= {"namespace": right.namespace, "name": right.name}
+    reviews = _REVIEWS if account else SELF_REVIEWS
+    spec = {"resourceAttributes": attributes, **(account or {})}
+    body = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
+    answer = await client.create(reviews, body)
+    return bool(answer.get("status", {}).get("allowed"))
 
 
-def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:
-    """Additional rights to save evidence of the Nodes of a workload cluster."""
-    yield from granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)
+async def refused_verbs(
+    client: Client, rights: Iterable[Right], account: Mapping[str, object] | None = None
+) -> dict[Right, list[str]]:
+    """The verbs that are refused of each right, all asked at once; rights that are complete are left out.
+
+    Raises KubernetesError as `is_allowed`.
+    """
+
+    async def refused(right: Right) -> list[str]:
+        return [verb for verb in right.verbs if not await is_allowed(client, right, verb, account)]
+
+    asked = list(dict.fromkeys(rights))
+    answers = await asyncio.gather(*map(refused, asked))
+    return {right: verbs for right, verbs in zip(asked, answers, strict=True) if verbs}

@@ -5,6 +5,7 @@ attributes of back-off are changed once, at the end of an incident that acted; `
 becomes blocked or goes on. `paramedic setup` registers all of them once per Temporal namespace.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -39,8 +40,12 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
 
 
 def of_cluster(cluster: str) -> TypedSearchAttributes:
-    """The search attributes of a workflow for a whole cluster."""
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
+
+
+def quoted(words: Iterable[str]) -> str:
+    """The words as a list in a query."""
+    return ", ".join(f"'{word}'" for word in words)
 
 
 def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
@@ -66,13 +71,7 @@ async def missing(client: Client, namespace: str, within: timedelta | None = Non
 
 
 async def register(client: Client, namespace: str) -> tuple[str, ...]:
-    """Register missing search attributes. Returns their names.
-
-    Raises:
-        SearchAttributeConflict: one exists with another type.
-        RPCError: Temporal cannot be asked, or refuses.
-
-    """
+    """Register missing search attributes, and return their names; raises as `missing`."""
     wanted = await missing(client, namespace)
     if wanted:
         types = {key.name: _wire_type(key) for key in KEYS if key.name in wanted}

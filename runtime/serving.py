@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from runtime.address import Address
+from objects.address import Address
 from runtime.problems import Problems
 
 LARGEST_BODY = 8 * 1024**2
@@ -101,13 +101,10 @@ class ServingCertificate:
         try:
             version = tuple((status.st_mtime_ns, status.st_ino) for status in map(Path.stat, self._files))
             if version != self._loaded:
-                self._load()
+                # A failed load spoils a context, so a new one tries the pair first.
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
+                self.context.load_cert_chain(*self._files)
                 self._loaded = version
         except OSError as error:  # ssl.SSLError is one
             return f"cannot read {' and '.join(map(str, self._files))}: {error}"
         return ""
-
-    def _load(self) -> None:
-        # A failed load spoils a context, so a new one tries the pair first.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
-        self.context.load_cert_chain(*self._files)

@@ -20,9 +20,9 @@ from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.kinds.right import Process
 from health.upgrade.observation import LONG_UPGRADE
 from kube.answer_bounds import MIB
+from objects.address import LARGEST_PORT, Address
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen
-from runtime.address import LARGEST_PORT, Address
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 
 PREFIX = "PARAMEDIC_"
@@ -166,7 +166,6 @@ class Settings(Frozen):
 
     @property
     def requires_policy(self) -> bool:
-        """True if a missing policy holds every check."""
         return self.missing_policy == "hold"
 
     @classmethod

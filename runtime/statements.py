@@ -50,36 +50,30 @@ def by_leader(  # noqa: PLR0913  each is one fact that the leader knows
 
     `is_answered`: Temporal answers, with an error or a namespace that is not set up.
     """
-    reason = "TemporalRefuses" if is_answered else "TemporalUnreachable"
     leading = Statement(ConditionType.DETECTOR_LEADING, Answer.TRUE, "LeaseRenewed", f"{identity} leads")
-    return leading, _of_temporal(trouble, reason), _of_workers(trouble, reason, workers, queue, now)
-
-
-def _of_temporal(trouble: str, reason: str) -> Statement:
-    condition = ConditionType.TEMPORAL_REACHABLE
+    reachable, available = ConditionType.TEMPORAL_REACHABLE, ConditionType.WORKER_AVAILABLE
     if trouble:
-        return Statement(condition, Answer.FALSE, reason, f"{trouble.rstrip('.')}; {NOTHING_IS_LOST}")
-    return Statement(
-        condition, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up"
-    )
-
-
-def _of_workers(
-    trouble: str, reason: str, workers: WorkerObservation, queue: str, now: timedelta
-) -> Statement:
-    condition = ConditionType.WORKER_AVAILABLE
-    if trouble:
-        return Statement(condition, Answer.UNKNOWN, reason, "only Temporal knows the workers")
-    if workers.polling is None:
-        return Statement(
-            condition, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer"
+        reason = "TemporalRefuses" if is_answered else "TemporalUnreachable"
+        words = f"{trouble.rstrip('.')}; {NOTHING_IS_LOST}"
+        return (
+            leading,
+            Statement(reachable, Answer.FALSE, reason, words),
+            Statement(available, Answer.UNKNOWN, reason, "only Temporal knows the workers"),
         )
-    if workers.polling:
-        return Statement(condition, Answer.TRUE, "WorkerPolls", f"a worker polls the task queue {queue}")
+    words = "Temporal answers, and its namespace is set up"
+    answers = Statement(reachable, Answer.TRUE, "TemporalAnswers", words)
+    # The workers.
     absent = f"no worker that takes new workflows polls the task queue {queue}"
-    if now - workers.none_since < NO_WORKER_GRACE:
-        return Statement(condition, Answer.UNKNOWN, "NotSeen", f"{absent}, one may just be starting")
-    return Statement(condition, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
+    if workers.polling is None:
+        words = "Temporal was not asked yet, or did not answer"
+        polls = Statement(available, Answer.UNKNOWN, "NotAsked", words)
+    elif workers.polling:
+        polls = Statement(available, Answer.TRUE, "WorkerPolls", f"a worker polls the task queue {queue}")
+    elif now - workers.none_since < NO_WORKER_GRACE:
+        polls = Statement(available, Answer.UNKNOWN, "NotSeen", f"{absent}, one may just be starting")
+    else:
+        polls = Statement(available, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
+    return leading, answers, polls
 
 
 def of_slots(stuck: str | None, before: ParamedicCondition | None) -> Statement:

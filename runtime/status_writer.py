@@ -5,12 +5,14 @@ Only the names of emitted Events are remembered: each write is decided by the st
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, none_if_absent, retry_after
+from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent, retry_after
 from kube.events import Events, event_name
-from kube.resource import Object
+from kube.lease import LeaseRecord
+from kube.resource import LEASES, Object
+from kube.server_clock import monotonic_clock
 from objects.event import InvolvedObject
 from runtime.guard import Guard
 from runtime.paramedic_status import (
@@ -23,6 +25,8 @@ from runtime.paramedic_status import (
     events,
 )
 from runtime.problems import Problems, one_sentence
+from runtime.process_names import LEADER_LEASE
+from runtime.statements import LeaderObservation, by_others, seen
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0
@@ -31,7 +35,10 @@ NAMED = "ParamedicStatus"
 
 
 class StatusWriter:
-    """Writes the ParamedicStatus in one namespace for one process."""
+    """Writes the ParamedicStatus in one namespace for one process.
+
+    Each method raises KubernetesError if the object cannot be read or written, or its kind is not served.
+    """
 
     def __init__(
         self, client: Client, namespace: str, component: str, instance: str, now: Callable[[], datetime]
@@ -45,16 +52,11 @@ class StatusWriter:
         self._emitted: frozenset[str] = frozenset()
 
     async def read(self) -> Object | None:
-        """The stored object; None if there is none.
-
-        Raises:
-            KubernetesError: it cannot be read, or its kind is not served.
-
-        """
+        """The stored object; None if there is none."""
         return await none_if_absent(self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace))
 
     async def made(self) -> Object:
-        """The stored object, which is created if it is missing; raises as `read`."""
+        """The stored object, which is created if it is missing."""
         found = await self.read()
         if found is not None:
             return found
@@ -73,11 +75,7 @@ class StatusWriter:
     ) -> ParamedicStatusDocument:
         """Write changed statements, if the object is still the one that was read; then emit Events.
 
-        Returns the status that is then stored.
-
-        Raises:
-            KubernetesError: the write failed; Conflict: another process wrote it meanwhile.
-
+        Returns the status that is then stored. Raises Conflict: another process wrote it meanwhile.
         """
         metadata, now = read["metadata"], self._now()
         status = ParamedicStatusDocument.read(read)
@@ -102,28 +100,72 @@ class StatusWriter:
         self._emitted &= due.keys()
 
 
+class LeaderWatch:
+    """Watches the leader Lease for one process that does not lead, and reports if it is not renewed.
+
+    A missing leader cannot report itself. A worker runs even if all detectors are gone; a standby runs even
+    if it may not take the Lease. The status object is read before the second look at the Lease, and written
+    only in that version: so a detector that takes the lead meanwhile overrides the report.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        writer: StatusWriter,
+        clock: Callable[[], float] = monotonic_clock,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._writer = writer
+        self._clock = clock
+        self._observation: LeaderObservation | None = None
+
+    def forget(self) -> None:
+        """Discard earlier observations, for example after a failed look."""
+        self._observation = None
+
+    async def look(self) -> None:
+        """Look at the Lease, and report if no detector leads; raises as StatusWriter."""
+        if not await self._note_leader():
+            return
+        read = await self._writer.read()
+        if read is not None and await self._note_leader():
+            await self._writer.report(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
+
+    async def _note_leader(self) -> bool:
+        """Record the leader; True if there has been none for long."""
+        before = self._observation
+        self.forget()  # a failed or cancelled look must leave no observation
+        version, holder = await self._lease()
+        now = timedelta(seconds=self._clock())
+        self._observation = seen(before, version, holder, now)
+        return self._observation.is_leaderless(now)
+
+    async def _lease(self) -> tuple[str, str]:
+        try:
+            found = LeaseRecord.read(await self._client.get(LEASES, LEADER_LEASE, self._namespace))
+        except NotFound:
+            return "", ""
+        return found.metadata.resource_version, found.spec.holder_identity or ""
+
+
 async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
     """Call `look` until cancelled, with a pause after each call; an error is logged once, and retried."""
     problems, guard = Problems("not said in Kubernetes whether we can work"), Guard()
     while True:
         wait = LOOK_EVERY_SECONDS
         with guard.item("status", NAMED):
-            wait += await _looked(look, problems)
+            try:
+                async with asyncio.timeout(LOOK_WITHIN_SECONDS):
+                    await look()
+            except Conflict:
+                pass  # another process wrote it; the next look reads that
+            except TimeoutError:
+                problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
+            except KubernetesError as error:
+                problems.report(NAMED, one_sentence(error))
+                wait += retry_after(error).total_seconds()
+            else:
+                problems.report(NAMED, "")
         await asyncio.sleep(wait)
-
-
-async def _looked(look: Callable[[], Awaitable[None]], problems: Problems) -> float:
-    """Look once. Returns the Retry-After of the API server, in seconds."""
-    try:
-        async with asyncio.timeout(LOOK_WITHIN_SECONDS):
-            await look()
-    except Conflict:
-        return 0.0  # another process wrote it; the next look reads that
-    except TimeoutError:
-        problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
-        return 0.0
-    except KubernetesError as error:
-        problems.report(NAMED, one_sentence(error))
-        return retry_after(error).total_seconds()
-    problems.report(NAMED, "")
-    return 0.0

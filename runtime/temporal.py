@@ -16,7 +16,7 @@ from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError, TLSConfig
 
-from runtime.address import Address
+from objects.address import Address
 from runtime.settings import SettingsError
 from runtime.temporal_trouble import setting_at_fault, unconnected
 from runtime.utf8 import in_utf8
@@ -37,8 +37,7 @@ def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectCon
         SettingsError: it is invalid.
 
     """
-    variables = _variables(os.environ if environment is None else environment)
-    _check_variables(variables)
+    variables = _checked_variables(os.environ if environment is None else environment)
     config = _load(variables)
     config.setdefault("target_host", DEFAULT_ADDRESS)
     _check(config, variables)
@@ -57,7 +56,7 @@ def named(setting: str, environment: Mapping[str, str] | None) -> str:
     return found[0] if found else f"{setting.removeprefix(PREFIX).lower()} of Temporal's profile"
 
 
-def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+def _checked_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of Temporal; others are irrelevant."""
     found = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     for name, value in found.items():
@@ -65,11 +64,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, str]:
             found[name] = in_utf8(value)
         except UnicodeError as error:
             raise SettingsError(f"{name}: is not UTF-8") from error
-    return found
-
-
-def _check_variables(variables: Mapping[str, str]) -> None:
-    file, tls = variables.get(FILE), variables.get("TEMPORAL_TLS")
+    file, tls = found.get(FILE), found.get("TEMPORAL_TLS")
     try:
         if file:
             Path(file).read_bytes()  # the SDK ignores a missing file
@@ -77,6 +72,7 @@ def _check_variables(variables: Mapping[str, str]) -> None:
         raise SettingsError(f"{FILE}: {file}: {error.strerror}") from error
     if tls is not None and tls.lower() not in _BOOLEANS:
         raise SettingsError(f"TEMPORAL_TLS: {tls!r} is not one of {', '.join(_BOOLEANS)}")
+    return found
 
 
 def _load(variables: Mapping[str, str]) -> ClientConnectConfig:

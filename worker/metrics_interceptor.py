@@ -32,10 +32,7 @@ from workflows.contracts import (
     ActHeld,
     ActInput,
     ActResult,
-    AnnotateResult,
-    CleanUpResult,
     EvidenceResult,
-    RenewResult,
     RequestExists,
     RequestsLost,
     TargetDisrupted,
@@ -79,10 +76,15 @@ class _CountedActivity(ActivityInboundInterceptor):
                 return await self._act(input)
             case ANNOTATE.name | RENEW.name | CLEAN_UP.name as name:
                 result = await super().execute_activity(input)
-                self._count_task(MaintenanceTask(name), result)
+                for failure in result.failures:
+                    reason = REFUSED if failure.is_refused else FAILED
+                    self._metrics.task_failed(MaintenanceTask(name), reason)
                 return result
             case SAVE_EVIDENCE.name:
-                return self._count_evidence(await super().execute_activity(input))
+                saved: EvidenceResult = await super().execute_activity(input)
+                if saved.record is not None:
+                    self._metrics.evidence_tried(is_saved=saved.record.is_saved)
+                return saved
             case NOTIFY.name:
                 return await self._notify(input)
             case SYNC_PAUSES.name:
@@ -108,17 +110,6 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._metrics.notification_failed(error.type or "")
             raise
         return result
-
-    def _count_evidence(self, result: EvidenceResult) -> EvidenceResult:
-        if result.record is not None:
-            self._metrics.evidence_tried(is_saved=result.record.is_saved)
-        return result
-
-    def _count_task(
-        self, task: MaintenanceTask, result: AnnotateResult | RenewResult | CleanUpResult
-    ) -> None:
-        for failure in result.failures:
-            self._metrics.task_failed(task, REFUSED if failure.is_refused else FAILED)
 
     def _count_act(self, request: ActInput, result: ActResult) -> None:
         match result.outcome:

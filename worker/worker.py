@@ -18,37 +18,32 @@ from temporalio.worker import (
     WorkerDeploymentConfig,
 )
 
-from activities.act import Act, steps
+from activities.act import Act
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
-from activities.live_objects import KnownClustersOnLease, LiveObjects
-from activities.live_requests import LiveRequests
+from activities.live_objects import LiveObjects
 from activities.maintenance import Annotate, CleanUp, Renew
 from activities.notifications.notify import Notify
-from activities.notifications.receivers import Receivers
-from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles
-from activities.own_requests import OwnRequests
-from activities.registry import readers
+from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
+from activities.registry import KIND_ACTIVITIES
+from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
+from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
-from kube.connection import ClusterConnection
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
 from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
-from runtime.leader_watch import LeaderWatch
 from runtime.problems import retry_forever
 from runtime.process_names import LEADER_LEASE, WORKER
 from runtime.settings import Settings, SettingsError
-from runtime.status_writer import StatusWriter, look_forever
+from runtime.status_writer import LeaderWatch, StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, worker_queue
@@ -162,9 +157,8 @@ def _worker(
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     clusters = ClusterConnections(connection, connections.workload_clusters)
-    lease_clusters = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
-    objects = LiveObjects(clusters, readers(), lease_clusters)
-    requests = OwnRequests(LiveRequests(connection), objects)
+    objects = LiveObjects(clusters, KIND_ACTIVITIES, (settings.namespace, LEADER_LEASE))
+    requests = OwnRequests(objects)
     retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
     evidence = EvidenceConfigMaps(client, settings.namespace, retention)
     revalidation = Revalidation(
@@ -182,7 +176,7 @@ def _worker(
         workflows=WORKFLOWS,
         activities=[
             SaveEvidenceActivity(revalidation, evidence, clock.now).save_evidence,
-            Act(steps(leases, revalidation, clock), event_recorder).act,
+            Act(leases, revalidation, clock, event_recorder).act,
             CleanUp(
                 connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
             ).clean_up,
@@ -207,8 +201,12 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
     connection, problems = connections.management, connections.problems
     while True:
         for kind in kinds:
-            listing = partial(_list_checks, connection, kind)
-            await retry_forever(kind.resource_name, listing, (KubernetesError,), problems)
+
+            async def read(kind: CheckKind = kind) -> None:
+                discovery = Discovery(connection.transport)  # what is served may be another by now
+                await current_version(connection.transport, (await discovery.first_served(kind)).path())
+
+            await retry_forever(kind.resource_name, read, (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
 
 
@@ -219,8 +217,3 @@ async def _watch_leader(settings: Settings, connections: Connections) -> None:
         management.client, namespace, WORKER, settings.identity, management.server_clock.now
     )
     await look_forever(LeaderWatch(management.client, namespace, writer).look)
-
-
-async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:
-    discovery = Discovery(connection.transport)  # what is served may be another by now
-    await current_version(connection.transport, (await discovery.first_served(kind)).path())

@@ -41,6 +41,57 @@ RECOVERED_BY = (
 """The recoveries that are counted. A target that a person ordered to be remediated looked healthy before."""
 RECOVERIES = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 86_400)
 
+# Name, description and labels of each metric.
+REQUEST_DELAY = (
+    "paramedic_request_delay_seconds",
+    "Time from a failure, or an order, to its first request, by the part that it was spent in.",
+    ("check_kind", "part", "trigger"),
+)
+RECOVERY = (
+    "paramedic_failure_to_recovery_seconds",
+    "Time from a failure, or an order, to the recovery of the target.",
+    ("check", "outcome", "trigger"),
+)
+STEP_RECOVERY = (
+    "paramedic_step_to_recovery_seconds",
+    "Time from the request of a step to the recovery of the target.",
+    ("check", "step", "trigger"),
+)
+INCIDENTS = (
+    "paramedic_incidents",
+    "Incidents that ended, by their outcome.",
+    ("check_kind", "outcome", "trigger"),
+)
+ACTS = (
+    "paramedic_acts",
+    "Attempts to take a step, by their result; the reason says why a step was held.",
+    ("result", "reason"),
+)
+TASK_FAILURES = (
+    "paramedic_maintenance_failures",
+    "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
+    ("task", "reason"),
+)
+EVIDENCE = (
+    "paramedic_evidence",
+    "Attempts to save evidence before a first step, by their result.",
+    ("result",),
+)
+LONG_UPGRADES = (
+    "paramedic_long_upgrades",
+    "Upgrades of the cluster that take longer than the limit while checks are paused for them.",
+)
+NOTIFICATIONS = (
+    "paramedic_notifications",
+    "Notifications to receivers of the policy that ended, by their result.",
+    ("result",),
+)
+NOTIFICATION_FAILURES = (
+    "paramedic_notification_failures",
+    "Attempts to deliver a notification that failed and are retried, by their problem.",
+    ("problem",),
+)
+
 
 class IncidentTimes:
     """The time from failure to request by parts, and the time to recovery, as histograms of one process.
@@ -52,9 +103,9 @@ class IncidentTimes:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._delays = _delays(registry)
-        self._recoveries = _recoveries(registry)
-        self._step_recoveries = _step_recoveries(registry)
+        self._delays = Histogram(*REQUEST_DELAY, buckets=DELAYS, registry=registry)
+        self._recoveries = Histogram(*RECOVERY, buckets=RECOVERIES, registry=registry)
+        self._step_recoveries = Histogram(*STEP_RECOVERY, buckets=RECOVERIES, registry=registry)
         self._names: set[tuple[str, str]] = set()
         self._lock = Lock()
         for kind in map(kind_name, CHECK_KINDS):
@@ -79,7 +130,6 @@ class IncidentTimes:
             self._step_recoveries.labels(*names, trigger)
 
     def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
-        """Count the recovery, if the incident ended with one."""
         trigger = trigger_of(is_ordered=result.ordered is not None)
         if result.recovered is None or result.failed is None:
             return
@@ -115,48 +165,18 @@ def _step(request: str, template: str) -> str:
     return f"{kind}/{template}" if template else kind
 
 
-def _delays(registry: CollectorRegistry) -> Histogram:
-    return Histogram(
-        "paramedic_request_delay_seconds",
-        "Time from a failure, or an order, to its first request, by the part that it was spent in.",
-        ("check_kind", "part", "trigger"),
-        buckets=DELAYS,
-        registry=registry,
-    )
-
-
-def _recoveries(registry: CollectorRegistry) -> Histogram:
-    return Histogram(
-        "paramedic_failure_to_recovery_seconds",
-        "Time from a failure, or an order, to the recovery of the target.",
-        ("check", "outcome", "trigger"),
-        buckets=RECOVERIES,
-        registry=registry,
-    )
-
-
-def _step_recoveries(registry: CollectorRegistry) -> Histogram:
-    return Histogram(
-        "paramedic_step_to_recovery_seconds",
-        "Time from the request of a step to the recovery of the target.",
-        ("check", "step", "trigger"),
-        buckets=RECOVERIES,
-        registry=registry,
-    )
-
-
 class WorkerMetrics:
     """The counters of one worker process, in its registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.times = IncidentTimes(registry)
-        self._incidents = _incidents(registry)
-        self._acts = _acts(registry)
-        self._task_failures = _task_failures(registry)
-        self._evidence = _evidence(registry)
-        self._long_upgrades = _long_upgrades(registry)
-        self._notifications = _notifications(registry)
-        self._notification_failures = _notification_failures(registry)
+        self._incidents = Counter(*INCIDENTS, registry=registry)
+        self._acts = Counter(*ACTS, registry=registry)
+        self._task_failures = Counter(*TASK_FAILURES, registry=registry)
+        self._evidence = Counter(*EVIDENCE, registry=registry)
+        self._long_upgrades = Counter(*LONG_UPGRADES, registry=registry)
+        self._notifications = Counter(*NOTIFICATIONS, registry=registry)
+        self._notification_failures = Counter(*NOTIFICATION_FAILURES, registry=registry)
         self._deletions = {
             kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
             for kind, activities in KIND_ACTIVITIES.items()
@@ -198,7 +218,6 @@ class WorkerMetrics:
         self._acts.labels(result, reason).inc()
 
     def task_failed(self, task: MaintenanceTask, reason: str) -> None:
-        """Count one item of a maintenance task that failed."""
         self._task_failures.labels(task.value, reason).inc()
 
     def evidence_tried(self, *, is_saved: bool) -> None:
@@ -214,70 +233,7 @@ class WorkerMetrics:
         self._notifications.labels(result).inc()
 
     def notification_failed(self, problem: str) -> None:
-        """Count one failed attempt, which is retried."""
         self._notification_failures.labels(label(problem, DeliveryProblem)).inc()
 
     def upgrade_took_long(self) -> None:
         self._long_upgrades.inc()
-
-
-def _incidents(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_incidents",
-        "Incidents that ended, by their outcome.",
-        ("check_kind", "outcome", "trigger"),
-        registry=registry,
-    )
-
-
-def _acts(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_acts",
-        "Attempts to take a step, by their result; the reason says why a step was held.",
-        ("result", "reason"),
-        registry=registry,
-    )
-
-
-def _task_failures(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_maintenance_failures",
-        "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
-        ("task", "reason"),
-        registry=registry,
-    )
-
-
-def _evidence(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_evidence",
-        "Attempts to save evidence before a first step, by their result.",
-        ("result",),
-        registry=registry,
-    )
-
-
-def _notifications(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_notifications",
-        "Notifications to receivers of the policy that ended, by their result.",
-        ("result",),
-        registry=registry,
-    )
-
-
-def _notification_failures(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_notification_failures",
-        "Attempts to deliver a notification that failed and are retried, by their problem.",
-        ("problem",),
-        registry=registry,
-    )
-
-
-def _long_upgrades(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "paramedic_long_upgrades",
-        "Upgrades of the cluster that take longer than the limit while checks are paused for them.",
-        registry=registry,
-    )

@@ -9,13 +9,13 @@ new look at the changed Machine alone: the other objects take longer to read tha
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import cast
 
-from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
+from activities.attempt import StepHeld, StepResult
+from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true, target_as_read
-from activities.step_result import StepHeld, StepResult
+from activities.revalidation import Confirmed, Revalidation, not_true, target_as_read
+from activities.target_lease import LeaseGuard
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -28,7 +28,6 @@ from health.model.references import Action, TargetReference
 from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import retry_on_conflict
-from objects.group_kind import ServedKind
 from workflows.contracts import ActInput, ActResult
 
 
@@ -47,11 +46,12 @@ async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext
     """
     named = cast("MachineHealthCheck", check)
     namespace, name = named.metadata.namespace, named.spec.cluster_name
+    discovery = live.management.discovery
     try:
-        resource = await live.management.discovery.first_served(CLUSTERS)
-        found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
+        with discovery.forgetting(*CLUSTERS.api_versions):
+            resource = await discovery.first_served(CLUSTERS)
+            found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
     except KindUnknown:
-        _forget(live, CLUSTERS)
         raise
     except NotFound as error:
         raise not_true(f"Cluster {namespace}/{name} is gone") from error
@@ -62,24 +62,16 @@ async def read_machine(
     live: LiveObjects, reference: TargetReference, context: ClusterContext
 ) -> MachineTarget:
     """The Machine of that name, with any uid; with its Node once the control plane is initialized."""
-    try:
-        resource = await live.management.discovery.first_served(MACHINES)
-        found = await live.management.client.get(resource, reference.name, reference.namespace)
-    except KindUnknown:
-        _forget(live, MACHINES)
-        raise
+    management = live.management
+    with management.discovery.forgetting(*MACHINES.api_versions):
+        resource = await management.discovery.first_served(MACHINES)
+        found = await management.client.get(resource, reference.name, reference.namespace)
     target = MachineTarget(Machine.model_validate(found))
     cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
     if cluster is None or not cluster.is_control_plane_initialized:
         return target
     secret = kubeconfig_secret(target.node_cluster)
     return replace(target, node=await live.node_of(target, secret, cluster.metadata.uid))
-
-
-def _forget(live: LiveObjects, kind: ServedKind) -> None:
-    """Discard the cached versions of the kind."""
-    for api_version in kind.api_versions:
-        live.management.discovery.forget(api_version)
 
 
 TRIES = 10
@@ -90,30 +82,24 @@ TRIES = 10
 class MarkMachine:
     """The action Action.MARK for Machines of Cluster API."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
-        """Ask its owner, unless the owner was already asked.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
-        connection, revalidation, lease_guard = self.dependencies
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        """Ask its owner, unless the owner was already asked."""
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
         # Read and write the same version, because conditions differ between versions.
-        resource = await connection.discovery.first_served(MACHINES)
+        resource = await self.revalidation.live.management.discovery.first_served(MACHINES)
 
         async def mark() -> None:
-            lease_guard.refuse_old_facts(act, began)
+            self.lease_guard.refuse_old_facts(act, began)
             await self._mark(act, confirmed, resource)
 
-        async with lease_guard.lease(act, confirmed, began) as acquired:
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
             try:
                 with target_as_read(act.incident.target):
                     await retry_on_conflict(mark, TRIES)
@@ -125,17 +111,19 @@ class MarkMachine:
 
     async def _mark(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> None:
         """Write our conditions among those of others, if the Machine as read now is still to be marked."""
-        client, metadata = self.dependencies.connection.client, confirmed.target.metadata
+        client, metadata = self.revalidation.live.management.client, confirmed.target.metadata
         found = await client.get(resource, metadata.name, metadata.namespace)
         target = replace(machine_of(confirmed), machine=Machine.model_validate(found))
         if target.machine.node_name != machine_of(confirmed).machine.node_name:
             raise not_true(f"{metadata.name} has another Node now")
         confirmed = replace(confirmed, target=target)
-        self.dependencies.revalidation.confirm_target(act, confirmed)
+        self.revalidation.confirm_target(act, confirmed)
         if target.machine.is_going or target.is_marked:
             return
-        now = self._now(act)
-        failed = _check_of(confirmed).failure(target, now, confirmed.context)
+        # No earlier than the detector saw the Machine expired.
+        now = self.revalidation.live.management.server_clock.now()
+        now = now if act.seen_at is None else max(now, act.seen_at)
+        failed = cast("MachineHealthCheck", confirmed.check).failure(target, now, confirmed.context)
         confirmed.refuse_other_step(act)
         if failed is None:
             raise not_true(f"{act.incident.check} no longer asks the owner of {metadata.name}")
@@ -144,15 +132,6 @@ class MarkMachine:
             "status": status_patch(found, asked_of_owner(failed), now),
         }
         await client.merge_patch(resource, metadata.name, body, metadata.namespace, subresource="status")
-
-    def _now(self, act: ActInput) -> datetime:
-        """The current time, but no earlier than the detector saw the Machine expired."""
-        now = self.dependencies.connection.server_clock.now()
-        return now if act.seen_at is None else max(now, act.seen_at)
-
-
-def _check_of(confirmed: Confirmed) -> MachineHealthCheck:
-    return cast("MachineHealthCheck", confirmed.check)
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities

@@ -52,11 +52,8 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
         resource = await discovery.resource(MACHINES.api_version, MACHINES.kind)
     except KindUnknown:
         return None
-    try:
+    with discovery.forgetting(MACHINES.api_version):
         machine = await none_if_absent(live.management.client.get(resource, name, namespace))
-    except KindUnknown:  # the cached discovery may be old
-        discovery.forget(MACHINES.api_version)
-        raise
     if machine is None:
         return None
     return OwnerReference(
@@ -72,15 +69,10 @@ async def remove_confirmation(client: Client, node: TargetReference) -> None:
     except NotFound:
         return
     except (Conflict, Invalid):  # the answers to another uid, but not only to that, so look
-        if await _is_there(client, node):
-            raise
-
-
-async def _is_there(client: Client, node: TargetReference) -> bool:
-    with suppress(NotFound):
-        found = await client.get(NODES, node.name)
-        return bool(found["metadata"]["uid"] == node.uid)
-    return False
+        with suppress(NotFound):
+            found = await client.get(NODES, node.name)
+            if found["metadata"]["uid"] == node.uid:
+                raise
 
 
 NODE_ACTIVITIES = KindActivities(

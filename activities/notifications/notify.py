@@ -14,9 +14,8 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.heartbeats import heartbeats
-from activities.notifications.receivers import Receivers
-from activities.notifications.sender import DeliveryFailure, DeliveryProblem
+from activities.attempt import heartbeats
+from activities.notifications.sender import DeliveryFailure, DeliveryProblem, Receivers
 from health.model.notification import Notification
 from health.notification.allowance import RequestAllowance
 from health.notification.messages import Summary
@@ -73,56 +72,32 @@ class ReceiverLane:
 
     async def _send_all(self) -> None:
         while self._waiting:
-            await self._until_allowed()
-            batch = self._next_batch()
-            if not batch:
+            # Wait for the allowance, by the limit of the policy as it was read last.
+            most, now = self._waiting[-1].receiver.max_per_minute, timedelta(seconds=self._clock())
+            allowance = (self._allowance or RequestAllowance.full(most, now)).refilled(most, now)
+            self._allowance = allowance
+            if wait := allowance.wait(most):
+                await asyncio.sleep(wait.total_seconds())
                 continue
+            # One request, for one notification or as a summary.
+            number = allowance.in_next_request(len(self._waiting))
+            self._allowance = allowance.spent()
+            batch, self._waiting = self._waiting[:number], self._waiting[number:]
+            notifications = [waiting.notification for waiting in batch]
+            message = Summary(notifications) if len(batch) > 1 else notifications[0]
             try:
-                await self._send_one(batch)
+                await self._send(batch[-1].receiver, message)
             except DeliveryFailure as failure:
                 self._fail(batch, failure)
+                continue
             except Exception as error:  # noqa: BLE001  its text may quote the address
                 problem = f"unexpected {type(error).__name__}"
                 self._fail(batch, DeliveryFailure(DeliveryProblem.INTERNAL_ERROR, problem))
-
-    async def _until_allowed(self) -> None:
-        while self._waiting:
-            wait = self._refilled().wait(self._most)
-            if not wait:
-                return
-            await asyncio.sleep(wait.total_seconds())
-
-    @property
-    def _most(self) -> int:
-        """The limit of the policy as it was read last."""
-        return self._waiting[-1].receiver.max_per_minute
-
-    def _refilled(self) -> RequestAllowance:
-        now = timedelta(seconds=self._clock())
-        before = self._allowance or RequestAllowance.full(self._most, now)
-        self._allowance = before.refilled(self._most, now)
-        return self._allowance
-
-    def _next_batch(self) -> Sequence[_Waiting]:
-        if not self._waiting:
-            return ()
-        allowance = self._refilled()
-        number = allowance.in_next_request(len(self._waiting))
-        self._allowance = allowance.spent()
-        batch, self._waiting = self._waiting[:number], self._waiting[number:]
-        return batch
-
-    async def _send_one(self, batch: Sequence[_Waiting]) -> None:
-        """One request, for one notification or as a summary."""
-        receiver = batch[-1].receiver
-        if len(batch) == 1:
-            await self._send(receiver, batch[0].notification)
-        else:
-            await self._send(receiver, Summary([waiting.notification for waiting in batch]))
-        delivery = Delivery.SENT if len(batch) == 1 else Delivery.SUMMARIZED
-        for waiting in batch:
-            if not waiting.delivered.done():
-                waiting.delivered.set_result(delivery)
+                continue
+            delivery = Delivery.SUMMARIZED if len(batch) > 1 else Delivery.SENT
+            for waiting in batch:
+                if not waiting.delivered.done():
+                    waiting.delivered.set_result(delivery)
 
     def _fail(self, batch: Sequence[_Waiting], failure: DeliveryFailure) -> None:
         """Fail those of the request, and all that wait behind them."""
@@ -165,17 +140,14 @@ class Notify:
     async def _deliver(self, request: NotificationInput) -> Delivery:
         async with self._noted(_ALL):
             receivers = await self._receivers.all()
-        self._forget_others(receivers)
+        names = {receiver.name for receiver in receivers}
+        self._failing = {name: problem for name, problem in self._failing.items() if name in names}
         receiver = next((receiver for receiver in receivers if receiver.name == request.receiver), None)
         if receiver is None:
             return Delivery.NOT_WANTED
         lane = self._lanes.setdefault(receiver.name, ReceiverLane(self._receivers.send, self._clock))
         async with self._noted(receiver.name):
             return await lane.deliver(receiver, request.notification)
-
-    def _forget_others(self, receivers: Sequence[Receiver]) -> None:
-        names = {receiver.name for receiver in receivers}
-        self._failing = {name: problem for name, problem in self._failing.items() if name in names}
 
     @contextlib.asynccontextmanager
     async def _noted(self, receiver: str) -> AsyncIterator[None]:

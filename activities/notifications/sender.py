@@ -1,4 +1,4 @@
-"""AppriseSender: sends one message to the service behind an apprise URL, bounded in time.
+"""Sends one message to a receiver of the policy: to the service behind an apprise URL, bounded in time.
 
 The URL comes from a Secret alone. Services of apprise that act on this machine (syslog, D-Bus) or read a
 local file are refused, and so are redirects: a receiver could otherwise make us call any address that we can
@@ -8,16 +8,28 @@ reach. Errors of the library quote URLs, and URLs are secrets, so none of its te
 import asyncio
 import logging
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
 
+from pydantic import ValidationError
+
+from health.model.notification import Notification
+from health.notification.messages import Summary, body_of, title_of
+from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.receivers import Receiver
+from kube.client import SharedReads
+from kube.errors import KubernetesError, none_if_absent
+from kube.resource import CONFIG_MAPS
+from objects.address import is_loopback
+
 WITHIN = timedelta(seconds=10)
 """For the whole message, from the resolution of the host to the answer."""
+INVALID = "the policy is invalid; paramedic policy check names the field"
 MOST_CHARACTERS = 8192
 """Of a file with an address."""
 _OF_FILES = frozenset({"template", "keyfile", "subfile"})
@@ -165,7 +177,7 @@ def deliver(url: str, message: PlainMessage, within: timedelta = WITHIN) -> None
     if not module.startswith(_PLUGINS) or not (is_over_http or module.startswith(_MAIL)):
         raise _refused("its service is not one over HTTP or e-mail")
     has_both = service.protocol is not None and service.secure_protocol is not None
-    if has_both and not service.secure and not _is_loopback(str(parsed.get("host") or "")):
+    if has_both and not service.secure and not is_loopback(str(parsed.get("host") or "")):
         raise _refused(f"{parsed['schema']}:// is not encrypted: the service has another one that is")
     sender = Apprise(asset=asset)
     sender.add(service)
@@ -173,12 +185,35 @@ def deliver(url: str, message: PlainMessage, within: timedelta = WITHIN) -> None
         raise DeliveryFailure(DeliveryProblem.REJECTED, "its service was not reached, or did not accept it")
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _refused(sentence: str) -> DeliveryFailure:
     return DeliveryFailure(DeliveryProblem.ADDRESS_REFUSED, sentence)
+
+
+class Receivers:
+    """The receivers in the policy of one installation; each method raises DeliveryFailure."""
+
+    def __init__(
+        self, reads: SharedReads, namespace: str, files: ReceiverFiles, sender: AppriseSender
+    ) -> None:
+        """`namespace` contains the ConfigMap of the policy."""
+        self._reads = reads
+        self._namespace = namespace
+        self._files = files
+        self._sender = sender
+
+    async def all(self) -> Sequence[Receiver]:
+        """The receivers that the policy names now, in its order."""
+        try:
+            found = await none_if_absent(self._reads.get(CONFIG_MAPS, POLICY, self._namespace))
+            policy = DEFAULTS if found is None else StoredPolicy.model_validate(found).over(DEFAULTS)
+        except KubernetesError as error:
+            problem = f"the policy cannot be read: {type(error).__name__}"
+            raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, problem) from None
+        except (ValidationError, InvalidPolicyError):  # their text may quote an address
+            raise DeliveryFailure(DeliveryProblem.POLICY_UNREAD, INVALID) from None
+        return policy.notifications
+
+    async def send(self, receiver: Receiver, message: Notification | Summary) -> None:
+        url = await self._files.read(receiver.url_file)
+        text = PlainMessage(title_of(message), body_of(message, datetime.now(UTC)))
+        await self._sender.send(receiver.name, url, text)

@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
+from activities.attempt import StepHeld, StepResult
 from activities.kind_activities import (
-    ActionDependencies,
     DeletionCounter,
     KindActivities,
     TemplateUse,
     attempt_of,
 )
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed, not_true, target_as_read
-from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from activities.revalidation import Confirmed, Revalidation, not_true, target_as_read
+from activities.target_lease import LeaseGuard
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
@@ -55,90 +55,69 @@ async def read_machine(
 class DeleteMachine:
     """The action Action.DELETE for Machines of OpenShift."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
-        """Delete it, unless it is already being deleted.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
-        _, revalidation, lease_guard = self.dependencies
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        """Delete it, unless it is already being deleted."""
+        # Read, compare and guard.
+        client = self.revalidation.live.management.client
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
+        machine = target.metadata
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
-        _refuse_without_controller(target)
+        if target.machine.controller is None:
+            message = f"no controller owns {machine.name}, so nothing would replace it"
+            raise StepHeld.because(HoldReason.NO_CONTROLLER, message)
         confirmed.refuse_other_step(act)
-        async with lease_guard.lease(act, confirmed, began) as acquired:
-            was_there = await self._delete(act, target)
+        # Lease and delete.
+        was_there, version = True, machine.resource_version
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
+            try:
+                with _judged(act, target, deletion_failed):
+                    await client.delete(
+                        MACHINES, machine.name, machine.namespace, uid=machine.uid, resource_version=version
+                    )
+            except KindUnknown:
+                raise
+            except NotFound:
+                was_there = False
         if was_there:
-            result = ActResult.disrupted(acquired)
-            return StepResult(result, deleted(attempt_of(act), target))
-        await lease_guard.release(act)
+            return StepResult(ActResult.disrupted(acquired), deleted(attempt_of(act), target))
+        await self.lease_guard.release(act)
         return StepResult(ActResult.disrupted())
-
-    async def _delete(self, act: ActInput, target: MachineTarget) -> bool:
-        client, machine = self.dependencies.connection.client, target.metadata
-        version = machine.resource_version
-        try:
-            with _judged(act, target, deletion_failed):
-                await client.delete(
-                    MACHINES, machine.name, machine.namespace, uid=machine.uid, resource_version=version
-                )
-        except KindUnknown:
-            raise
-        except NotFound:
-            return False
-        return True
 
 
 @dataclass(frozen=True)
 class MarkMachine:
     """The action Action.MARK for Machines of OpenShift."""
 
-    dependencies: ActionDependencies
+    revalidation: Revalidation
+    lease_guard: LeaseGuard
 
     async def take(self, act: ActInput) -> StepResult:
-        """Mark it, unless it is marked.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
-        _, revalidation, lease_guard = self.dependencies
-        began = lease_guard.begin()
-        confirmed = await revalidation.confirm(act)
+        # Read, compare and guard.
+        client = self.revalidation.live.management.client
+        began = self.lease_guard.begin()
+        confirmed = await self.revalidation.confirm(act)
         target = machine_of(confirmed)
+        machine = target.metadata
         if target.machine.is_marked:
             return StepResult(ActResult.disrupted())
         confirmed.refuse_other_step(act)
-        async with lease_guard.lease(act, confirmed, began) as acquired:
-            await self._mark(act, target)
-        result = ActResult.disrupted(acquired)
-        return StepResult(result, marked(attempt_of(act), target))
-
-    async def _mark(self, act: ActInput, target: MachineTarget) -> None:
-        client, machine = self.dependencies.connection.client, target.metadata
-        annotations = {EXTERNAL_REMEDIATION: ""}
+        # Lease and mark.
         metadata = {
             "uid": machine.uid,
             "resourceVersion": machine.resource_version,
-            "annotations": annotations,
+            "annotations": {EXTERNAL_REMEDIATION: ""},
         }
-        body: Object = {"metadata": metadata}
-        with target_as_read(act.incident.target), _judged(act, target, marking_failed):
-            await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
-
-
-def _refuse_without_controller(target: MachineTarget) -> None:
-    if target.machine.controller is None:
-        message = f"no controller owns {target.metadata.name}, so nothing would replace it"
-        raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+        async with self.lease_guard.lease(act, confirmed, began) as acquired:
+            with target_as_read(act.incident.target), _judged(act, target, marking_failed):
+                patch: Object = {"metadata": metadata}
+                await client.merge_patch(MACHINES, machine.name, patch, machine.namespace)
+        return StepResult(ActResult.disrupted(acquired), marked(attempt_of(act), target))
 
 
 @contextmanager

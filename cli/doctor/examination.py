@@ -20,11 +20,10 @@ from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
 from cli.shared.parameters import identities
 from health.policy.policy import DEFAULTS
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
-from runtime.cluster import read_cluster_identity
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
 

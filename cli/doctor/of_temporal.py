@@ -20,15 +20,15 @@ from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.parameters import configured_name
 from cli.shared.terminal import PLAIN_DATA
 from health.model.incident_result import IN_A_ROW
+from objects.address import Address
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
-from runtime.address import Address
+from runtime.listed_incidents import strangers
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.polling import QUEUES, Backlog, backlog, is_polled
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
-from runtime.strangers import strangers
 from runtime.temporal import address_of, connect, temporal_settings
 from runtime.temporal_trouble import TemporalRefuses, TemporalUnreachable, trouble_with
 from workflows.contracts import worker_queue

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
+from activities.attempt import StepHeld
 from activities.live_objects import LiveObjects
-from activities.registry import readers
-from activities.step_result import StepHeld
+from activities.registry import KIND_ACTIVITIES
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found
 from health.check.health_check import HealthCheck
@@ -24,8 +24,7 @@ from kube.errors import Forbidden, KubernetesError
 from kube.resource import NODES
 from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
-from runtime.access_review import refused_verbs
-from runtime.rights import needs_for_evidence_in_workload_clusters, needs_in_workload_clusters
+from runtime.rights import EVIDENCE_IN_WORKLOAD_CLUSTERS, IN_WORKLOAD_CLUSTERS, granted_by, refused_verbs
 
 OF_WORKLOAD_CLUSTERS = FindingRules[ExaminedCluster]()
 PATIENCE = timedelta(seconds=10)
@@ -51,7 +50,7 @@ async def workload_clusters(cluster: ExaminedCluster) -> list[KubeconfigSecret]:
         KubernetesError: an object that a check names cannot be read.
 
     """
-    live, found = LiveObjects(cluster.connections, readers()), []
+    live, found = LiveObjects(cluster.connections, KIND_ACTIVITIES), []
     for kind in cluster.settings.check_kinds:
         if kind.kubeconfig is not None:
             checks = await cluster.readable(kind)
@@ -103,9 +102,9 @@ async def unusable_findings(
 async def _examine(
     connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
 ) -> list[Finding]:
-    needs = [*needs_in_workload_clusters()]
+    needs = [*granted_by(IN_WORKLOAD_CLUSTERS)]
     if cluster.saves_evidence:
-        needs += needs_for_evidence_in_workload_clusters()
+        needs += granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)
     try:
         connection = await connections.of(cluster.name, cluster.secret)
     except Forbidden as error:  # the caller may not read the Secret, and our processes may

@@ -13,15 +13,16 @@ from cli.doctor.of_workload_clusters import workload_clusters
 from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.right import Process, Right
 from kube.errors import Forbidden, KindUnknown
-from runtime.access_review import refused_verbs
 from runtime.rights import (
+    ETCD,
+    granted_by,
     needs,
-    needs_for_etcd,
     needs_for_evidence,
     needs_for_requests,
     needs_for_secret,
     needs_for_signal,
     needs_for_upgrade_pause,
+    refused_verbs,
     signals_upgrades_here,
 )
 
@@ -101,7 +102,7 @@ async def needed_rights(cluster: ExaminedCluster) -> list[Right]:
                 wanted += needs_for_upgrade_pause()
     with suppress(KindUnknown):
         await discovery.resource(CLUSTER_VERSION.api_version, CLUSTER_VERSION.kind)
-        wanted += needs_for_etcd()
+        wanted += granted_by(ETCD)
     if any(check.choices.evidence is not None for check in checks):
         wanted += needs_for_evidence(settings)
     steps = [step.template for check in checks for step in check.steps]

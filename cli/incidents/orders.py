@@ -29,7 +29,7 @@ from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.order_spec import UNTIL_RESUME, OrderSpec
 from health.runbook.orders import spec_of
-from kube.bounded import bounded
+from kube.rate_limiter import bounded
 from objects.durations import in_words
 
 

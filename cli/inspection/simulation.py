@@ -25,7 +25,7 @@ from health.policy.policy import InvalidPolicyError, Policy
 from kube.client import Client
 from kube.errors import Forbidden, RequestRefused
 from kube.resource import Resource
-from runtime.access_review import is_allowed
+from runtime.rights import is_allowed
 from workflows.inspection_contracts import SIMULATE, SimulatedCheckAnswer, SimulateInput, SimulationAnswer
 
 NOTHING = "nothing"

@@ -42,11 +42,10 @@ from cli.shared.errors import CommandError
 from cli.shared.parameters import identities
 from cli.shared.terminal import plain
 from health.kinds.registry import CHECK_KINDS
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from objects.field_problem import FieldProblem
-from runtime.cluster import read_cluster_identity
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
 

@@ -20,7 +20,7 @@ from cli.shared.parameters import quoted
 from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.runbook.orders import AbortOrder
-from kube.bounded import bounded
+from kube.rate_limiter import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.problems import one_sentence

@@ -23,13 +23,12 @@ from cli.shared.installations import find_installation
 from cli.shared.options import UNNAMED, ClusterChoice
 from cli.shared.terminal import plain
 from health.kinds.registry import CHECK_KINDS
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError, none_if_absent
 from kube.lease import LeaseRecord, expiry, holder_is_valid
 from kube.resource import LEASES, NODES
 from kube.transport import Transport
 from objects.frozen import Frozen
-from runtime.cluster import read_cluster_identity
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 from workflows.contracts import detector_queue

@@ -19,7 +19,6 @@ from kube.server_clock import monotonic_clock
 from objects.event import Event, Severity
 from objects.timestamps import stamp
 from runtime.connections import Connections
-from runtime.leader_watch import LeaderWatch
 from runtime.paramedic_status import (
     Answer,
     ConditionType,
@@ -31,7 +30,7 @@ from runtime.polling import QUEUES, backlog, workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, of_caches, of_refusals, of_slots
-from runtime.status_writer import StatusWriter
+from runtime.status_writer import LeaderWatch, StatusWriter
 from runtime.temporal import temporal_namespace
 from workflows.contracts import worker_queue
 

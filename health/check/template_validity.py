@@ -25,8 +25,8 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
 from health.policy.check_choices import TemplateChoices
+from objects.fail_fast import OR_NONE
 from objects.frozen import FrozenObject
-from objects.or_none import OR_NONE
 from objects.patterns import matching
 
 Text = Annotated[str, Field(min_length=1)]

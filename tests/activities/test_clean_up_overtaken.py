@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from activities.own_requests import TRIES
+from activities.requests import TRIES
 from devcluster.control_plane import ControlPlane
 from health.model.references import RequestReference
 from health.model.task_subject import TaskSubject

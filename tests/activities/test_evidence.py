@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from activities.evidence.config_maps import EvidenceConfigMaps, Filing, label
+from activities.save_evidence import EvidenceConfigMaps, Filing, label
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.evidence.document import EvidenceDocument

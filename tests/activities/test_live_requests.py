@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from activities.live_requests import LiveRequests
+from activities.requests import LiveRequests
 from devcluster.control_plane import ControlPlane
 from health.model.references import RequestReference
 from kube.connection import ClusterConnection

@@ -7,7 +7,7 @@ import pytest
 from activities.kind_activities import TemplateUse
 from activities.live_objects import LiveObjects
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from health.model.references import Step
 from kube.connection import ClusterConnection
@@ -40,7 +40,7 @@ async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: 
         server.answer("GET", PATH, machine)
         connection = ClusterConnection.over(transport)
         clusters = ClusterConnections(connection, WorkloadConnections(connection.client))
-        live = LiveObjects(clusters, readers())
+        live = LiveObjects(clusters, KIND_ACTIVITIES)
         request = await NODE_ACTIVITIES.new_request(live, TemplateUse(asked, confirmed, TEMPLATE))
         return [reference["uid"] for reference in request["metadata"]["ownerReferences"]]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from activities.live_objects import KnownClustersOnLease, LiveObjects, Readers, TargetReader
+from activities.attempt import StepHeld
+from activities.live_objects import LiveObjects, TargetReader
+from activities.openshift.kind import MACHINE_ACTIVITIES
 from activities.revalidation import Confirmed, Revalidation
-from activities.step_result import StepHeld
 from devcluster.simulation.resources import MACHINES
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import ANNOTATION
@@ -20,7 +21,6 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
 from health.policy.policy import POLICY
-from kube.client import SharedReads
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
 from kube.resource import (
@@ -134,9 +134,9 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
 async def confirm(
     connections: ClusterConnections, kubeconfig: SecretField | None = SECRET, order: ActInput = ORDER
 ) -> Confirmed:
-    readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(reader(kubeconfig))}
-    known = KnownClustersOnLease(SharedReads(connections.management.client), "ours", "leader")
-    return await Revalidation(LiveObjects(connections, readers, known), "leases", "ours").confirm(order)
+    made = replace(MACHINE_ACTIVITIES, read_target=reader(kubeconfig))
+    live = LiveObjects(connections, {MACHINE_HEALTH_CHECK.group_kind: made}, ("ours", "leader"))
+    return await Revalidation(live, "leases", "ours").confirm(order)
 
 
 def serve_note(management: ApiServer, text: str | None) -> None:

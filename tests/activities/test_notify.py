@@ -16,8 +16,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.notifications.notify import Notify
-from activities.notifications.receivers import INVALID, Receivers
-from activities.notifications.sender import AppriseSender, ReceiverFiles
+from activities.notifications.sender import INVALID, AppriseSender, ReceiverFiles, Receivers
 from devcluster.polling import until
 from health.model.notification import Notification
 from health.notification.messages import title_of

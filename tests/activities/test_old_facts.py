@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from activities.fact_age import too_old
+from activities.fact_age import Clock
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from health.model.references import Action
@@ -63,11 +63,14 @@ async def step(request: pytest.FixtureRequest, machine_world: MachineWorld) -> S
     return Step(machine_world, machine_world.order)
 
 
+CLOCK = Clock(now=lambda: NOW, monotonic=lambda: 0.0)
+
+
 @pytest.mark.parametrize(
     ("admitted", "looked"), [(6.9, 0.0), (0.0, 0.0), (-1.9, 0.0), (0.0, 4.9), (6.9, 4.9)]
 )
 def test_facts_of_seven_seconds_after_a_look_of_five_are_acted_on(admitted: float, looked: float) -> None:
-    assert too_old(NOW - seconds(admitted), NOW, seconds(looked)) == ""
+    assert CLOCK.too_old(NOW - seconds(admitted), -looked) == ""
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_facts_that_are_older_or_of_the_future_or_of_no_known_age_are_not(
     admitted: float | None, looked: float, why: str
 ) -> None:
     seen_at = None if admitted is None else NOW - seconds(admitted)
-    assert too_old(seen_at, NOW, seconds(looked)) == why
+    assert CLOCK.too_old(seen_at, -looked) == why
 
 
 async def test_old_facts_are_refused_without_a_lease(step: Step, worker: WorkerActivities) -> None:

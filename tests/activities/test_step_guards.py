@@ -3,9 +3,9 @@
 import pytest
 
 from activities import act
+from activities.attempt import StepHeld
 from activities.kind_activities import NewStepGuard
-from activities.own_requests import OwnRequests
-from activities.step_result import StepHeld
+from activities.requests import OwnRequests
 from health.model.observation import HoldReason
 from health.model.target import Target
 from kube.connection import ClusterConnection

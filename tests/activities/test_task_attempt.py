@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.attempt import hold_of
 from activities.live_objects import LiveObjects
-from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, CleanUp, Renew
-from activities.own_requests import OwnRequests
-from activities.registry import readers
-from activities.step_result import hold_of
+from activities.registry import KIND_ACTIVITIES
+from activities.requests import OwnRequests
 from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
 from health.model.observation import HoldReason
@@ -37,8 +36,8 @@ Run = Callable[[], Awaitable[tuple[TaskFailure, ...]]]
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
     """Run one attempt of an activity; return its failures."""
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
-    objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
-    requests = OwnRequests(LiveRequests(connection), objects)
+    objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), KIND_ACTIVITIES)
+    requests = OwnRequests(objects)
     clean_up = CleanUp(connection, requests, leases, lambda: datetime.now(UTC))
     renew = Renew(leases, lambda: datetime.now(UTC))
     annotate, environment = Annotate(requests), ActivityEnvironment()

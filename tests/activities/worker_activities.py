@@ -7,17 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.act import Act, steps
+from activities.act import Act
 from activities.event_recorder import EventRecorder
-from activities.evidence.config_maps import EvidenceConfigMaps
-from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
-from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, CleanUp, Renew
-from activities.own_requests import OwnRequests
-from activities.registry import readers
+from activities.registry import KIND_ACTIVITIES
+from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
+from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from kube.client import Client
@@ -67,8 +65,8 @@ class WorkerActivities:
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
-        live = LiveObjects(clusters, readers())
-        self._requests = OwnRequests(LiveRequests(connection), live)
+        live = LiveObjects(clusters, KIND_ACTIVITIES)
+        self._requests = OwnRequests(live)
         self._revalidation = Revalidation(
             live, lease_namespace, POLICY_NAMESPACE, requires_policy=requires_policy
         )
@@ -85,8 +83,7 @@ class WorkerActivities:
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
         clock = Clock(now, monotonic)
-        taken = steps(self._leases, self._revalidation, clock)
-        act = Act(taken, EventRecorder(self._client, "tests", _now))
+        act = Act(self._leases, self._revalidation, clock, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:

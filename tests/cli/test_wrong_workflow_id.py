@@ -8,7 +8,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 from cli.doctor.of_temporal import Temporal, wrong_workflow_ids
 from cli.shared.connection import RPC_TIMEOUT
 from runtime import search_attributes
-from runtime.strangers import Stranger, strangers
+from runtime.listed_incidents import Stranger, strangers
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
 from tests.support.values.builders import NOW

@@ -32,10 +32,9 @@ from health.model.target import Target, TargetName, node_name
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
-from kube.reflector_settings import ReflectorSettings, Waits
+from kube.reflector_settings import ReflectorSettings, Waits, Watching
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
-from kube.watching import Watching
 from objects.clusters import SecretField, cluster_identity
 from runtime.problems import Problems
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, said

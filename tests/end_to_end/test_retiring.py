@@ -11,8 +11,8 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.resource import Object
-from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE, NAMESPACE
 from tests.support.cluster.command import Command

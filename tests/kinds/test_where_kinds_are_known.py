@@ -45,7 +45,6 @@ NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift|clusterapi|clu
 OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
-    ("activities/etcd.py", "_is_openshift"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
     ("health/check/pause.py", "cluster.x-k8s.io/paused"),
     ("health/cluster/upgrade.py", "config.openshift.io"),
@@ -70,7 +69,6 @@ KIND_IN_PROSE = re.compile(
     r"(?:node|machine)healthcheck(?!s?[\s#]+operator|\.medik8s\.io)|(?-i:Cluster[\s#]+API\b)", re.IGNORECASE
 )
 EXAMPLES = {
-    "activities/known_requests.py",
     "cli/doctor/cluster.py",
     "objects/durations.py",
     "objects/group_kind.py",

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kube.object_store import ObjectStore, Store
+from kube.object_store import ObjectStore
 from kube.record import Change
 from kube.resource import Resource
 from objects.frozen import FrozenObject
@@ -57,6 +57,6 @@ def failed(code: int, reason: str) -> dict[str, Any]:
     return event("ERROR", {"kind": "Status", "code": code, "reason": reason, "message": f"said {reason}"})
 
 
-def replaced(store: Store[Widget] | ObjectStore[Widget], listed: Any) -> list[Change[Widget]]:
+def replaced(store: ObjectStore[Widget], listed: Any) -> list[Change[Widget]]:
     """All changes of a complete list, which is taken over."""
     return [change for step in store.replacing(listed) for change in step]

@@ -11,8 +11,8 @@ from aiohttp import web
 from kube.consistent_read import ConsistentReads, Freshness
 from kube.record import Key
 from kube.reflector import Reflector, ReflectorState
+from kube.reflector_settings import Watching
 from kube.transport import Transport
-from kube.watching import Watching
 from tests.kube.objects import PATH, Widget, bookmark, event, listed, widget
 from tests.kube.watched import IMPATIENT, Told, reflecting
 from tests.support.api.api_server import Answer, ApiServer, LiveWatch, hanging, refused, said

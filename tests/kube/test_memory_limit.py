@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.answer_bounds import MIB, MOST_KEPT, MOST_OBJECTS, CacheRoom
-from kube.memory_limit import memory_limit, most_kept_by
+from kube.answer_bounds import MIB, MOST_KEPT, MOST_OBJECTS, CacheRoom, memory_limit, most_kept_by
 
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 

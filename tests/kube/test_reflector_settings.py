@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.reflector_settings import PATIENT, SHORTEST_LIMIT
-from kube.watching import ENDING, Watching
+from kube.reflector_settings import ENDING, PATIENT, SHORTEST_LIMIT, Watching
 
 LIMITS = st.timedeltas(min_value=SHORTEST_LIMIT, max_value=timedelta(hours=1))
 BOOKMARK = timedelta(seconds=3.3)

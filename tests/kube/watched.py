@@ -11,10 +11,9 @@ from kube.discovery import KindName
 from kube.listing import Paging
 from kube.record import Change, Key
 from kube.reflector import Reflector, ReflectorSettings
-from kube.reflector_settings import CurrentSettings, Waits
+from kube.reflector_settings import CurrentSettings, Waits, Watching
 from kube.resource import Resource
 from kube.transport import Transport
-from kube.watching import Watching
 from objects.group_kind import ServedKind
 from tests.kube.objects import WIDGETS, Widget
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from health.kinds.registry import CHECK_KINDS
-from health.kinds.right import Right
-from runtime.rights import needs_for_requests, needs_for_secret, wishes_for_requests
+from health.kinds.right import Process, Right
+from runtime.rights import REMEDIATOR, WATCH, needs_for_requests, needs_for_secret
 from tests.end_to_end.third_kind.check import GROUP as MADE_UP
 from tests.rights.calls import Call, Use, all_uses, calls, uses
 from tests.support.values.rights import of_installations
@@ -39,7 +39,9 @@ def _of_others(call: Call) -> Iterator[Right]:
         return
     if call.resource.endswith("templates"):
         yield from needs_for_requests(call.group, call.resource, "")
-        yield from wishes_for_requests(call.group, call.resource)
+        # Few remediators grant it: without it each template is read every 15 seconds.
+        process, group, resource = Process.DETECTOR, call.group, call.resource
+        yield Right(process=process, group=group, resource=resource, verbs=WATCH, granted_by=REMEDIATOR)
     else:
         yield from needs_for_requests(call.group, "", call.resource)
 

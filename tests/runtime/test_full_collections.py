@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.full_collections import ALL_AGAIN_AFTER, FULL, FullCollections, keep_full_collections_short
+from runtime.process import ALL_AGAIN_AFTER, FULL, FullCollections, keep_full_collections_short
 
 
 class Link:
@@ -32,7 +32,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """The clock of the callback that is in force during the test; the objects of all tests are many."""
-    monkeypatch.setattr("runtime.full_collections.MOST_EXAMINED", sys.maxsize)
+    monkeypatch.setattr("runtime.process.MOST_EXAMINED", sys.maxsize)
     made = Clock()
     callback = FullCollections(made)
     gc.callbacks.append(callback)
@@ -69,7 +69,7 @@ def test_frozen_cycle_that_became_garbage_is_freed_after_an_hour(clock: Clock) -
 
 
 def test_many_frozen_objects_are_not_examined_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.full_collections.MOST_EXAMINED", 0)
+    monkeypatch.setattr("runtime.process.MOST_EXAMINED", 0)
     held: Link | None = cycle()
     freed = weakref.ref(held)
     gc.collect()
@@ -77,7 +77,7 @@ def test_many_frozen_objects_are_not_examined_again(clock: Clock, monkeypatch: p
     clock.now = ALL_AGAIN_AFTER.total_seconds()
     gc.collect()
     assert freed() is not None
-    monkeypatch.setattr("runtime.full_collections.MOST_EXAMINED", sys.maxsize)
+    monkeypatch.setattr("runtime.process.MOST_EXAMINED", sys.maxsize)
     gc.collect()
     assert freed() is not None, "they are counted once an hour"
 

@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from health.model.references import workflow_id_of
 from runtime.guard import Guard
-from runtime.log_lines import LONGEST_VALUE, JsonFormatter, incident_keys
+from runtime.process import LONGEST_VALUE, JsonFormatter, incident_keys
 
 CHECK = "machinehealthchecks.machine.openshift.io/machines/workers"
 WORKFLOW_ID = f"remediation/prod-1a2b3c4d/{CHECK}/m-1/12345678"

@@ -11,8 +11,7 @@ from temporalio.worker import Worker
 
 from devcluster.temporal import TemporalServer
 from health.runbook.orders import HoldOrder
-from runtime.payload_codec import with_keys
-from runtime.plain_payloads import PROCESS_DATA, InvalidPayload
+from runtime.payload_codec import PROCESS_DATA, InvalidPayload, with_keys
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.values.payload_keys import THIS_YEAR, keys_file, read
 

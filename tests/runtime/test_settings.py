@@ -2,7 +2,7 @@ import pytest
 
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from runtime.address import Address
+from objects.address import Address
 from runtime.settings import Settings, SettingsError
 
 

@@ -15,11 +15,10 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, Object
 from kube.server_clock import wall_clock
 from kube.transport import Transport
 from objects.timestamps import micro_time
-from runtime.leader_watch import LeaderWatch
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.statements import LEADERLESS_FOR, WorkerObservation, by_leader, by_others
-from runtime.status_writer import StatusWriter
+from runtime.status_writer import LeaderWatch, StatusWriter
 from tests.support.cluster.kubectl import kubectl
 
 pytestmark = pytest.mark.cluster

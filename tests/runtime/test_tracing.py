@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from temporalio.contrib.opentelemetry import TracingInterceptor
 
+from runtime.connections import is_asked_for, traced
 from runtime.settings import Settings, SettingsError
-from runtime.tracing import is_asked_for, traced
 from tests.support.api.eventually import eventually
 from tests.support.api.otlp_receiver import OtlpReceiver, otlp_receiver
 

@@ -12,8 +12,8 @@ from temporalio.worker import Replayer
 from health.model.moves import Blocked, Outcome, Phase
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
+from runtime.connections import traced
 from runtime.settings import Settings
-from runtime.tracing import traced
 from tests.support.api.otlp_receiver import otlp_receiver
 from tests.support.story import workers
 from tests.support.story.incident import IncidentDriver

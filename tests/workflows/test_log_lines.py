@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 
 from health.model.moves import Phase
-from runtime.log_lines import JsonFormatter
+from runtime.process import JsonFormatter
 from tests.support.story.incident import IncidentDriver
 from tests.support.values.observations import waiting
 

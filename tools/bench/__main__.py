@@ -10,7 +10,7 @@ from bench import bounds, large, machines, nodes, one_remediation, outage, strai
 from bench.cluster import BenchCluster, bench_cluster
 from bench.clusterapi import marks
 from bench.figure import Figure, table
-from runtime.full_collections import keep_full_collections_short
+from runtime.process import keep_full_collections_short
 
 Measure = Callable[[BenchCluster], Awaitable[list[Figure]]]
 

@@ -33,7 +33,7 @@ from kube.decoding import Decoder
 from kube.decoding_thread import decoded
 from kube.errors import Malformed
 from objects.yaml_document import LONGEST, MOST_PARTS
-from runtime.full_collections import keep_full_collections_short
+from runtime.process import keep_full_collections_short
 
 MOST_MEMORY_MIB = 100
 MOST_KEYS = MOST_PARTS - 1

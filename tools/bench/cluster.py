@@ -14,9 +14,9 @@ from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.transport import Transport
 from runtime import search_attributes
-from runtime.cluster import read_cluster_identity
 
 NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 NO_OTHER: Mapping[str, tuple[str, ...]] = MappingProxyType({})

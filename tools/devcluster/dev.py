@@ -30,9 +30,9 @@ from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from kube.transport import Transport
+from objects.address import Address
 from objects.clusters import cluster_identity
 from runtime import search_attributes
-from runtime.address import Address
 from runtime.process_names import NAMESPACE
 from runtime.settings import CHECK_KINDS_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
 

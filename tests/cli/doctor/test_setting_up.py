@@ -12,10 +12,10 @@ from devcluster import control_plane as control_planes
 from devcluster.temporal import TemporalServer
 from health.policy.policy import KEY, POLICY
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.leader import LeaderElection, Leadership
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
-from runtime.cluster import read_cluster_identity
 from tests.cli.doctor.conftest import CLUSTER, AsUser
 from tests.cli.doctor.findings import findings, reasons
 from tests.support.api.eventually import eventually

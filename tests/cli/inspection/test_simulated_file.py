@@ -10,7 +10,7 @@ from health.kinds.check_manifest import CheckManifest
 from kube.client import Client
 from kube.errors import Invalid
 from kube.transport import Transport
-from runtime.access_review import SELF_REVIEWS
+from runtime.rights import SELF_REVIEWS
 from tests.support.api.api_server import ApiServer, refused, said
 
 CHECK = """

@@ -20,13 +20,13 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.evidence import LABEL
 from health.model.moves import Phase
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.errors import none_if_absent
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport
 from objects.clusters import INSTALLATION_LABEL
 from objects.timestamps import micro_time
 from runtime import search_attributes
-from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from tests.support.api.ports import free_port

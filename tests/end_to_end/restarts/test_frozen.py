@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from kube.reflector import watch_query
+from kube.reflector_settings import Watching
 from kube.resource import NODES
 from kube.transport import Transport
-from kube.watching import Watching, watch
 from tests.end_to_end.restarts.audit import lists_of_detectors
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.history_readers import heard_since
@@ -126,9 +127,8 @@ async def _cached_version(transport: Transport) -> str:
 async def _bookmarked_version(transport: Transport, since: str) -> str:
     """The resourceVersion of a bookmark on a new watch."""
     lasting = Watching().lasting(timedelta(0))
-    async with watch(
-        transport, NODES.path(), (), resource_version=since, lasting=lasting, silence=2 * lasting
-    ) as lines:
+    query = watch_query((), since, lasting)
+    async with transport.stream(NODES.path(), query, silence=2 * lasting) as lines:
         told = [json.loads(line) async for line in lines]
     assert told[-1]["type"] == "BOOKMARK"
     version: str = told[-1]["object"]["metadata"]["resourceVersion"]

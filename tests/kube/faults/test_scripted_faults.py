@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from kube.reflector import ReflectorSettings
+from kube.reflector_settings import Watching
 from kube.transport import Transport
-from kube.watching import Watching
 from tests.kube.faults import faults
 from tests.kube.faults.convergence import converge
 from tests.kube.faults.faults import Fault

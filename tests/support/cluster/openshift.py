@@ -14,7 +14,7 @@ from devcluster.simulation.resources import DEFINITIONS
 from health.kinds.right import Process, Right
 from kube.client import Client
 from kube.resource import NAMESPACES, Object, Resource
-from runtime.access_review import is_allowed
+from runtime.rights import is_allowed
 
 GROUP = "config.openshift.io"
 DEFINITION = f"clusterversions.{GROUP}"

@@ -11,10 +11,10 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from health.model.remediation_request import RemediationRequest
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.reflector import Reflector
 from kube.reflector_settings import ReflectorSettings, Waits
 from kube.transport import Transport
-from runtime.cluster import read_cluster_identity
 from tests.support.cluster.processes import OurProcess
 from tests.support.story.request_log import RequestLog
 from tests.support.story.world import REQUESTS, World

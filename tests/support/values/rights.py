@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Right
-from runtime.rights import needs, needs_for_etcd, needs_for_evidence, needs_for_upgrade_pause
+from runtime.rights import ETCD, granted_by, needs, needs_for_evidence, needs_for_upgrade_pause
 from runtime.settings import Settings
 
 
@@ -17,5 +17,5 @@ def of_installations() -> Iterator[Right]:
     """All rights of our roles in such an installation."""
     yield from needs(everything())
     yield from needs_for_upgrade_pause()
-    yield from needs_for_etcd()
+    yield from granted_by(ETCD)
     yield from needs_for_evidence(everything())

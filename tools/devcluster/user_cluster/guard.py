@@ -27,8 +27,8 @@ from devcluster.user_cluster.names import (
 )
 from health.kinds.registry import CHECK_KINDS
 from kube.resource import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES
-from runtime.access_review import SELF_REVIEWS
 from runtime.paramedic_status import PARAMEDIC_STATUSES
+from runtime.rights import SELF_REVIEWS
 
 Query = tuple[tuple[str, str], ...]
 GroupResource = tuple[str, str]

@@ -36,9 +36,8 @@ from kube.errors import KindUnknown
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
 from kube.transport import Transport
-from runtime.access_review import is_allowed
 from runtime.process_names import LEADER_LEASE
-from runtime.rights import needs, needs_for_requests
+from runtime.rights import is_allowed, needs, needs_for_requests
 from runtime.settings import Settings
 
 AT_ONCE = 8

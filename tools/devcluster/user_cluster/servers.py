@@ -25,10 +25,10 @@ from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from devcluster.user_cluster.names import CHECK_KIND, CLUSTER, NAMESPACE
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime import search_attributes
-from runtime.cluster import read_cluster_identity
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
 
 SETTINGS = MappingProxyType(

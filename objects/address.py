@@ -1,6 +1,7 @@
 """Address: the `host:port` of a listener or a server."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Self
 
 LARGEST_PORT = 65535
@@ -28,3 +29,11 @@ class Address:
         if not 1 <= int(port) <= LARGEST_PORT:
             raise ValueError(f"{text!r} has no port from 1 to {LARGEST_PORT}")
         return cls(bare, int(port))
+
+
+def is_loopback(host: str) -> bool:
+    """True for a host of this machine alone; an IPv6 address may be in brackets."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,1 +1,0 @@
-"""Evidence: reads and saves the state of a target before its first step."""
