@@ -14,6 +14,7 @@ from typing import TypeVar
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound, none_if_absent
 from kube.lease import (
+    SLACK,
     LeaseHolder,
     LeaseRecord,
     expiry,
@@ -23,23 +24,15 @@ from kube.lease import (
     new_lease,
     renewed,
     taken_over,
+    written_duration,
 )
 from kube.resource import LEASES, Object
 from objects.metadata import OwnerReference
-
-# The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: a live
-# holder renews it in time, and a dead one does not keep the node for long.
-_SLACK = timedelta(seconds=60)
 
 _ATTEMPTS = 3  # a Lease that changes three times in a row has another holder
 
 
 _Result = TypeVar("_Result")
-
-
-def written_duration(duration: timedelta) -> timedelta:
-    """The duration in a Lease that is held or renewed for a remediation of this duration."""
-    return duration + _SLACK
 
 
 @dataclass(frozen=True)
@@ -114,7 +107,7 @@ class HeldLeases:
             if lease.lock and lock_holder is not None:
                 await self.renew(lease.lock, lock_holder, duration, now)
             # A renewal at half of the duration always writes; a retry of it does not.
-            if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
+            if not needs_renewal(lease, max(duration, duration * 0.75 + SLACK), now):
                 return _held(lease)
             return await self._patch(name, renewed(lease, written_duration(duration), now))
 

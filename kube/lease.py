@@ -35,6 +35,9 @@ _CLOCK_SKEW = timedelta(seconds=60)
 _OF_NODE = "node-"
 _LONGEST_NAME = 253
 _HASH_LENGTH = 10
+SLACK = timedelta(seconds=60)
+"""The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: a live
+holder renews it in time, and a dead one does not keep the node for long."""
 CONTROL_PLANE_LOCK = "paramedic-control-plane"
 """The Lease whose holder is the only member of its quorum under remediation in the management cluster."""
 TARGET_UID = "paramedic.dev/target-uid"
@@ -100,6 +103,11 @@ class LeaseHolder:
         """The holder in words; the same check may hold the Lease for an earlier target."""
         identity = lease.spec.holder_identity or ""
         return f"{identity} (for an earlier target of this name)" if identity == self.identity else identity
+
+
+def written_duration(duration: timedelta) -> timedelta:
+    """The duration in a Lease that is held or renewed for a remediation of this duration."""
+    return duration + SLACK
 
 
 def name_for_node(node_name: str) -> str:

@@ -26,7 +26,7 @@ from health.runbook import recovery
 from health.runbook.escalation import Plan
 from health.runbook.incident import becomes_overdue_at
 from health.runbook.orders import CLAIM
-from kube.held_lease import written_duration
+from kube.lease import written_duration
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
 

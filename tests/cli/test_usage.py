@@ -1,6 +1,8 @@
 """A command line that cannot be used is refused in one sentence: option, value, and what is allowed."""
 
+import asyncio
 import os
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -59,3 +61,11 @@ async def test_argument_that_is_not_utf8_is_refused_by_its_bytes() -> None:
     ran = await Command({})("hold", "node-1", "--reason", os.fsdecode(b"caf\xe9"))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "paramedic: invalid value: argument 'caf\\xe9' is not UTF-8\n"
+
+
+async def test_command_starts_without_the_libraries_of_kubernetes() -> None:
+    """Few commands need Kubernetes, and to load its client takes half a second."""
+    found = "import sys, cli.main; print(sorted({'aiohttp', 'kubernetes'} & sys.modules.keys()))"
+    ran = await asyncio.create_subprocess_exec(sys.executable, "-c", found, stdout=asyncio.subprocess.PIPE)
+    out, _ = await ran.communicate()
+    assert (ran.returncode, out.decode().strip()) == (0, "[]")
