@@ -132,7 +132,7 @@ class Detector:
             tasks.create_task(parts.known_clusters.lead(notes.known_clusters, notes.take_noted_clusters))
             tasks.create_task(parts.storms.lead())
             tasks.create_task(parts.limits.lead())
-            tasks.create_task(parts.ended_remediations.lead())
+            tasks.create_task(parts.limits.read_ended(parts.calls, parts.connections.problems))
             tasks.create_task(parts.dispatch.lead())
             tasks.create_task(parts.upgrades.lead())
             for reporter in (

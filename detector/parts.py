@@ -16,7 +16,7 @@ from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
-from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, EarlierNotes, LeaseNotes, NoteLease
+from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, LeaseNotes, NoteLease
 from detector.context.context import Context, context_of
 from detector.context.sources_of_checks import UnseenChecks
 from detector.dispatching.dispatch import Dispatch, Observe
@@ -29,22 +29,22 @@ from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.inspection.inspector import Inspector
-from detector.limits.ended_remediations import EndedRemediations
 from detector.limits.remediation_limits import RemediationLimits
-from detector.metrics.failing_workflows import FailingWorkflows
-from detector.metrics.live_metrics import ClockMetrics, LimitMetrics, LiveMetrics
+from detector.metrics.live_metrics import ClockMetrics, FailingWorkflows, LimitMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
+from detector.reporting.event_queue import PolicyReporter
 from detector.reporting.own_status import OwnStatus, TroubleReporter
-from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.refused_annotations import RefusedAnnotations
-from detector.reporting.shared_names import SharedNames
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
+from detector.reporting.target_events import SharedNames
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
-from detector.upgrade.upgrade_pauses import PauseState, UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
+from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
+from health.cluster.pause_progress import PauseProgress
 from health.policy.policy import CurrentPolicy
 from kube.leader import Leadership, LeaderTerm
 from kube.rate_limiter import RateLimiter
@@ -73,7 +73,6 @@ class Parts:
         self.leadership = Leadership()
         self.term = LeaderTerm(self.leadership, self.now)
         self._feed_handlers = FeedHandlers()
-        self.pause_state = PauseState(is_on=settings.upgrade_pause == "on")
 
     # The state of the cluster, and what reads it: also in a standby.
 
@@ -90,14 +89,18 @@ class Parts:
 
     @cached_property
     def _kinds(self) -> RemediationKinds:
-        return RemediationKinds(self._management, self.policy.reflectors)
+        return RemediationKinds(self._management, self.cluster_state, self.policy.reflectors)
+
+    def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        """Ask the kinds, which need the state themselves."""
+        return self._kinds.template_kind(api_version, kind)
 
     @cached_property
     def cluster_state(self) -> ClusterState:
         return ClusterState(
             self.connections.cluster,
             Guard(self.connections.metrics),
-            self._kinds.template_kind,
+            self._template_kind,
             removes_confirmations=self.settings.confirmations == "remove",
         )
 
@@ -138,9 +141,14 @@ class Parts:
             self.cluster_state,
             self.feeds,
             self._management.server_clock,
-            earlier=EarlierNotes(self.blind_times.of, self.known_clusters.of),
-            pause_progress=self.pause_state.progress,
+            blind_time=self.blind_times.of,
+            known_cluster=self.known_clusters.of,
+            pause_progress=self._pause_progress,
         )
+
+    def _pause_progress(self) -> PauseProgress | None:
+        """Ask the pauses, which need the context themselves."""
+        return self.upgrades.progress()
 
     # The answers to the questions of incidents, and what the leader remembers for them.
 
@@ -177,22 +185,18 @@ class Parts:
     # The workflows of incidents and of the upgrade pause, and the calls to Temporal.
 
     @cached_property
-    def _calls(self) -> IncidentCalls:
+    def calls(self) -> IncidentCalls:
         connections = self.connections
         return IncidentCalls(connections.temporal, connections.cluster, self.cluster_state.guard)
 
     @cached_property
     def attempt_reading(self) -> AttemptReading:
-        return AttemptReading(self._calls, self.attempts, self.cluster_state, self.connections.problems)
-
-    @cached_property
-    def ended_remediations(self) -> EndedRemediations:
-        return EndedRemediations(self._calls, self.limits, self.connections.problems)
+        return AttemptReading(self.calls, self.attempts, self.cluster_state, self.connections.problems)
 
     @cached_property
     def dispatch(self) -> Dispatch:
         return Dispatch(
-            self._calls,
+            self.calls,
             self.cluster_state,
             self.observe,
             is_leader=self.leadership.is_leader,
@@ -223,9 +227,9 @@ class Parts:
         return UpgradePauses(
             self.connections.cluster,
             self.connections.temporal,
-            self.pause_state,
             self.cluster_state,
             UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.assembly.refresh),
+            is_on=self.settings.upgrade_pause == "on",
             dependencies=ReconcilerDependencies(self.leadership.is_leader, self.now, guard, problems),
             long_upgrade=timedelta(seconds=self.settings.long_upgrade_seconds),
         )
@@ -321,7 +325,7 @@ class Parts:
         ):
             handlers.add_request_handler(request_changed)
         handlers.add_order_handler(self.of_checks.ordered)
-        handlers.add_context_handler(self.pause_state.changed.set)
+        handlers.add_context_handler(self.upgrades.changed.set)
         handlers.add_context_handler(self.of_policy.changed)
 
         of_all = [collector for of_kind in of_kinds for collector in of_kind.collectors]
