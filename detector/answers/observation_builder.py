@@ -9,29 +9,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import acquired_at, check_holds, owners_of, required_approval_of, target_facts
+from detector.state.facts import TargetMoment, check_holds
 from detector.state.state_view import StateView
 from health.check.annotated_hold import answers_on
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on, with_allowed_force
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
+from health.cluster.cluster_context import ClusterContext
 from health.gate.admission import Question, admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
-from health.gate.check_holds import Unseen, stale_cache
+from health.gate.check_holds import stale_cache
 from health.model.incident_result import IN_A_ROW
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
-from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName, facts_of_node
-from health.model.verdict import Fact, Health, Verdict
+from health.model.verdict import Fact, Health
 from objects.durations import JUST_AFTER
 
 _STATES = {
@@ -60,31 +61,42 @@ class ObservationBuilder:
 
     def observation(self) -> Observation:
         """The state of the target, whether the incident may act, and what applies to it in any state."""
-        receivers = self.cluster_state.cluster_context.policy.policy.notifications
+        receivers = self._context.policy.policy.notifications
         always = {"is_shadow": self._is_shadow, "notifies": tuple(receiver.wanted for receiver in receivers)}
         return self._observation().model_copy(update=always)
 
     def holds(self) -> tuple[Hold, ...]:
         """Every hold of a selected target now, in the order of precedence."""
-        check_state = self.cluster_state.checks.get(self.incident.check)
-        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
-        if check_state is None or target is None or isinstance(check_state.check, InvalidCheckError):
+        moment = self._moment
+        if moment is None:
             return ()
-        context = self.cluster_state.cluster_context
-        verdict = check_state.check.verdict(target, self.now, context)
-        failed = verdict.failed(self.now)
-        question = LimitQuestion(incident=self.incident, target=target, since=failed, due=self.now)
-        return tuple(holds(replace(self._question(target, verdict.fact), limit=self.limits(question))))
+        since, fact = moment.verdict.failed(self.now), moment.verdict.fact
+        question = LimitQuestion(incident=self.incident, target=moment.target, since=since, due=self.now)
+        return tuple(holds(replace(self._question(moment, fact), limit=self.limits(question))))
+
+    @property
+    def _context(self) -> ClusterContext:
+        return self.cluster_state.cluster_context
+
+    @cached_property
+    def _target(self) -> Target | None:
+        """The target with the name of the incident's; it may have another uid."""
+        return self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
+
+    @cached_property
+    def _moment(self) -> TargetMoment | None:
+        """The check with that target; None if one of them is gone, or the check is invalid."""
+        check_state, target = self.cluster_state.checks.get(self.incident.check), self._target
+        if check_state is None or target is None or isinstance(check_state.check, InvalidCheckError):
+            return None
+        return TargetMoment(self.cluster_state, check_state.check, target, self.now)
 
     @property
     def _is_shadow(self) -> bool | None:
-        check, context = (
-            self.cluster_state.checks.get(self.incident.check),
-            self.cluster_state.cluster_context,
-        )
+        check = self.cluster_state.checks.get(self.incident.check)
         if check is None:  # its annotations went with it
-            return context.policy.is_shadow or None
-        return check.is_shadow_in(context)
+            return self._context.policy.is_shadow or None
+        return check.is_shadow_in(self._context)
 
     def _observation(self) -> Observation:
         if not self.freshness.is_handled:
@@ -101,61 +113,53 @@ class ObservationBuilder:
         if isinstance(check.check, InvalidCheckError):
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
-        pause = check.check.hold_in(self.cluster_state.cluster_context)
-        if pause is not None and check.check.is_fully_paused_in(self.cluster_state.cluster_context):
+        pause = check.check.hold_in(self._context)
+        if pause is not None and check.check.is_fully_paused_in(self._context):
             paused = self._unknown(pause)
             return paused.model_copy(update={"replaced_by": self._replaced_by(check.check)})
-        return self._of_target(check.check)
+        return self._of_target()
 
     def _replaced_by(self, check: HealthCheck) -> str:
         """The owner that replaces the target after the check's step; "" if there is none.
 
         A target that is left to a remediator is not replaced, so its attempts do not count for others.
         """
-        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
-        if target is None or target.metadata.uid != self.incident.target.uid:
-            return ""
-        return target.replaced_by if check.replaces(target) else ""
+        target = self._target
+        is_same = target is not None and target.metadata.uid == self.incident.target.uid
+        return target.replaced_by if target and is_same and check.replaces(target) else ""
 
-    def _of_target(self, check: HealthCheck) -> Observation:
-        target = self.incident.target
+    def _of_target(self) -> Observation:
+        target, moment = self.incident.target, self._moment
         problem = self.cluster_state.targets.problem(target)
         if problem is not None:
             return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
-        observed_target = self.cluster_state.targets.get(self.incident.check, target.name)
-        if observed_target is None:
+        if moment is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
-        if observed_target.metadata.uid != target.uid:
-            return self._replaced(check, observed_target)
-        if not check.selects(observed_target):
+        is_selected = moment.check.selects(moment.target)
+        if moment.target.metadata.uid != target.uid:
+            # Another object with its name is a replacement only if the check selects it (NHC 2.1/12).
+            words = "has another uid now"
+            if not is_selected:
+                words = "is gone; the new object of its name is not selected"
+            gone = self._ended(TargetState.GONE, f"{target} {words}")
+            return gone.model_copy(update={"is_replaced": is_selected})
+        if not is_selected:
             return self._released(f"{self.incident.check} no longer selects {target}")
-        return self._judged(check, observed_target)
+        return self._judged(moment)
 
-    def _replaced(self, check: HealthCheck, other: Target) -> Observation:
-        """The answer if another object has its name; it is a replacement only if selected (NHC 2.1/12)."""
-        target = self.incident.target
-        if not check.selects(other):
-            return self._ended(
-                TargetState.GONE, f"{target} is gone; the new object of its name is not selected"
-            )
-        gone = self._ended(TargetState.GONE, f"{target} has another uid now")
-        return gone.model_copy(update={"is_replaced": True})
-
-    def _judged(self, check: HealthCheck, target: Target) -> Observation:
-        unjudged = check.unjudged_in(self.cluster_state.cluster_context)
+    def _judged(self, moment: TargetMoment) -> Observation:
+        unjudged = moment.check.unjudged_in(self._context)
         if unjudged is not None:
             return self._unknown(unjudged)
-        verdict = check.verdict(target, self.now, self.cluster_state.cluster_context)
-        if verdict.deadline is None:
-            return self._provable(check, target, self._healthy(check, target))
+        if moment.verdict.deadline is None:
+            return self._provable(moment, self._healthy(moment.check, moment.target))
         if self._clock is not None:
             return self._unknown(self._clock)
-        return self._provable(check, target, self._unhealthy(check, target, verdict, verdict.deadline))
+        return self._provable(moment, self._unhealthy(moment, moment.verdict.deadline))
 
-    def _unhealthy(
-        self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime
-    ) -> Observation:
-        failed, context = verdict.failed(self.now), self.cluster_state.cluster_context
+    def _unhealthy(self, moment: TargetMoment, deadline: datetime) -> Observation:
+        check, target, verdict = moment.check, moment.target, moment.verdict
+        failed, policy = verdict.failed(self.now), self._context.policy.policy
         relapse = check.choices.relapse or timedelta()
         return Observation(
             state=_STATES[verdict.health],
@@ -165,111 +169,102 @@ class ObservationBuilder:
             fact=verdict.fact,
             deadline=deadline,
             counted_from=verdict.counted_from,
-            signs_seen=tuple(context.policy.policy.held_nodes.signs_seen_on(target)),
-            hold=self._hold(check, target, verdict, deadline),
-            steps=check.steps_for(target),
+            signs_seen=tuple(policy.held_nodes.signs_seen_on(target)),
+            hold=self._hold(moment, deadline),
+            steps=moment.steps,
             under_way=check.under_way(target),
             is_marked=target.is_marked,
             requests=self._requests,
-            lease_acquired_at=acquired_at(self.cluster_state, self.incident.check, target),
+            lease_acquired_at=moment.lease_acquired_at,
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             relapse_seconds=relapse.total_seconds(),
             is_new=failed - target.metadata.creation_timestamp <= max(IN_A_ROW, relapse),
             generation=check.generation,
             replaced_by=self._replaced_by(check),
-            templates=self._templates(check, target),
+            templates=self._templates(moment),
             evidence=check.choices.evidence,
-            passed_signs=self._passed_signs(target),
-            answers=answers_on(target, context.policy.policy),
+            passed_signs=tuple(work.sign for work in moment.owners.passed),
+            answers=answers_on(target, policy),
             order=order_on(check.reference, target),
             # For an order that the incident ends: the target then counts as healthy.
             healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
-            approval=required_approval_of(self.cluster_state, check, target),
+            approval=moment.required_approval,
             seen_at=self.now,
         )
 
-    def _provable(self, check: HealthCheck, target: Target, observation: Observation) -> Observation:
+    def _provable(self, moment: TargetMoment, observation: Observation) -> Observation:
         """`observation` with the values by which the incident proves recovery, if the check asks for proof.
 
         A healthy target that has not booted may be remediated, so the observation has the values of an
         unhealthy one.
         """
-        boot = what_tells_a_boot(check, target)
+        target = moment.target
+        boot = what_tells_a_boot(moment.check, target)
         if not boot or observation.state is not TargetState.HEALTHY:
             return observation.model_copy(update=boot)
         unproven = {
             "subject": str(self.incident.target),
             "reason": "; ".join(filter(None, ("healthy", facts_of_node(target).shared_name))),
-            "fact": same_boot(check, target),
-            "hold": self._clock or admission(self._question(target)),
-            "steps": check.steps_for(target),
-            "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
+            "fact": same_boot(moment.check, target),
+            # The incident waits by itself if the request or mark of its last step was removed.
+            "hold": self._clock or admission(self._question(moment, None)),
+            "steps": moment.steps,
+            "lease_acquired_at": moment.lease_acquired_at,
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
-            "templates": self._templates(check, target),
-            "approval": required_approval_of(self.cluster_state, check, target),
-            "answers": answers_on(target, self.cluster_state.cluster_context.policy.policy),
-            "passed_signs": self._passed_signs(target),
+            "templates": self._templates(moment),
+            "approval": moment.required_approval,
+            "answers": answers_on(target, self._context.policy.policy),
+            "passed_signs": tuple(work.sign for work in moment.owners.passed),
         }
         return observation.model_copy(update=boot | unproven)
 
-    def _hold(self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime) -> Hold | None:
+    def _hold(self, moment: TargetMoment, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are checked only if at most back-off holds the next remediation."""
-        question, failed = self._question(target, verdict.fact), verdict.failed(self.now)
+        target, verdict = moment.target, moment.verdict
+        question = self._question(moment, verdict.fact)
         hold = admission(question)
-        is_under_way = self._requests or target.is_marked or check.under_way(target)
+        is_under_way = self._requests or target.is_marked or moment.check.under_way(target)
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
             return hold
-        due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
         limit_question = LimitQuestion(
-            incident=self.incident, target=target, since=failed, due=due, may_skip_its_wait=hold is not None
+            incident=self.incident,
+            target=target,
+            since=verdict.failed(self.now),
+            due=deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds),
+            may_skip_its_wait=hold is not None,
         )
         limit = self.limits(limit_question)
         return hold if limit is None else admission(replace(question, limit=limit))
 
-    def _passed_signs(self, target: Target) -> tuple[str, ...]:
-        passed = owners_of(self.cluster_state, self.incident.check, target, self.now).passed
-        return tuple(work.sign for work in passed)
+    def _templates(self, moment: TargetMoment) -> str:
+        return version_of([step.template for step in moment.steps], self.cluster_state.template_kinds)
 
-    def _templates(self, check: HealthCheck, target: Target) -> str:
-        templates = [step.template for step in check.steps_for(target)]
-        return version_of(templates, self.cluster_state.template_kinds)
-
-    def _question(self, target: Target, fact: Fact | None = None) -> Question:
-        """The question to the gate; `fact` is None for a healthy target.
-
-        A healthy target that has not booted since its last step may get another one. The incident then waits
-        by itself if the request or mark of that step was removed.
-        """
-        reference, freshness = self.incident.check, self.freshness
-        unread = (freshness.unread_context, freshness.unread_templates, freshness.unread_requests)
+    def _question(self, moment: TargetMoment, fact: Fact | None) -> Question:
+        """The question to the gate; `fact` is None for a healthy target."""
+        check, target = moment.check.reference, moment.target
+        order = order_on(check, target) if is_by_order(fact) else None
+        is_under_way = bool(self._requests) or target.is_marked
         return Question(
             of_check=check_holds(
                 self.cluster_state,
-                reference,
+                check,
                 self.now,
                 target=target,
-                unseen=Unseen(None, *unread),
-                allowance=self.cluster_state.allowance(reference),
+                unseen=self.freshness.inputs,
+                allowance=self.cluster_state.allowance(check),
                 storm=self.storm,
             ),
-            target=target_facts(self.cluster_state, reference, target, self.now),
-            order=self._order(target) if is_by_order(fact) else None,
-            back_off=self._back_off(target, fact.since) if fact else None,
+            target=moment.facts,
+            order=order and with_allowed_force(order, self._context.policy.policy),
+            back_off=self.back_off.hold(fact.since, self.now, is_under_way=is_under_way) if fact else None,
         )
-
-    def _order(self, target: Target) -> RemediationOrder | None:
-        order = order_on(self.incident.check, target)
-        return order and with_allowed_force(order, self.cluster_state.cluster_context.policy.policy)
-
-    def _back_off(self, target: Target, failed: datetime) -> Hold | None:
-        return self.back_off.hold(failed, self.now, is_under_way=bool(self._requests) or target.is_marked)
 
     @property
     def _clock(self) -> Hold | None:
         return self.clock or self.freshness.clock
 
-    @property
+    @cached_property
     def _requests(self) -> tuple[RequestSnapshot, ...]:
         return tuple(entry.snapshot for entry in self.cluster_state.own_requests(self.incident))
 
@@ -279,7 +274,7 @@ class ObservationBuilder:
             reason=f"{self.incident.target} is healthy",
             requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
-            counts_as_healthy=check.counts_as_healthy(target, self.cluster_state.cluster_context),
+            counts_as_healthy=check.counts_as_healthy(target, self._context),
             # For a deletion without an answer: a deleted Machine is not unhealthy once its Node is gone.
             under_way=check.under_way(target),
             is_marked=target.is_marked,
@@ -294,7 +289,7 @@ class ObservationBuilder:
 
     def _released(self, reason: str) -> Observation:
         """The answer if the check does not select the target, whose order is then removed."""
-        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
+        target = self._target
         is_same = target is not None and target.metadata.uid == self.incident.target.uid
         order = order_on(self.incident.check, target) if target is not None and is_same else None
         return self._ended(TargetState.RELEASED, reason).model_copy(update={"order": order})

@@ -59,8 +59,11 @@ class Storms:
             self._advance_all(self._cluster_state.checks)
             while True:
                 await self._wait()
-                self._advance_all(self._due())
-                self._notify()
+                now = self._now()
+                due = [check for check, memory in self._memories.items() if memory.due and memory.due <= now]
+                self._advance_all(due)
+                while self._turned:
+                    self._cluster_state.notify_check(self._turned.pop())
         finally:
             self._is_leading = False
             self._memories.clear()
@@ -128,17 +131,15 @@ class Storms:
             return
         check_state, before = self._cluster_state.checks[check], memory.storm
         allowance = check_state.allowance(parsed, self._cluster_state.requests.targets_of(check))
-        may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, now))
+        may_begin = not (allowance.allowed or (before is not None and before.is_active))
+        # A check that holds all its targets for another reason than its numbers begins no storm.
+        may_begin = may_begin and not check_holds(self._cluster_state, check, now).prevent_storms
         holds_back = may_begin and self._has_expired(check_state, parsed, memory, now)
         memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
         self._schedule(memory, _next_change(memory, cooldown, may_begin=may_begin))
         if memory.storm != before:
             self._turned.add(check)
             self._rescheduled.set()
-
-    def _is_held(self, check: CheckReference, now: datetime) -> bool:
-        """True if the check holds all its targets for another reason than its numbers."""
-        return check_holds(self._cluster_state, check, now).prevent_storms
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
@@ -176,10 +177,6 @@ class Storms:
             memory.due = due
             self._rescheduled.set()
 
-    def _due(self) -> list[CheckReference]:
-        now = self._now()
-        return [check for check, memory in self._memories.items() if memory.due and memory.due <= now]
-
     async def _wait(self) -> None:
         """Return when a storm changed, a due time changed, or the first due time has come."""
         due = min((memory.due for memory in self._memories.values() if memory.due), default=None)
@@ -190,14 +187,6 @@ class Storms:
         except TimeoutError:
             return
         self._rescheduled.clear()
-
-    def _notify(self) -> None:
-        while self._turned:
-            self._cluster_state.notify_check(self._turned.pop())
-
-
-def _is_active(storm: Storm | None) -> bool:
-    return storm is not None and storm.is_active
 
 
 def _next_change(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> datetime | None:

@@ -49,17 +49,16 @@ LOOK_AGAIN_SECONDS = 1.0
 """How often to look for a limit that grew."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Deletion:
-    """The deletion of a target that was unhealthy for long enough."""
+@dataclass(frozen=True)
+class FailingTarget:
+    """An unhealthy target with the times of its failure."""
 
     target: Target
-    place: TargetPlace
     failed: datetime
     """When it became unhealthy."""
-    ended: datetime
-    is_observed: bool
-    """Whether its deletion was seen in the watch, and so before later events."""
+    deadline: datetime
+    is_observed: bool = True
+    """True if the watch showed it unhealthy before its deletion, and its deletion before later events."""
 
 
 class Attempts:
@@ -141,7 +140,7 @@ class Attempts:
         if not self.horizon <= attempt.ended <= self._now() + CLOCK_SKEW:
             return  # too old to matter, or too far in the future to be true
         if at < len(ended) and ended[at].ended == attempt.ended:
-            ended[at] = max(ended[at], attempt, key=_number)
+            ended[at] = max(ended[at], attempt, key=lambda noted: noted.number)
             return
         if at == len(ended):
             self._ended.pop(target, None)
@@ -149,21 +148,18 @@ class Attempts:
         ended.insert(at, attempt)
         del ended[: bisect_left(ended, self.horizon, key=_end)]
 
-    def deleted(self, deletion: Deletion) -> None:
-        """Note the deletion of an unhealthy target that its owner replaces."""
-        target, place = deletion.target, deletion.place
-        number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
-        coexisting = self._coexisting(deletion) if deletion.is_observed else frozenset()
-        attempt = EndedAttempt(number, deletion.ended, coexisting=coexisting)
-        self.note(owner_name(place.namespace, target.replaced_by), attempt)
-
-    def _coexisting(self, deletion: Deletion) -> frozenset[str]:
-        """Existing targets of its owner that are so young that they look like replacements."""
-        others = self._cluster_state.targets.at(deletion.place).values()
-        young = [other for other in others if other.metadata.creation_timestamp >= deletion.ended - LATE]
-        return frozenset(
-            target.metadata.uid for target in young if target.replaced_by == deletion.target.replaced_by
+    def deleted(self, failing: FailingTarget, place: TargetPlace, ended: datetime) -> None:
+        """Note the deletion of a target that was unhealthy for long enough, and that its owner replaces."""
+        target = failing.target
+        number = self.before(place.named(target.metadata.name), target).earlier(failing.failed) + 1
+        # Existing targets of its owner that are so young that they look like replacements.
+        coexisting = frozenset(
+            other.metadata.uid
+            for other in (self._cluster_state.targets.at(place).values() if failing.is_observed else ())
+            if other.metadata.creation_timestamp >= ended - LATE and other.replaced_by == target.replaced_by
         )
+        owner = owner_name(place.namespace, target.replaced_by)
+        self.note(owner, EndedAttempt(number, ended, coexisting=coexisting))
 
     def before(self, name: TargetName, target: Target | None = None) -> RemediationBackOff:
         """The latest remediation of a target, or of the target that it replaces."""
@@ -198,10 +194,6 @@ def _end(attempt: EndedAttempt) -> datetime:
     return attempt.ended
 
 
-def _number(attempt: EndedAttempt) -> int:
-    return attempt.number
-
-
 class AttemptReading:
     """Reads from Temporal the remediations that ended before this detector became the leader.
 
@@ -226,15 +218,12 @@ class AttemptReading:
         read_limit = timedelta()
         while True:
             if (limit := self._attempts.limit) > read_limit:
-                await self._read_all()
+                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+                await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
                 read_limit = limit
             self._tried.set()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-
-    async def _read_all(self) -> None:
-        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
-        await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
 
     def are_unknown(self, incident: IncidentReference) -> bool:
         return self._attempts.can_be_asked_for(self._target(incident))

@@ -10,13 +10,11 @@ The controller that obeys a mark removes it when it succeeded or gave up; the ne
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
-from detector.attempts.attempts import SECOND, Attempts, Deletion
+from detector.attempts.attempts import SECOND, Attempts, FailingTarget
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
-from health.check.health_check import HealthCheck
 from health.gate.back_off import EndedAttempt
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
@@ -26,17 +24,6 @@ from health.model.verdict import HEALTHY, Verdict
 Sees = Callable[[CheckReference], bool]
 """Whether every source of the numbers of a check was read."""
 _Name = tuple[CheckReference, str]
-
-
-@dataclass(frozen=True)
-class _Failing:
-    """An unhealthy target with the times of its failure."""
-
-    target: Target
-    since: datetime
-    deadline: datetime
-    is_observed: bool = True
-    """Whether it was seen unhealthy before its deletion."""
 
 
 class Deletions:
@@ -49,7 +36,7 @@ class Deletions:
         self._attempts = attempts
         self._sees = sees
         self._now = now
-        self._failing: dict[_Name, _Failing] = {}
+        self._failing: dict[_Name, FailingTarget] = {}
         """Unhealthy targets without a deletion timestamp."""
         self._noted: dict[_Name, str] = {}
         """The uids of deleted targets that were noted and still exist."""
@@ -69,23 +56,19 @@ class Deletions:
             self._forget(name)  # it has no replacement, for example a Node
             return
         # A target that is not selected any more is not unhealthy by this check.
-        verdict = self._verdict(judge.check, observed_target) if target in judge.unhealthy else HEALTHY
-        if observed_target.metadata.deletion_timestamp is None:
-            self._see(name, observed_target, verdict)
-        else:
+        verdict, context = HEALTHY, self._cluster_state.cluster_context
+        if target in judge.unhealthy:
+            verdict = judge.check.verdict(observed_target, self._now(), context)
+        if observed_target.metadata.deletion_timestamp is not None:
             self._see_going(name, observed_target, verdict, observed_target.metadata.deletion_timestamp)
-
-    def _verdict(self, check: HealthCheck, target: Target) -> Verdict:
-        return check.verdict(target, self._now(), self._cluster_state.cluster_context)
+            return
+        self._forget(name)
+        if verdict.fact is not None and verdict.deadline is not None:
+            self._failing[name] = FailingTarget(observed_target, verdict.fact.since, verdict.deadline)
 
     def _forget(self, name: _Name) -> None:
         self._failing.pop(name, None)
         self._noted.pop(name, None)
-
-    def _see(self, name: _Name, target: Target, verdict: Verdict) -> None:
-        self._forget(name)
-        if verdict.fact is not None and verdict.deadline is not None:
-            self._failing[name] = _Failing(target, verdict.fact.since, verdict.deadline)
 
     def _see_going(self, name: _Name, target: Target, verdict: Verdict, deleted: datetime) -> None:
         failing = self._failing.pop(name, None) or _before_its_end(target, verdict, deleted)
@@ -101,26 +84,18 @@ class Deletions:
         if failing is not None and not is_unreadable:
             self._note(name, failing, self._now())
 
-    def _note(self, name: _Name, failing: _Failing, deleted: datetime) -> None:
+    def _note(self, name: _Name, failing: FailingTarget, deleted: datetime) -> None:
         # Deletion timestamps are in whole seconds.
         if failing.deadline <= deleted + SECOND and self._sees(name[0]):
-            place = place_of(name[0])
-            deletion = Deletion(
-                target=failing.target,
-                place=place,
-                failed=failing.since,
-                ended=deleted,
-                is_observed=failing.is_observed,
-            )
-            self._attempts.deleted(deletion)
+            self._attempts.deleted(failing, place_of(name[0]), deleted)
 
 
-def _before_its_end(target: Target, verdict: Verdict, deleted: datetime) -> _Failing | None:
+def _before_its_end(target: Target, verdict: Verdict, deleted: datetime) -> FailingTarget | None:
     """Its failure, if that came before its deletion; None if the time of its condition keeps moving."""
     fact, deadline = verdict.fact, verdict.deadline
     if fact is None or deadline is None or fact.is_moving or fact.since >= deleted:
         return None
-    return _Failing(target, fact.since, deadline, is_observed=False)
+    return FailingTarget(target, fact.since, deadline, is_observed=False)
 
 
 class MarkedTargets:

@@ -3,7 +3,6 @@
 The Clusters are the context of the checks: they pause checks, and gate unhealthy verdicts.
 """
 
-from detector.state.cluster_state import ClusterState
 from detector.state.machine_join import MachineJoin
 from detector.watched_kind import WatchedContext, WatchedKind, WatchedTargets
 from health.kinds.clusterapi.cluster import CLUSTERS, Cluster, judge
@@ -16,11 +15,9 @@ def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTar
     return MachineTarget(machine, node, is_node_unread=not is_read)
 
 
-def _join(cluster_state: ClusterState) -> MachineJoin:
-    return MachineJoin(cluster_state, kind_name(MACHINES.group_kind), _target)
-
-
 WATCHED_CLUSTER_API_MACHINE_HEALTH_CHECK = WatchedKind(
-    targets=WatchedTargets(Machine, _join),
+    targets=WatchedTargets(
+        Machine, lambda cluster_state: MachineJoin(cluster_state, kind_name(MACHINES.group_kind), _target)
+    ),
     cluster_context=WatchedContext(CLUSTERS, Cluster, judge, gates_verdicts=True),
 )

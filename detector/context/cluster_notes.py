@@ -230,16 +230,6 @@ class ClusterIdentities:
         }
 
 
-@dataclass(frozen=True)
-class EarlierNotes:
-    """The notes of an earlier process, as read from the leader Lease."""
-
-    blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
-    """Returns the note on a cluster, or on a group of Nodes."""
-    known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
-    """Returns the note on the identity of this or another cluster."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClusterNotes:
     """The notes that the leader writes for the next process."""
@@ -255,8 +245,7 @@ class ClusterNotes:
 
     def blind_times(self) -> dict[str, BlindTime]:
         """Lost connections by cluster, and suspected outages by group."""
-        workloads = self.feeds.workloads
-        blind_times = workloads.blind_times() if workloads is not None else {}
+        blind_times = self.feeds.workloads.blind_times()
         own_nodes = self.feeds.own_nodes.watch
         if own_nodes.blind_time != BlindTime():
             blind_times[own_nodes.cluster] = own_nodes.blind_time

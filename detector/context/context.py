@@ -4,19 +4,21 @@
 and the watches of Nodes suspect.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from detector.context.clock_watch import ClockWatch
-from detector.context.cluster_notes import ClusterIdentities, ClusterNotes, Confirmations, EarlierNotes
+from detector.context.cluster_notes import ClusterIdentities, ClusterNotes, Confirmations
 from detector.context.lost_nodes_watch import LostNodesWatch
 from detector.context.outage_watch import OutageWatch
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feeds import Feeds
+from detector.feeds.node_watch import BlindTime
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin
 from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase
@@ -24,7 +26,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
-from health.model.sighting import Gap, Look, Sighting
+from health.model.sighting import Look, Sighting
 from health.model.target import TargetName, node_name
 from health.model.verdict import CountedFact
 from health.policy.maintenance_windows import open_windows
@@ -36,16 +38,6 @@ UNJUDGED = ClusterContext(
     upgrade=Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
 )
 """Holds every check: facts that are not known must not be acted on (rule 3)."""
-
-
-@dataclass(frozen=True)
-class _Connections:
-    """The state of the connections to the clusters with Nodes, by cluster."""
-
-    lost: Mapping[str, tuple[Gap, ...]] = field(default_factory=dict)
-    back: Mapping[str, datetime] = field(default_factory=dict)
-    unreachable: Mapping[str, str] = field(default_factory=dict)
-    clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,26 +61,38 @@ class ContextAssembly:
         self.cluster_state.take_context(context)
 
     def _assembled(self) -> ClusterContext:
-        read = self._read()
+        # The feeds of the management cluster, and the clusters whose list of Nodes is not believed.
+        read, now = self._read(), self.now()
         distrusted = self._distrusted(read)
-        connections = self._with_own(self._of_workloads(distrusted), distrusted)
+
+        # The state of the connections to the clusters with Nodes.
+        own, workloads = self.feeds.own_nodes.watch, self.feeds.workloads
+        limit = self.feeds.policy.current().staleness_limit
+        lost = workloads.look(limit, distrusted.keys())
+        own.look(limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
+        back = {} if own.back is None else {MANAGEMENT_CLUSTER: own.back}
+
+        # The workload clusters that are this cluster, also while they cannot be reached.
+        uids = {nodes.cluster: self.identities.uid(nodes.cluster) for nodes in workloads.watches}
+        ours = frozenset(cluster for cluster, uid in uids.items() if is_of(self.cluster_state.cluster, uid))
         return replace(
             read,
             distrusted=distrusted,
-            self_managed=self._self_managed(),
+            self_managed=ours,
             vanished=self.lost_nodes.vanished(),
-            lost=connections.lost,
-            back=connections.back,
-            unreachable=connections.unreachable,
-            clock_skews=connections.clock_skews,
-            outages=self.outages.look(read.policy, self.now()),
-            open_windows=open_windows(read.policy.policy.maintenance_windows, self.now()),
-            orders_over=self.cluster_state.orders_over(self.now()),
+            lost={**lost, MANAGEMENT_CLUSTER: own.blind_time.gaps},
+            back=workloads.connected_anew() | back,
+            unreachable=workloads.unreachable(limit),
+            clock_skews=workloads.clock_skews(),
+            outages=self.outages.look(read.policy, now),
+            open_windows=open_windows(read.policy.policy.maintenance_windows, now),
+            orders_over=self.cluster_state.orders_over(now),
         )
 
     def _read(self) -> ClusterContext:
         """The context as the feeds of the management cluster show it."""
         upgrade, cluster_upgrades = self.feeds.context.upgrades()
+        refused = self.cluster_state.cluster_context.refused_confirmations
         return ClusterContext(
             upgrade=upgrade,
             cluster_upgrades=cluster_upgrades,
@@ -96,22 +100,14 @@ class ContextAssembly:
             of_kinds=self.feeds.context.of_kinds(),
             upgrade_pause=self.pause_progress(),
             policy=self.feeds.policy.look(),
-            refused_confirmations=self._refused_confirmations(),
+            refused_confirmations=refused_confirmations(self._written_confirmations(), refused, self.now()),
         )
 
     def _distrusted(self, read: ClusterContext) -> dict[str, Hold]:
         """By cluster, why the list of its Nodes is not believed; watches the clusters that checks name."""
         distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, self._confirmed_losses(read))
-        if self.feeds.workloads is None:
-            return distrusted
         self.feeds.workloads.name(self._wanted_clusters(read), self.feeds.tasks)
         return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
-
-    def _self_managed(self) -> frozenset[str]:
-        """The workload clusters that are this cluster, also while they cannot be reached."""
-        watched = () if self.feeds.workloads is None else self.feeds.workloads.watches
-        uids = {nodes.cluster: self.identities.uid(nodes.cluster) for nodes in watched}
-        return frozenset(cluster for cluster, uid in uids.items() if is_of(self.cluster_state.cluster, uid))
 
     def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:
         """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""
@@ -133,10 +129,6 @@ class ContextAssembly:
                 losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
         return losses
 
-    def _refused_confirmations(self) -> dict[CheckReference, datetime]:
-        refused = self.cluster_state.cluster_context.refused_confirmations
-        return refused_confirmations(self._written_confirmations(), refused, self.now())
-
     def _written_confirmations(self) -> dict[CheckReference, datetime]:
         """The times up to which people confirmed losses of Nodes, by check."""
         return {
@@ -154,28 +146,6 @@ class ContextAssembly:
             if cluster != MANAGEMENT_CLUSTER and kubeconfig is not None:
                 wanted[cluster] = kubeconfig(cluster)
         return wanted
-
-    def _of_workloads(self, distrusted: Mapping[str, Hold]) -> _Connections:
-        if self.feeds.workloads is None:
-            return _Connections()
-        limit = self.feeds.policy.current().staleness_limit
-        return _Connections(
-            lost=self.feeds.workloads.look(limit, distrusted.keys()),
-            back=self.feeds.workloads.connected_anew(),
-            unreachable=self.feeds.workloads.unreachable(limit),
-            clock_skews=self.feeds.workloads.clock_skews(),
-        )
-
-    def _with_own(self, connections: _Connections, distrusted: Mapping[str, Hold]) -> _Connections:
-        """The connections with the one to our own cluster."""
-        own_nodes, limit = self.feeds.own_nodes.watch, self.feeds.policy.current().staleness_limit
-        own_nodes.look(limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
-        back = {} if own_nodes.back is None else {MANAGEMENT_CLUSTER: own_nodes.back}
-        return replace(
-            connections,
-            lost={**connections.lost, MANAGEMENT_CLUSTER: own_nodes.blind_time.gaps},
-            back={**connections.back, **back},
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +166,9 @@ class NodeChanges:
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         with self.cluster_state.guard.item("nodes", name.name):
-            node = node and self._sighted(name, node)
+            look = self.look_at_change(name.cluster)
+            if node is not None and look is not None:
+                node = node.seen_after(self._node(name), look)
             guard = self.policy().outage_guard
             have_vanished = self.lost_nodes.node_changed(name, guard, is_there=node is not None)
             is_lost = self.lost_nodes.is_lost(name)
@@ -210,11 +182,6 @@ class NodeChanges:
         self.cluster_state.target_changed(name, node)
         for join in self.joins:
             join.node_changed(name, node)
-
-    def _sighted(self, name: TargetName, node: Node) -> Node:
-        """The Node with what earlier looks say about its conditions."""
-        look = self.look_at_change(name.cluster)
-        return node if look is None else node.seen_after(self._node(name), look)
 
     def _node(self, name: TargetName) -> Node | None:
         found = self.cluster_state.targets.at(name.place).get(name.name)
@@ -301,17 +268,23 @@ class Context:
         feeds.handlers.add_context_handler(self.assembly.refresh)
 
 
-def context_of(
+def context_of(  # noqa: PLR0913  each is an independent choice of the wiring
     cluster_state: ClusterState,
     feeds: Feeds,
     server_clock: ServerClock,
     *,
-    earlier: EarlierNotes,
+    blind_time: Callable[[str], BlindTime],
+    known_cluster: Callable[[str], KnownCluster],
     pause_progress: Callable[[], PauseProgress | None],
 ) -> Context:
+    """Make the context over these feeds.
+
+    `blind_time` returns the note of an earlier process on a cluster or a group of Nodes, and `known_cluster`
+    its note on the identity of a cluster.
+    """
     now = server_clock.now
-    identities = ClusterIdentities(earlier.known_cluster)
-    outages = OutageWatch(earlier.blind_time, feeds.is_read, now)
+    identities = ClusterIdentities(known_cluster)
+    outages = OutageWatch(blind_time, feeds.is_read, now)
     lost_nodes = LostNodesWatch(identities.believed, feeds.were_notified, now)
     assembly = ContextAssembly(
         cluster_state=cluster_state,
@@ -330,7 +303,7 @@ def context_of(
             outages=outages,
             lost_nodes=lost_nodes,
             identities=identities,
-            noted_gaps=lambda: earlier.blind_time(MANAGEMENT_CLUSTER).gaps,
+            noted_gaps=lambda: blind_time(MANAGEMENT_CLUSTER).gaps,
             refresh=assembly.refresh,
         ),
         clock=clock,

@@ -181,7 +181,9 @@ class OutageWatch:
         is_another, before = guard != self._guard, self._guard
         self._guard = guard
         if (guard.labels if guard else {}).keys() != (before.labels if before else {}).keys():
-            self._regroup()
+            for name, entry in list(self._entries.items()):
+                self._put(name, None, None)
+                self._put(name, entry, None)
         for group, nodes in list(self._groups.items()):
             if group.label is None and nodes.changes:
                 self._forget_gone(group, nodes)
@@ -190,12 +192,6 @@ class OutageWatch:
                 self._judge(group, nodes, now)
             if not nodes.total and nodes.outage == NO_OUTAGE:
                 del self._groups[group]  # values of labels come and go
-
-    def _regroup(self) -> None:
-        """Put all Nodes into the domains of the present guard."""
-        for name, entry in list(self._entries.items()):
-            self._put(name, None, None)
-            self._put(name, entry, None)
 
     def _forget_gone(self, group: NodeGroup, nodes: _Nodes) -> None:
         """Forget Nodes that no Machine expects, once no other Node of their cluster is silent."""

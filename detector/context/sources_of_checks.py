@@ -5,7 +5,7 @@ Problems with other kinds or clusters do not affect the check.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 
 from detector.feeds.feeds import Feeds
@@ -19,7 +19,6 @@ from health.model.observation import Hold
 from health.model.references import CheckReference
 from objects.clusters import MANAGEMENT_CLUSTER
 
-NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 
 
@@ -29,12 +28,8 @@ class CheckFreshness:
 
     unread: UnreadSource | None = None
     """A source of its verdicts that is too old, or was never read completely."""
-    unread_requests: str = ""
-    """Why the requests of the check are not fresh enough to act; "" if they are."""
-    unread_templates: str = ""
-    """Why its templates are not fresh enough to act."""
-    unread_context: str = ""
-    """Why the cluster context is not fresh enough to act."""
+    inputs: Unseen = ALL_SEEN
+    """Why requests, templates and cluster context are not fresh enough to act."""
     unreachable: Hold | None = None
     """Why the Nodes of its targets in a workload cluster are unreachable or distrusted."""
     clock: Hold | None = None
@@ -44,12 +39,7 @@ class CheckFreshness:
 
     def unseen(self, clock: Hold | None) -> Unseen:
         """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
-        return Unseen(
-            stale_cache(self.unread) or clock or self.clock,
-            self.unread_context,
-            self.unread_templates,
-            self.unread_requests,
-        )
+        return replace(self.inputs, blind=stale_cache(self.unread) or clock or self.clock)
 
     def is_certain(self, clock: Hold | None) -> bool:
         """True if its targets can be judged now; `clock` is why deadlines cannot be judged."""
@@ -76,28 +66,24 @@ class SourcesOfChecks:
         """
         for source in self._of(check):
             await source.wait_synced()
-        await self._wait_cluster_tried(self._node_cluster_of(check))
-
-    async def _wait_cluster_tried(self, cluster: str) -> None:
-        """Return when the context has the result of the first try at the Nodes of a workload cluster."""
-        if cluster == MANAGEMENT_CLUSTER or self.feeds.workloads is None:
-            return
-        if not self.feeds.workloads.is_named(cluster):
-            self.refresh()  # a new check may name it
-        await self.feeds.workloads.wait_tried(cluster)
+        cluster = self._node_cluster_of(check)
+        if cluster != MANAGEMENT_CLUSTER:
+            if not self.feeds.workloads.is_named(cluster):
+                self.refresh()  # a new check may name it
+            await self.feeds.workloads.wait_tried(cluster)
 
     async def wait_kinds(self, check: CheckReference) -> None:
         """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
         try:
             async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
-                await self.feeds.named.wait_tried_of(check)
+                await self.feeds.kinds.wait_tried_of(check)
         except TimeoutError:
             return
 
     def is_read(self, check: CheckReference) -> bool:
         """True once every source of the numbers of `check` was read completely."""
         cluster = self._node_cluster_of(check)
-        has_nodes = cluster == MANAGEMENT_CLUSTER or self.feeds.is_updated(cluster)
+        has_nodes = cluster == MANAGEMENT_CLUSTER or self.feeds.workloads.is_updated(cluster)
         return has_nodes and all(source.synced for source in self._of(check))
 
     def is_proven(self, check: CheckReference, within: timedelta) -> bool:
@@ -105,55 +91,52 @@ class SourcesOfChecks:
         if check.group_kind not in self.feeds.watched.checks:
             return True
         are_sources_read = first_unread(self._of(check), within) is None
-        return are_sources_read and self.feeds.named.shows_requests(check, within)
+        return are_sources_read and self.feeds.kinds.shows_requests(check, within)
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How fresh the sources of `check` are, by the current limit of the policy."""
         limit = self.feeds.policy.current().staleness_limit
         if check.group_kind not in self.feeds.watched.checks:
             return CheckFreshness(unread=first_unread(self.feeds.watched.all, limit), is_handled=False)
-        cluster, named = self._node_cluster_of(check), self.feeds.named
+        cluster, kinds = self._node_cluster_of(check), self.feeds.kinds
+        context = self.feeds.context.unread(check.group_kind, limit)
+        if self.feeds.policy.current().outage_guard:
+            # The timers of our own cluster may be about to restart.
+            context = context or self.feeds.own_nodes.watch.problem(limit)
+        # Another API server stamps the conditions of the Nodes of a workload cluster.
+        skew = self.feeds.workloads.clock_skew(cluster)
         return CheckFreshness(
             unread=first_unread(self._of(check), limit),
-            unread_requests=named.unread_requests(check, limit),
-            unread_templates=named.unread_templates(check, limit),
-            unread_context=self.feeds.context.unread(check.group_kind, limit) or self._just_back(limit),
+            inputs=Unseen(
+                unread_context=context,
+                unread_templates=kinds.unread_templates(check, limit),
+                unread_requests=kinds.unread_requests(check, limit),
+            ),
             unreachable=self._unreachable(cluster, limit),
-            clock=self._clock(cluster),
+            clock=None if skew is None else workload_clock_hold(cluster, skew),
         )
 
     def sees(self, check: CheckReference) -> bool:
         """True if the sources of the numbers of `check` are fresh, and the clocks are right."""
         freshness = self.freshness(check)
-        return freshness.is_certain(self.clock_hold()) and not freshness.unread_requests
+        return freshness.is_certain(self.clock_hold()) and not freshness.inputs.unread_requests
 
     def sees_targets(self, check: CheckReference) -> bool:
         """True if the sources of the targets of `check` are fresh, regardless of their requests."""
         freshness = self.freshness(check)
-        return freshness.is_certain(self.clock_hold()) and not freshness.unread_context
+        return freshness.is_certain(self.clock_hold()) and not freshness.inputs.unread_context
 
     def unseen(self, check: CheckReference) -> Unseen:
         """The unseen sources of `check`, for status and Events."""
         return self.freshness(check).unseen(self.clock_hold())
 
-    def _just_back(self, limit: timedelta) -> str:
-        """Why the timers of our own cluster are about to restart; "" if they are not."""
-        return self.feeds.own_nodes.watch.problem(limit) if self.feeds.policy.current().outage_guard else ""
-
     def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
         """Why the Nodes of a workload cluster are unreachable or distrusted; None if they are neither."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
-        problem = (
-            NOT_CONNECTED if self.feeds.workloads is None else self.feeds.workloads.problem(cluster, limit)
-        )
+        problem = self.feeds.workloads.problem(cluster, limit)
         distrusted = self.cluster_state.cluster_context.distrusted.get(cluster)
         return distrusted or (workload_cluster_hold(cluster, problem) if problem else None)
-
-    def _clock(self, cluster: str) -> Hold | None:
-        """The hold for a clock that differs: another API server stamps the conditions of those Nodes."""
-        skew = None if self.feeds.workloads is None else self.feeds.workloads.clock_skew(cluster)
-        return None if skew is None else workload_clock_hold(cluster, skew)
 
     def _of(self, check: CheckReference) -> list[Source]:
         kind = CHECK_KINDS[check.group_kind]

@@ -53,28 +53,119 @@ class _Admission:
     """The intent of its latest question."""
 
 
-class IncidentWorkflows:
-    """The incidents of one cluster, for the `Reconciler`: which should be open, and when one is woken.
+OpenIncident = OpenWorkflow[IncidentReference, Observation]
+OpenIncidents = OpenWorkflows[IncidentReference, Observation]
+
+
+def subject_of(incident: IncidentReference) -> Hashable:
+    """The check and the name of the target."""
+    return incident.check, incident.target.name
+
+
+class Dispatch:
+    """Starts and wakes the incidents of one cluster, while this detector is the leader.
 
     There should be one incident for each unhealthy target, and one for each request of ours, so that the
     request of a terminated workflow is removed too. An unhealthy target must have an incident; for a request
     alone, no incident is started while the previous one may just have ended.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
         self,
         calls: IncidentCalls,
         cluster_state: ClusterState,
         observe: Observe,
+        *,
+        is_leader: Callable[[], bool],
+        now: Callable[[], datetime],
+        problems: Problems,
         answered: Answered,
         earlier_attempts: EarlierAttempts,
     ) -> None:
-        self._calls = calls
-        self._earlier_attempts = earlier_attempts
-        self._answered = answered
         self._cluster_state = cluster_state
+        self._now = now
+        self._calls = calls
         self._observe = observe
+        self._answered = answered
+        self._earlier_attempts = earlier_attempts
         self._admissions: dict[str, _Admission] = {}
+        self._open: OpenIncidents = OpenWorkflows(subject_of)
+        dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
+        self._reconciler = Reconciler(self, self._open, dependencies, report_refusal=self._report_refusal)
+        self._verdicts: dict[CheckReference, tuple[int | None, bool | None]] = {}
+        self._temporals_skew = timedelta()
+        """How far Temporal's clock was ahead of ours at the latest answer."""
+
+    async def lead(self) -> None:
+        await self._reconciler.lead()
+
+    def refused(self) -> tuple[str, ...]:
+        """The id and the error of each incident that Temporal refuses to start or wake."""
+        return self._reconciler.refusals.sentences
+
+    def _report_refusal(self, incident: IncidentReference, why: str) -> None:
+        hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
+        self._cluster_state.found(incident, hold)
+
+    def is_heard(self, incident: IncidentReference) -> bool:
+        """True if the incident is open, and this leader has answered or started it."""
+        entry = self._open.get(incident)
+        return entry is not None and entry.last_observation is not None
+
+    @property
+    def open_incidents(self) -> tuple[OpenIncident, ...]:
+        """The known open incidents, with observations as Temporal's clock lets them be answered.
+
+        None while another detector is the leader.
+        """
+        found = []
+        for entry in self._open.all():
+            seen = entry.last_observation
+            if seen is not None and seen.seen_at is not None:
+                seen = by_temporals_clock(seen, seen.seen_at + self._temporals_skew)
+            found.append(replace(entry, last_observation=seen))
+        return tuple(found)
+
+    def answer(
+        self, incident: IncidentReference, observation: Observation, by_our_clock: Observation, intent: Intent
+    ) -> Observation:
+        """The answer to a question with this intent: `observation`, with an admission if it gets one.
+
+        Later observations are compared with `by_our_clock`, as Temporal's clock may change `observation`.
+        """
+        answer = self._answer(incident, observation, intent)
+        self._open.put(incident, by_our_clock, self._now())
+        if answer.answered_at is not None and by_our_clock.seen_at is not None:
+            self._temporals_skew = answer.answered_at - by_our_clock.seen_at
+        return answer
+
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """Start or wake the incidents whose answer may have changed, while this detector is the leader."""
+        if not self._reconciler.is_leading:
+            return
+        if target is not None:
+            for incident in self._cluster_state.wanted(check, target) | self._open.of((check, target)):
+                self._reconciler.consider(incident)
+        elif self._note_verdict(check):
+            for entry in self._open.all():
+                if entry.key.check == check:
+                    self._reconciler.consider(entry.key)
+
+    def _note_verdict(self, check: CheckReference) -> bool:
+        """Note the generation of the check and what its threshold allows; returns whether either changed.
+
+        A changed number alone wakes no incident. A check that is fully paused or invalid allows and refuses
+        nothing. A deleted check has no generation: its deletion counts once, as it releases all incidents.
+        """
+        allowance = self._cluster_state.allowance(check)
+        check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
+        is_silent = check_state is None or check_state.is_silent_in(context)
+        generation = None if check_state is None else check_state.record.metadata.generation
+        says = generation, None if allowance is None or is_silent else allowance.allowed
+        before, self._verdicts[check] = self._verdicts.get(check), says
+        return before != says
+
+    # The methods of `Workflows`, which the Reconciler calls.
 
     def all_wanted(self) -> Iterable[IncidentReference]:
         return self._cluster_state.all_wanted()
@@ -112,7 +203,7 @@ class IncidentWorkflows:
         if self._earlier_attempts.are_unknown(key):
             await self._earlier_attempts.ask(key)
             observation = self._observe(key)
-        answer = self.answer(key, observation, self._admission_of(key).intent)
+        answer = self._answer(key, observation, self._admission_of(key).intent)
         await self._calls.start(key, answer, self._earlier_attempts.latest(key))
 
     async def wake(self, key: IncidentReference, observation: Observation) -> None:
@@ -128,8 +219,7 @@ class IncidentWorkflows:
         """The open incidents of this cluster by workflow id; None for one without a readable memo."""
         return {workflow.workflow_id: workflow.incident for workflow in await self._calls.running()}
 
-    def answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
-        """Return and note the answer to a question with this intent."""
+    def _answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
         answer = self._answered(incident, observation, intent)
         self._note(incident, answer, intent)
         return answer
@@ -145,116 +235,3 @@ class IncidentWorkflows:
 
     def _admission_of(self, incident: IncidentReference) -> _Admission:
         return self._admissions.get(incident.workflow_id, _Admission())
-
-
-OpenIncident = OpenWorkflow[IncidentReference, Observation]
-OpenIncidents = OpenWorkflows[IncidentReference, Observation]
-
-
-def subject_of(incident: IncidentReference) -> Hashable:
-    """The check and the name of the target."""
-    return incident.check, incident.target.name
-
-
-class Dispatch:
-    """Starts and wakes the incidents of one cluster, while this detector is the leader."""
-
-    def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
-        self,
-        calls: IncidentCalls,
-        cluster_state: ClusterState,
-        observe: Observe,
-        *,
-        is_leader: Callable[[], bool],
-        now: Callable[[], datetime],
-        problems: Problems,
-        answered: Answered,
-        earlier_attempts: EarlierAttempts,
-    ) -> None:
-        self._cluster_state = cluster_state
-        self._now = now
-        self._workflows = IncidentWorkflows(calls, cluster_state, observe, answered, earlier_attempts)
-        self._open: OpenIncidents = OpenWorkflows(subject_of)
-        dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
-        self._reconciler = Reconciler(
-            self._workflows,
-            self._open,
-            dependencies,
-            part="dispatch",
-            listed="incidents",
-            report_refusal=self._report_refusal,
-        )
-        self._verdicts: dict[CheckReference, tuple[int | None, bool | None]] = {}
-        self._temporals_skew = timedelta()
-        """How far Temporal's clock was ahead of ours at the latest answer."""
-
-    async def lead(self) -> None:
-        await self._reconciler.lead()
-
-    def refused(self) -> tuple[str, ...]:
-        """The id and the error of each incident that Temporal refuses to start or wake."""
-        return self._reconciler.refusals.sentences
-
-    def _report_refusal(self, incident: IncidentReference, why: str) -> None:
-        hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
-        self._cluster_state.found(incident, hold)
-
-    def is_heard(self, incident: IncidentReference) -> bool:
-        """True if the incident is open, and this leader has answered or started it."""
-        entry = self._open.get(incident)
-        return entry is not None and entry.last_observation is not None
-
-    @property
-    def open_incidents(self) -> tuple[OpenIncident, ...]:
-        """The known open incidents, with observations as Temporal's clock lets them be answered.
-
-        None while another detector is the leader.
-        """
-        return tuple(
-            replace(entry, last_observation=self._by_temporals_clock(entry.last_observation))
-            for entry in self._open.all()
-        )
-
-    def _by_temporals_clock(self, observation: Observation | None) -> Observation | None:
-        if observation is None or observation.seen_at is None:
-            return observation
-        return by_temporals_clock(observation, observation.seen_at + self._temporals_skew)
-
-    def answer(
-        self, incident: IncidentReference, observation: Observation, by_our_clock: Observation, intent: Intent
-    ) -> Observation:
-        """The answer to a question with this intent: `observation`, with an admission if it gets one.
-
-        Later observations are compared with `by_our_clock`, as Temporal's clock may change `observation`.
-        """
-        answer = self._workflows.answer(incident, observation, intent)
-        self._open.put(incident, by_our_clock, self._now())
-        if answer.answered_at is not None and by_our_clock.seen_at is not None:
-            self._temporals_skew = answer.answered_at - by_our_clock.seen_at
-        return answer
-
-    def changed(self, check: CheckReference, target: str | None) -> None:
-        """Start or wake the incidents whose answer may have changed, while this detector is the leader."""
-        if not self._reconciler.is_leading:
-            return
-        if target is not None:
-            for incident in self._cluster_state.wanted(check, target) | self._open.of((check, target)):
-                self._reconciler.consider(incident)
-        elif self._note_verdict(check):
-            for entry in self._open.all():
-                if entry.key.check == check:
-                    self._reconciler.consider(entry.key)
-
-    def _note_verdict(self, check: CheckReference) -> bool:
-        """Note the generation of the check and what its threshold allows; returns whether either changed.
-
-        A changed number alone wakes no incident. A check that is fully paused or invalid allows and refuses
-        nothing. A deleted check has no generation: its deletion counts once, as it releases all incidents.
-        """
-        allowance = self._cluster_state.allowance(check)
-        check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
-        is_silent = check_state is None or check_state.is_silent_in(context)
-        generation = None if check_state is None else check_state.record.metadata.generation
-        says = generation, None if allowance is None or is_silent else allowance.allowed
-        before, self._verdicts[check] = self._verdicts.get(check), says
-        return before != says

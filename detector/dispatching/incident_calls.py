@@ -229,8 +229,13 @@ class IncidentCalls:
             unreadable = ""
             with self._guard.item("ended remediations", execution.id):
                 listed = await self._identified(execution)
-                unreadable = listed.unreadable
-                found += [] if unreadable else await self._ended(execution, listed)
+                unreadable, incident = listed.unreadable, listed.as_named
+                attempt = _noted_attempt(execution)
+                if not unreadable and incident is not None and attempt is not None:
+                    owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
+                    found.append((TargetName.of(incident.target), attempt))
+                    if owner:
+                        found.append((owner_name(incident.target.namespace, owner), attempt))
             if unreadable:
                 raise UnreadablePayload(unreadable)
         return found
@@ -258,17 +263,6 @@ class IncidentCalls:
             " AND ExecutionStatus != 'Failed'"
         )
         return self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-
-    async def _ended(
-        self, execution: WorkflowExecution, listed: ListedIncident
-    ) -> list[tuple[TargetName, EndedAttempt]]:
-        incident = listed.as_named
-        attempt = _noted_attempt(execution)
-        if incident is None or attempt is None:
-            return []
-        owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
-        owners = [owner_name(incident.target.namespace, owner)] if owner else []
-        return [(name, attempt) for name in (TargetName.of(incident.target), *owners)]
 
     async def _identified(self, execution: WorkflowExecution) -> ListedIncident:
         """Read which incident it is from its memo; a missing identity is logged once."""

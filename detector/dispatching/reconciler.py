@@ -22,14 +22,15 @@ from typing import Generic, Protocol
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.dispatching.open_workflows import Key, Observed, OpenWorkflow, OpenWorkflows
-from detector.dispatching.refusals import Refusals
+from detector.dispatching.open_workflows import Key, Observed, OpenWorkflows, Refusals
 from detector.dispatching.work_queue import Comparisons, WakePace, WorkQueue
 from kube.time_slice import TimeSlice
 from objects.backoff import FULL_JITTER, Backoff
 from runtime.guard import Guard
 from runtime.problems import Problems, one_sentence, retry_forever
 
+CALLS, LISTS = "dispatch", "incidents"
+"""The names of its calls and of its lists in logs and problems."""
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
 UNANSWERED = Backoff(timedelta(seconds=1), timedelta(seconds=10), jitter=FULL_JITTER)
@@ -94,26 +95,19 @@ class ReconcilerDependencies:
 class Reconciler(Generic[Key, Observed]):
     """Starts and wakes the workflows of one type, while this process is the leader."""
 
-    def __init__(  # noqa: PLR0913  each is an independent choice of the caller
+    def __init__(
         self,
         workflows: Workflows[Key, Observed],
         open_workflows: OpenWorkflows[Key, Observed],
         dependencies: ReconcilerDependencies,
         *,
-        part: str,
-        listed: str,
         report_refusal: Callable[[Key, str], None] = lambda _key, _why: None,
     ) -> None:
-        """`part` and `listed` name problems of its calls and of its lists, for logs.
-
-        `report_refusal` is called as `Refusals` says.
-        """
+        """`report_refusal` is called with a refused workflow, as `Refusals` says."""
         self.refusals = Refusals(report_refusal)
         self._workflows = workflows
         self._open = open_workflows
         self._dependencies = dependencies
-        self._part = part
-        self._listed = listed
         self._comparisons: Comparisons[Key] = Comparisons()
         self._pace: WakePace[Key] = WakePace(self.consider)
         self._queue: WorkQueue[Key] = WorkQueue()
@@ -154,30 +148,29 @@ class Reconciler(Generic[Key, Observed]):
         time_slice = TimeSlice()
         while True:
             key = await self._comparisons.get()
-            with self._dependencies.guard.item(self._part, key.workflow_id):
+            with self._dependencies.guard.item(CALLS, key.workflow_id):
                 self._compare(key)
             await time_slice.yield_if_over()
 
     def _compare(self, key: Key) -> None:
         observation, entry = self._workflows.observe(key), self._open.get(key)
-        last = entry.last_observation if entry else None
+        last, must_be_open = entry.last_observation if entry else None, self._workflows.must_be_open
         if last is not None and not self._workflows.needs_wake_up(key, last, observation):
             # No news, as if it had been answered: compare the next observation with this one.
             self._open.put(key, observation, self._dependencies.now())
-        elif last is None or self._may_be_new(last, observation) or not self._pace.delays(key):
+            return
+        # If the last observation asked for nothing, the wake may have to start the next workflow.
+        may_be_start = last is None or (must_be_open(observation) and not must_be_open(last))
+        if may_be_start or not self._pace.delays(key):
             behind_others = REFUSED_SECONDS if self.refusals.has_failed(key) else 0.0
             self._queue.put(key, self._workflows.may_wait_seconds(observation) + behind_others)
-
-    def _may_be_new(self, last: Observed, observation: Observed) -> bool:
-        """True if the wake may have to start the next workflow: the last observation asked for nothing."""
-        return self._workflows.must_be_open(observation) and not self._workflows.must_be_open(last)
 
     async def _call_for_ever(self) -> None:
         failures = 0
         while True:
             key = await self._next_in_turn()
             try:
-                with self._dependencies.guard.item(self._part, key.workflow_id) as caught:
+                with self._dependencies.guard.item(CALLS, key.workflow_id) as caught:
                     failures = await self._try_to_call(key, failures)
                 if caught.error is not None:
                     # Repeated at its next change, or the next reconciliation; the queue goes on.
@@ -205,12 +198,12 @@ class Reconciler(Generic[Key, Observed]):
             if self.refusals.is_refused_after(key, error):
                 asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.consider, key)
                 return 0
-            self._dependencies.problems.report(self._part, one_sentence(error))
+            self._dependencies.problems.report(CALLS, one_sentence(error))
             wait = UNANSWERED.wait(failures + 1, random.random())  # noqa: S311  spreads retries, hides no secret
             await asyncio.sleep(wait.total_seconds())
             self.consider(key)
             return failures + 1
-        self._dependencies.problems.report(self._part, "")
+        self._dependencies.problems.report(CALLS, "")
         return 0
 
     async def _call(self, key: Key) -> None:
@@ -258,10 +251,10 @@ class Reconciler(Generic[Key, Observed]):
     async def _reconcile_for_ever(self) -> None:
         await self._consider_all(self._workflows.all_wanted())
         while True:
-            with self._dependencies.guard.item(self._part, "reconciliation"):
+            with self._dependencies.guard.item(CALLS, "reconciliation"):
                 self._closed.clear()
                 running = await retry_forever(
-                    self._listed, self._workflows.running, (RPCError,), self._dependencies.problems
+                    LISTS, self._workflows.running, (RPCError,), self._dependencies.problems
                 )
                 await self._reconcile(running)
                 await self._wake_strangers(running)
@@ -275,7 +268,8 @@ class Reconciler(Generic[Key, Observed]):
         time_slice = TimeSlice()
         for listed_entry in self._open.all():
             entry = self._open.get(listed_entry.key)
-            if entry is not None and entry.key.workflow_id not in running and self._is_visible(entry):
+            is_visible = entry is not None and self._dependencies.now() - entry.since > VISIBLE_AFTER
+            if entry is not None and is_visible and entry.key.workflow_id not in running:
                 self._close(entry.key)
             await time_slice.yield_if_over()
         identified = (key for key in running.values() if key is not None)
@@ -302,11 +296,8 @@ class Reconciler(Generic[Key, Observed]):
         identified = {entry.key.workflow_id for entry in self._open.all()}
         for workflow_id, key in running.items():
             if key is None and workflow_id not in identified:
-                with self._dependencies.guard.item(self._part, workflow_id), suppress(RPCError):
+                with self._dependencies.guard.item(CALLS, workflow_id), suppress(RPCError):
                     await self._workflows.wake_unidentified(workflow_id)
-
-    def _is_visible(self, entry: OpenWorkflow[Key, Observed]) -> bool:
-        return self._dependencies.now() - entry.since > VISIBLE_AFTER
 
     def _close(self, key: Key) -> None:
         self._open.remove(key)

@@ -55,7 +55,7 @@ class ClusterContextWatch:
         watch = _Watch(connection.transport, changed, reflectors)
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._of_kinds = {
-            kind: (of_kind.judge, watch.of(of_kind.resource, of_kind.record))
+            kind: (of_kind, watch.of(of_kind.resource, of_kind.record))
             for kind, of_kind in watched.items()
             if of_kind is not None
         }
@@ -71,12 +71,8 @@ class ClusterContextWatch:
 
     def of_verdicts(self, kind: GroupKind) -> Source | None:
         """The source that gates the verdicts of checks of `kind`; None without one."""
-        if kind not in self._of_kinds:
-            return None
-        watched = WATCHED_KINDS[kind].cluster_context
-        if watched is None or not watched.gates_verdicts:
-            return None
-        return self._of_kinds[kind][1]
+        watched, source = self._of_kinds.get(kind, (None, None))
+        return source if watched is not None and watched.gates_verdicts else None
 
     async def wait_tried(self) -> None:
         """Return when each was read completely, is not served, or could not be read."""
@@ -111,8 +107,8 @@ class ClusterContextWatch:
     def of_kinds(self) -> dict[GroupKind, Any]:
         """By kind of check, the context that only its checks use."""
         return {
-            kind: judge(tuple(source.store.values()), len(source.undecodable))
-            for kind, (judge, source) in self._of_kinds.items()
+            kind: watched.judge(tuple(source.store.values()), len(source.undecodable))
+            for kind, (watched, source) in self._of_kinds.items()
         }
 
     def stop(self) -> Stop | None:

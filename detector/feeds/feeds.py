@@ -1,7 +1,7 @@
 """Feeds: all reflectors of one detector, which put what they read into the cluster state.
 
 Nodes, checks, Leases and the cluster context are watched from the start, and kinds of templates and requests
-from the moment that a check names them (`named_kinds`).
+from the moment that a check names them (`remediation_kinds`).
 """
 
 import asyncio
@@ -13,21 +13,19 @@ from functools import partial
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.kind_watch import Kind
-from detector.feeds.named_kinds import NamedKinds
-from detector.feeds.node_watch import BlindTime, NodeCallbacks, NodeWatch, OwnNodes, look_at
+from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes, look_at
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.source import Source, all_tried, by_name
-from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.feeds.workload_clusters import WorkloadAccess, WorkloadClusters
 from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin, WatchedTargets
 from health.check.template_validity import Template
-from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.cluster.upgrade import UpgradeSignal
 from health.gate.check_holds import NOT_YET
 from health.kinds.check_kind import CheckKind
-from health.kinds.registry import HANDLED_BY_DEFAULT
 from health.model.references import CheckReference, kind_name
 from health.model.sighting import Look
 from health.model.target import TargetName
@@ -70,13 +68,11 @@ class Feeds:
     policy: PolicyFeed
     context: ClusterContextWatch
     own_nodes: OwnNodes
-    workloads: WorkloadClusters | None
-    """None: this detector connects to no other cluster."""
+    workloads: WorkloadClusters
     watched: WatchedKinds
     joins: Sequence[TargetJoin]
     """They make targets of objects and Nodes, for targets other than Nodes."""
     kinds: RemediationKinds
-    named: NamedKinds
     handlers: FeedHandlers
     tasks: asyncio.TaskGroup
     """The watches that begin later run in it."""
@@ -110,18 +106,14 @@ class Feeds:
         """True once the Nodes of a cluster were read completely."""
         if cluster == MANAGEMENT_CLUSTER:
             return self.own_nodes.watch.is_read
-        return self.workloads is not None and self.workloads.is_read(cluster)
+        return self.workloads.is_read(cluster)
 
     def look_at_change(self, cluster: str) -> Look | None:
         """The look at the change of a Node that is notified now; None: the cluster is not watched."""
         limit = self.policy.current().staleness_limit
         if cluster == MANAGEMENT_CLUSTER:
             return self.own_nodes.watch.look_at_change(limit)
-        return None if self.workloads is None else self.workloads.look_at_change(cluster, limit)
-
-    def is_updated(self, cluster: str) -> bool:
-        """True once the targets of the Nodes of a workload cluster are up to date with them."""
-        return self.workloads is not None and self.workloads.is_updated(cluster)
+        return self.workloads.look_at_change(cluster, limit)
 
     def were_notified(self, cluster: str) -> bool:
         """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
@@ -131,8 +123,7 @@ class Feeds:
         """Age of each source by its name; None if it was never complete."""
         sources = self._base | self.context.served
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
-        workloads = self.workloads.ages() if self.workloads is not None else {}
-        return ages | workloads | self.kinds.ages()
+        return ages | self.workloads.ages() | self.kinds.ages()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, if a fresh watch shows each of them; else None."""
@@ -160,10 +151,10 @@ class WatchScope:
     """The parts of a cluster that are watched."""
 
     lease_namespace: str
-    upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
-    kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
-    workload_clusters: WorkloadAccess | None = None
-    """How to reach workload clusters that have Nodes of targets; None: there are none."""
+    upgrade_signals: Sequence[UpgradeSignal]
+    kinds: Sequence[CheckKind]
+    workload_clusters: WorkloadAccess
+    """How to reach workload clusters that have Nodes of targets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,9 +170,8 @@ class FeedBuilder:
     def build(self, scope: WatchScope) -> Feeds:
         """Make the feeds of this scope; they watch nothing before they run."""
         tasks = asyncio.TaskGroup()
-        named = NamedKinds(self.cluster_state, self.kinds)
-        named.add_handlers()
-        own_nodes = self._own_nodes()
+        watch = self._node_watch(self.connection.cluster, self.policy.reflectors)
+        own_nodes = OwnNodes(watch, self.connection, self.handlers.context_changed)
         joins = self._joins(scope.kinds)
         return Feeds(
             policy=self.policy,
@@ -190,7 +180,7 @@ class FeedBuilder:
             workloads=self._workloads(scope.workload_clusters),
             watched=WatchedKinds(
                 common=(own_nodes.source, self._leases(scope.lease_namespace)),
-                checks={kind.group_kind: self._checks(kind, named, tasks) for kind in scope.kinds},
+                checks={kind.group_kind: self._checks(kind, tasks) for kind in scope.kinds},
                 targets={
                     kind.group_kind: self._targets(kind, watched, join)
                     for kind, (watched, join) in joins.items()
@@ -198,7 +188,6 @@ class FeedBuilder:
             ),
             joins=[join for _, join in joins.values()],
             kinds=self.kinds,
-            named=named,
             handlers=self.handlers,
             tasks=tasks,
         )
@@ -214,49 +203,35 @@ class FeedBuilder:
             others=[] if self.policy.watch is None else [self.policy.watch.source],
         )
 
-    def _own_nodes(self) -> OwnNodes:
-        watch = self._node_watch(self.connection.cluster, self.policy.reflectors)
-        return OwnNodes(watch, self.connection, self.handlers.context_changed)
+    def _workloads(self, access: WorkloadAccess) -> WorkloadClusters:
+        def in_small_pages() -> ReflectorSettings:
+            return replace(self.policy.reflectors(), paging=SMALL_PAGES)
 
-    def _workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
-        if access is None:
-            return None
-        watch = partial(self._node_watch, reflectors=self._in_small_pages)
-        handlers = ClusterHandlers(
-            read=self.handlers.cluster_read,
-            forgotten=self.handlers.cluster_forgotten,
-            update_targets=self.handlers.update_targets,
-            tried=self.handlers.context_changed,
-        )
-        return WorkloadClusters(access, watch, handlers, self.cluster_state.guard)
+        watch = partial(self._node_watch, reflectors=in_small_pages)
+        return WorkloadClusters(access, watch, self.handlers, self.cluster_state.guard)
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
-        handlers, now = self.handlers, self.connection.server_clock.now
-        callbacks = NodeCallbacks(handlers.node_changed, handlers.decoding_changed, handlers.node_unmoved)
-        return NodeWatch(cluster, callbacks, reflectors, now)
-
-    def _in_small_pages(self) -> ReflectorSettings:
-        return replace(self.policy.reflectors(), paging=SMALL_PAGES)
+        return NodeWatch(cluster, self.handlers, reflectors, self.connection.server_clock.now)
 
     def _leases(self, namespace: str) -> Source:
+        def lease_changed(change: Change[LeaseRecord]) -> None:
+            self.cluster_state.lease_changed(change.key.name, change.new)
+
         return Reflector(
             self.connection.transport,
             LEASES,
             LeaseRecord,
             namespace=namespace,
-            notify=self._guarded("leases", self._lease),
+            notify=self._guarded("leases", lease_changed),
             settings=self.policy.reflectors,
         )
 
-    def _lease(self, change: Change[LeaseRecord]) -> None:
-        self.cluster_state.lease_changed(change.key.name, change.new)
-
-    def _checks(self, kind: CheckKind, named: NamedKinds, tasks: asyncio.TaskGroup) -> Source:
+    def _checks(self, kind: CheckKind, tasks: asyncio.TaskGroup) -> Source:
         def check_changed(change: Change[CheckRecord]) -> None:
             key = change.key
             check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
             self.cluster_state.check_changed(kind, check, change.new)
-            named.watch(tasks)
+            self.kinds.watch(tasks)
 
         return Reflector(
             self.connection.transport,
@@ -277,18 +252,19 @@ class FeedBuilder:
             now, limit = self.connection.server_clock.now(), self.policy.current().staleness_limit
             join.target_changed(change.key, change.new, look_at(reflector.proven_before, now, limit))
 
+        def undecodable(key: Key, problem: str) -> None:
+            name = TargetName(kind_name(kind.group_kind), key.namespace, key.name)
+            self.cluster_state.targets.put_undecodable(name, problem)
+
         reflector = Reflector(
             self.connection.transport,
             kind,
             watched.record,
             notify=self._guarded(kind.plural, changed),
-            on_undecodable=partial(self._undecodable, kind_name(kind.group_kind)),
+            on_undecodable=undecodable,
             settings=self.policy.reflectors,
         )
         return reflector
-
-    def _undecodable(self, kind: str, key: Key, problem: str) -> None:
-        self.cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)
 
     def _guarded(
         self, part: str, handle: Callable[[Change[RecordT]], None]

@@ -6,7 +6,7 @@ fallback may read it; the list is then tried again after each read of the fallba
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -149,15 +149,12 @@ class KindWatch(Generic[RecordT]):
             await self.source.wait_synced()
             subject.changed(self._kind)
             tasks.create_task(self._follow_rights(self.source, resource))
-            await self._report_rejections()
-
-    async def _report_rejections(self) -> None:
-        reported = self.rejection, self.is_refused
-        while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if reported != (self.rejection, self.is_refused):
-                reported = self.rejection, self.is_refused
-                self._subject.changed(self._kind)
+            reported = self.rejection, self.is_refused
+            while True:
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+                if reported != (self.rejection, self.is_refused):
+                    reported = self.rejection, self.is_refused
+                    subject.changed(self._kind)
 
     async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
         """Use the fallback while the watch is refused: rights may also be taken away at run time."""
@@ -217,3 +214,61 @@ class KindWatch(Generic[RecordT]):
         if rejection != self._rejection:
             self._rejection = rejection
             self._subject.changed(self._kind)
+
+
+class KindWatches(Generic[RecordT]):
+    """The watches of either all requests or all templates of one cluster."""
+
+    def __init__(self, subject: KindSubscription[RecordT]) -> None:
+        self._subject = subject
+        self._watches: dict[Kind, KindWatch[RecordT]] = {}
+        self._tasks: dict[Kind, asyncio.Task[None]] = {}
+
+    def name(self, kinds: Iterable[Kind], tasks: asyncio.TaskGroup) -> None:
+        """Watch these kinds; stop watches of kinds that are no longer named and were never readable."""
+        named = frozenset(kinds)
+        for kind in named - self._watches.keys():
+            watch = self._watches[kind] = KindWatch(self._subject, kind)
+            self._tasks[kind] = tasks.create_task(watch.run())
+        for kind in self._watches.keys() - named:
+            if self._watches[kind].source is None:
+                self._tasks.pop(kind).cancel()
+                self._watches.pop(kind).was_tried.set()  # release those that wait for this kind
+                self._subject.problems.report(self._subject.part(kind), "")
+
+    async def wait_tried(self, kinds: Iterable[Kind] | None = None) -> None:
+        """Return when each of `kinds`, or every kind, was read completely or its first try failed."""
+        wanted = self._watches if kinds is None else kinds
+        for watch in [self._watches[kind] for kind in wanted if kind in self._watches]:
+            await watch.was_tried.wait()
+
+    def get(self, kind: Kind) -> KindWatch[RecordT] | None:
+        """The watch of a kind; None if no check names it."""
+        return self._watches.get(kind)
+
+    def problem(self, kinds: Iterable[Kind], limit: timedelta) -> str:
+        """Why checks that name these kinds may not act now; "" if they may."""
+        for kind in sorted(kinds):
+            watch = self._watches.get(kind)
+            problem = watch.problem(limit) if watch else THEY_NOT_YET
+            if problem:
+                return f"{self._subject.name} of kind {kind[1]}: {problem}"
+        return ""
+
+    def rejection(self, kind: Kind) -> str:
+        """Why the API server does not let us read this kind; "" if it does."""
+        watch = self._watches.get(kind)
+        return watch.rejection if watch else ""
+
+    def is_refused(self, kind: Kind) -> bool:
+        """True if we may not list or watch a kind, as of the last try."""
+        watch = self._watches.get(kind)
+        return watch is not None and watch.is_refused
+
+    def ages(self) -> dict[str, timedelta | None]:
+        """Age of the cache of each kind; None if it was never complete."""
+        return {self._subject.part(kind): watch.age() for kind, watch in self._watches.items()}
+
+    def served(self, kinds: Iterable[Kind]) -> frozenset[Kind]:
+        """The kinds that the API server serves as of the last try; the others have no objects."""
+        return frozenset(kind for kind in kinds if kind not in self._watches or self._watches[kind].is_served)

@@ -13,16 +13,16 @@ on when the cluster is calm.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from detector.feeds.change_budget import CoalescedNodes
+from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.source import THEY_NOT_YET, Source
 from health.gate.check_holds import SILENT, UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
-from health.model.target import TargetName, node_name
+from health.model.target import node_name
 from kube.connection import ClusterConnection
 from kube.record import Change, Key
 from kube.reflector import Reflector
@@ -106,33 +106,20 @@ def _proven_at(age: timedelta) -> float:
     return monotonic_clock() - age.total_seconds()
 
 
-def _nothing(name: TargetName, types: Collection[str], at: datetime) -> None:
-    pass
-
-
-class NodeCallbacks(NamedTuple):
-    """The functions that a watch of Nodes calls."""
-
-    changed: Callable[[TargetName, Node | None], None]
-    undecodable: Callable[[TargetName, str], None]
-    unmoved: Callable[[TargetName, Collection[str], datetime], None] = _nothing
-    """Called with the types of conditions that a short loss did not change, and the end of the loss."""
-
-
 class NodeWatch:
     """The watch of the Nodes of one cluster."""
 
     def __init__(
         self,
         cluster: str,
-        callbacks: NodeCallbacks,
+        handlers: FeedHandlers,
         reflectors: CurrentSettings,
         now: Callable[[], datetime],
     ) -> None:
         """`now` is the time by which deadlines are judged."""
         self.cluster = cluster
         self._now = now
-        self._callbacks = callbacks
+        self._handlers = handlers
         self._reflectors = reflectors
         self._connection: ClusterConnection | None = None
         self._source: Reflector[Node] | None = None  # of `_connection`
@@ -140,7 +127,9 @@ class NodeWatch:
         """The reflector of the previous connection, used until the new one has read everything."""
         # Names of Nodes that exist, and of Nodes that do not decode, as last notified.
         self._notified, self._notified_undecodable = set[str](), set[str]()
-        self._coalesced = CoalescedNodes(self._number, self._notify_latest)
+        self._coalesced = CoalescedNodes(
+            lambda: 0 if self._source is None else len(self._source.store), self._notify_latest
+        )
         self._losses = Losses(now)
         self._at_the_loss: Mapping[Key, Node] = {}
         """The Nodes as they were when the connection was lost."""
@@ -185,7 +174,8 @@ class NodeWatch:
         await self.wait_read()
         time_slice = TimeSlice()
         for name in tuple(self._notified):
-            if name in self._notified and not _shows(source, name):
+            exists = Key("", name) in source.store or Key("", name) in source.undecodable
+            if name in self._notified and not exists:
                 self._notify_name(name, None)
             await time_slice.yield_if_over()
         for name in tuple(self._notified_undecodable):
@@ -294,10 +284,7 @@ class NodeWatch:
         for key, node in earlier.items():
             types = _unmoved(node, now_there[key]) if key in now_there else ()
             if types:
-                self._callbacks.unmoved(node_name(key.name, self.cluster), types, gap.until)
-
-    def _number(self) -> int:
-        return 0 if self._source is None else len(self._source.store)
+                self._handlers.node_unmoved(node_name(key.name, self.cluster), types, gap.until)
 
     def _notify_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
         """Notify of a Node that waited, in the order of a reflector: an error first, and its end last."""
@@ -323,7 +310,7 @@ class NodeWatch:
             self._notified.discard(name)
         else:
             self._notified.add(name)
-        self._callbacks.changed(node_name(name, self.cluster), node)
+        self._handlers.node_changed(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         if not self._coalesced.take(key.name):
@@ -334,7 +321,7 @@ class NodeWatch:
             self._notified_undecodable.add(name)
         else:
             self._notified_undecodable.discard(name)
-        self._callbacks.undecodable(node_name(name, self.cluster), problem)
+        self._handlers.decoding_changed(node_name(name, self.cluster), problem)
 
 
 def look_at(proven: float | None, now: datetime, limit: timedelta) -> Look:
@@ -360,12 +347,6 @@ def _unmoved(before: Node, now: Node) -> tuple[str, ...]:
         and was.last_heartbeat_time is not None
         and was.last_heartbeat_time == there[was.type].last_heartbeat_time
     )
-
-
-def _shows(source: Reflector[Node], name: str) -> bool:
-    """True if a Node of this name exists, decodable or not."""
-    key = Key("", name)
-    return key in source.store or key in source.undecodable
 
 
 class OwnNodes:

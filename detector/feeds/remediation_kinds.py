@@ -1,4 +1,8 @@
-"""RemediationKinds: the watches of requests and templates by kind, and what is known of each kind.
+"""RemediationKinds: watches the kinds of requests and templates that the checks name.
+
+A check names them by its templates, and by the requests that its status lists (so a restart finds the
+requests of a replaced template). Kinds that cannot be requests are left out: each Node in the list of `v1`
+Nodes would be a request for itself, and would hold every check.
 
 A kind is watched from the moment that a check names it, and for as long as the process lives, because
 requests of a kind that no check names any more still have to be removed. A kind that cannot be read, because
@@ -7,118 +11,96 @@ neither their verdicts nor the cleanup. Templates that we may read but not list 
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Generic, cast
+from typing import cast
 
-from detector.feeds.kind_watch import Kind, KindSubscription, KindWatch
-from detector.feeds.source import THEY_NOT_YET
-from detector.feeds.template_polling import EVERY, TemplatePolling
+from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
+from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
+from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Place, Template, TemplateKind
-from health.kinds.request_kinds import why_no_requests_of
-from health.model.references import TemplateReference
+from health.kinds.request_kinds import why_no_request, why_no_requests_of
+from health.model.invalid_check import InvalidCheckError
+from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection
-from kube.record import Change, RecordT
+from kube.record import Change, ChangeKind
 from kube.reflector_settings import CurrentSettings, patient
-from kube.resource import Resource
 from runtime.problems import Problems
 
 
-class KindHandlers(Generic[RecordT]):
-    """The handlers of one role of objects; they are added before the kinds are watched."""
-
-    def __init__(self) -> None:
-        self._of_objects: list[Callable[[Kind, Change[RecordT]], None]] = []
-        self._of_kinds: list[Callable[[Kind], None]] = []
-
-    def add_object_handler(self, handler: Callable[[Kind, Change[RecordT]], None]) -> None:
-        self._of_objects.append(handler)
-
-    def add_kind_handler(self, handler: Callable[[Kind], None]) -> None:
-        """Call `handler` when a kind as a whole changes, such as the rights to it."""
-        self._of_kinds.append(handler)
-
-    def object_changed(self, kind: Kind, change: Change[RecordT]) -> None:
-        for handler in self._of_objects:
-            handler(kind, change)
-
-    def kind_changed(self, kind: Kind) -> None:
-        for handler in self._of_kinds:
-            handler(kind)
-
-
-class KindWatches(Generic[RecordT]):
-    """The watches of either all requests or all templates of one cluster."""
-
-    def __init__(self, subject: KindSubscription[RecordT]) -> None:
-        self._subject = subject
-        self._watches: dict[Kind, KindWatch[RecordT]] = {}
-        self._tasks: dict[Kind, asyncio.Task[None]] = {}
-
-    def name(self, kinds: Iterable[Kind], tasks: asyncio.TaskGroup) -> None:
-        """Watch these kinds; stop watches of kinds that are no longer named and were never readable."""
-        named = frozenset(kinds)
-        for kind in named - self._watches.keys():
-            watch = self._watches[kind] = KindWatch(self._subject, kind)
-            self._tasks[kind] = tasks.create_task(watch.run())
-        for kind in self._watches.keys() - named:
-            if self._watches[kind].source is None:
-                self._tasks.pop(kind).cancel()
-                self._watches.pop(kind).was_tried.set()  # release those that wait for this kind
-                self._subject.problems.report(self._subject.part(kind), "")
-
-    async def wait_tried(self, kinds: Iterable[Kind] | None = None) -> None:
-        """Return when each of `kinds`, or every kind, was read completely or its first try failed."""
-        wanted = self._watches if kinds is None else kinds
-        for watch in [self._watches[kind] for kind in wanted if kind in self._watches]:
-            await watch.was_tried.wait()
-
-    def get(self, kind: Kind) -> KindWatch[RecordT] | None:
-        """The watch of a kind; None if no check names it."""
-        return self._watches.get(kind)
-
-    def problem(self, kinds: Iterable[Kind], limit: timedelta) -> str:
-        """Why checks that name these kinds may not act now; "" if they may."""
-        for kind in sorted(kinds):
-            watch = self._watches.get(kind)
-            problem = watch.problem(limit) if watch else THEY_NOT_YET
-            if problem:
-                return f"{self._subject.name} of kind {kind[1]}: {problem}"
-        return ""
-
-    def rejection(self, kind: Kind) -> str:
-        """Why the API server does not let us read this kind; "" if it does."""
-        watch = self._watches.get(kind)
-        return watch.rejection if watch else ""
-
-    def is_refused(self, kind: Kind) -> bool:
-        """True if we may not list or watch a kind, as of the last try."""
-        watch = self._watches.get(kind)
-        return watch is not None and watch.is_refused
-
-    def ages(self) -> dict[str, timedelta | None]:
-        """Age of the cache of each kind; None if it was never complete."""
-        return {self._subject.part(kind): watch.age() for kind, watch in self._watches.items()}
-
-    def served(self, kinds: Iterable[Kind]) -> frozenset[Kind]:
-        """The kinds that the API server serves as of the last try; the others have no objects."""
-        return frozenset(kind for kind in kinds if kind not in self._watches or self._watches[kind].is_served)
-
-
 class RemediationKinds:
-    """The kinds of requests and templates of one cluster."""
+    """The kinds of requests and templates of one cluster; what they show goes into its state."""
 
-    def __init__(self, connection: ClusterConnection, reflectors: CurrentSettings = patient) -> None:
+    def __init__(
+        self,
+        connection: ClusterConnection,
+        cluster_state: ClusterState,
+        reflectors: CurrentSettings = patient,
+    ) -> None:
+        self._cluster_state = cluster_state
         self._reflectors = reflectors
         # A problem of a kind holds only the checks that name it, so the detector is still ready.
         self._problems = Problems("checks are held")
-        self.of_requests = KindHandlers[RemediationRequest]()
-        self.of_templates = KindHandlers[Template]()
-        self.polling = TemplatePolling(connection, self.of_templates.kind_changed, every=self._poll_every)
+        self.polling = TemplatePolling(connection, self._templates_changed, every=self._poll_every)
         self.requests = KindWatches(self._as_requests(connection))
         self.templates = KindWatches(self._as_templates(connection))
+
+    def _as_requests(self, connection: ClusterConnection) -> KindSubscription[RemediationRequest]:
+        return KindSubscription(
+            connection=connection,
+            record=RemediationRequest,
+            name="requests",
+            notify=self._request_changed,
+            changed=self._requests_changed,
+            problems=self._problems,
+            reflectors=self._reflectors,
+        )
+
+    def _as_templates(self, connection: ClusterConnection) -> KindSubscription[Template]:
+        return KindSubscription(
+            connection=connection,
+            record=Template,
+            name="templates",
+            notify=lambda kind, _: self._templates_changed(kind),
+            changed=self._templates_changed,
+            problems=self._problems,
+            fallback=self.polling,
+            reflectors=self._reflectors,
+        )
+
+    def _poll_every(self) -> timedelta:
+        return min(EVERY, self._reflectors().watching.proof_every)
+
+    def _request_changed(self, kind: Kind, change: Change[RemediationRequest]) -> None:
+        request = change.new or change.old
+        with self._cluster_state.guard.item("requests", f"{kind[1]} {change.key}"):
+            if request is not None:
+                exists = change.kind is not ChangeKind.DELETED
+                self._cluster_state.request_changed(*kind, request, exists=exists)
+
+    def _requests_changed(self, kind: Kind) -> None:
+        with self._cluster_state.guard.item("requests", kind):
+            self._cluster_state.notify_all()
+
+    def _templates_changed(self, kind: Kind) -> None:
+        with self._cluster_state.guard.item("templates", kind):
+            self._cluster_state.templates_changed(*kind)
+
+    def watch(self, tasks: asyncio.TaskGroup) -> None:
+        """Watch the kinds that the checks name now."""
+        requests: set[Kind] = set()
+        templates: set[Kind] = set()
+        namings: list[Naming] = []
+        for check, entry in self._cluster_state.checks.items():
+            requests |= self._kinds_of_requests(check) | self._kinds_of_status(check)
+            templates |= self._kinds_of_templates(check)
+            generation = entry.record.metadata.generation
+            namings += [Naming(check, generation, template) for template in self._templates_of(check)]
+        self.polling.name(namings)
+        self.requests.name(requests, tasks)
+        self.templates.name(templates, tasks)
 
     async def wait_tried(self) -> None:
         """Return when each kind was read completely, or its first try failed."""
@@ -156,41 +138,61 @@ class RemediationKinds:
             return None
         if is_polled:
             return self.polling.kind(kind, is_namespaced=watch.resource.namespaced)
-        return _listed(watch, watch.resource)
-
-    def _poll_every(self) -> timedelta:
-        return min(EVERY, self._reflectors().watching.proof_every)
-
-    def _as_requests(self, connection: ClusterConnection) -> KindSubscription[RemediationRequest]:
-        return KindSubscription(
-            connection=connection,
-            record=RemediationRequest,
-            name="requests",
-            notify=self.of_requests.object_changed,
-            changed=self.of_requests.kind_changed,
-            problems=self._problems,
-            reflectors=self._reflectors,
+        if watch.source is None or not watch.source.synced:
+            return None
+        return TemplateKind(
+            # A Key and a Place of the same words are equal: both are tuples.
+            templates=cast("Mapping[Place, Template]", watch.source.store),
+            unreadable=cast("Mapping[Place, str]", watch.source.undecodable),
+            is_namespaced=watch.resource.namespaced,
         )
 
-    def _as_templates(self, connection: ClusterConnection) -> KindSubscription[Template]:
-        return KindSubscription(
-            connection=connection,
-            record=Template,
-            name="templates",
-            notify=self.of_templates.object_changed,
-            changed=self.of_templates.kind_changed,
-            problems=self._problems,
-            fallback=self.polling,
-            reflectors=self._reflectors,
+    async def wait_tried_of(self, check: CheckReference) -> None:
+        """`wait_tried` for the kinds of the templates of one check."""
+        await self.requests.wait_tried(self._kinds_of_requests(check))
+        await self.templates.wait_tried(self._kinds_of_templates(check))
+
+    def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
+        """Why the requests of `check` are not fresh enough to act; "" if they are."""
+        listed = self.requests.served(self._kinds_of_status(check))
+        return self.requests.problem(self._kinds_of_requests(check) | listed, limit)
+
+    def shows_requests(self, check: CheckReference, limit: timedelta) -> bool:
+        """True if every request that `check` can have is known as of `limit` ago or later.
+
+        A kind that is not served has no requests.
+        """
+        kinds = self.requests.served(self._kinds_of_requests(check) | self._kinds_of_status(check))
+        return not self.requests.problem(kinds, limit)
+
+    def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
+        """Why the templates of `check` are not fresh enough to act; "" if they are."""
+        kinds = self._kinds_of_templates(check)
+        listed = frozenset(kind for kind in kinds if not self.templates.is_refused(kind))
+        read = [
+            template
+            for template in self._templates_of(check)
+            if (template.api_version, template.kind) not in listed
+        ]
+        return self.templates.problem(listed, limit) or self.polling.problem(read, limit)
+
+    def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
+        return frozenset(
+            (template.api_version, template.request_kind)
+            for template in self._templates_of(check)
+            if not why_no_requests_of(template)
         )
 
+    def _kinds_of_templates(self, check: CheckReference) -> frozenset[Kind]:
+        return frozenset((template.api_version, template.kind) for template in self._templates_of(check))
 
-def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | None:
-    if watch.source is None or not watch.source.synced:
-        return None
-    return TemplateKind(
-        # A Key and a Place of the same words are equal: both are tuples.
-        templates=cast("Mapping[Place, Template]", watch.source.store),
-        unreadable=cast("Mapping[Place, str]", watch.source.undecodable),
-        is_namespaced=resource.namespaced,
-    )
+    def _templates_of(self, check: CheckReference) -> list[TemplateReference]:
+        entry = self._cluster_state.checks.get(check)
+        if entry is None or isinstance(entry.check, InvalidCheckError):
+            return []
+        return [step.template for step in entry.check.steps]
+
+    def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
+        entry = self._cluster_state.checks.get(check)
+        kinds = entry.listed_request_kinds if entry else ()
+        return frozenset(kind for kind in kinds if not why_no_request(*kind))

@@ -151,7 +151,8 @@ class TemplatePolling:
     def problem(self, templates: Iterable[TemplateReference], limit: timedelta) -> str:
         """Why these templates must not be acted on; "" if they may."""
         for template in templates:
-            age = self._age(template)
+            reading = self._readings.get(template)
+            age = None if reading is None else timedelta(seconds=self._clock() - reading.at)
             if age is None or (age > limit and template in self._failing):
                 return str(self._failing.get(template, UnreadSource(str(template))))
             if age > limit:
@@ -169,10 +170,6 @@ class TemplatePolling:
         if not times or len(times) < len(readings):
             return None
         return timedelta(seconds=self._clock() - min(times))
-
-    def _age(self, template: TemplateReference) -> timedelta | None:
-        reading = self._readings.get(template)
-        return None if reading is None else timedelta(seconds=self._clock() - reading.at)
 
     async def _read(self, template: TemplateReference, resource: Resource) -> None:
         if resource.namespaced and not template.namespace:

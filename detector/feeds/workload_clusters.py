@@ -14,14 +14,18 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.node_watch import BlindTime, NodeWatch
-from detector.feeds.workload_cluster import WorkloadCluster
+from detector.feeds.source import THEY_NOT_YET
+from health.cluster.clock_skew import workload_skew
+from health.gate.check_holds import SILENT
 from health.model.node import Node
 from health.model.sighting import Gap, Look
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError, NotConfigured, NotFound, RequestRefused, retry_after
 from kube.reflector import Reflector
 from kube.resource import KUBE_SYSTEM, NAMESPACES
+from kube.server_clock import monotonic_clock
 from objects.clusters import SecretField
 from runtime.guard import Guard
 from runtime.problems import Problems
@@ -32,6 +36,9 @@ READ_SECRET_AGAIN = timedelta(seconds=5)
 LOOK_SECONDS = 0.5
 MOST_FORGOTTEN = 1000
 """Limit of clusters without a check whose last loss is remembered."""
+
+KEEP_CAUSE_SECONDS = 60.0
+_WITHOUT_CAUSE = ("", THEY_NOT_YET, SILENT)
 
 Connect = Callable[[str, SecretField], Awaitable[ClusterConnection]]
 """Returns the same connection while the Secret is unchanged; raises KubernetesError."""
@@ -47,17 +54,57 @@ class WorkloadAccess(NamedTuple):
     """How far our wall clock is ahead of that of the management cluster's API server."""
 
 
-class ClusterHandlers(NamedTuple):
-    """Callbacks about a cluster as a whole."""
+class WorkloadCluster:
+    """The watch of the Nodes of one workload cluster, and why they may not be judged."""
 
-    read: Callable[[str], None]
-    """Its Nodes were read completely."""
-    forgotten: Callable[[str], None]
-    """Its Nodes are no longer watched."""
-    update_targets: Callable[[str], Awaitable[None]]
-    """Makes its targets anew, after `read` or `forgotten`."""
-    tried: Callable[[], None]
-    """The result of a try at its Nodes is known, or its uid."""
+    def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
+        self.nodes = nodes
+        self.secret = secret
+        self.part = f"nodes of {nodes.cluster}"
+        """The name of this source in logs and metrics."""
+        self.is_read = False
+        """True once all its Nodes were read and notified: before that, none is known to be gone."""
+        self.is_updated = False
+        """True once each target was made anew after the first read: before that, numbers are wrong."""
+        self.unusable = ""
+        """Why the Secret leads to no connection."""
+        self.uid = ""
+        """The uid of its namespace kube-system, as last read."""
+        self.was_tried = asyncio.Event()
+        """Set when its Nodes were read, or the first try failed."""
+        self._shown, self._shown_since = "", 0.0
+        """The problem as of the last look; a cause stays the same for a minute."""
+        self._skew: timedelta | None = None
+
+    def problem(self, limit: timedelta) -> str:
+        """Why its Nodes must not be judged; "" if they may."""
+        present = self._present_problem(limit)
+        return present and (self._shown or present)
+
+    def _present_problem(self, limit: timedelta) -> str:
+        return self.unusable or self.nodes.problem(limit) or ("" if self.is_updated else THEY_NOT_YET)
+
+    def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
+        """Look at the connection, and store the skew of its clock; call it more often than every `limit`."""
+        self.nodes.look(limit, is_distrusted=is_distrusted)
+        self._skew = self.clock_skew(of_management)
+        self._show(self._present_problem(limit))
+
+    def _show(self, problem: str) -> None:
+        """Keep a cause for a minute: its API server writes the text, and each new text wakes incidents."""
+        now = monotonic_clock()
+        is_kept = self._shown not in _WITHOUT_CAUSE and now - self._shown_since < KEEP_CAUSE_SECONDS
+        if not problem or not is_kept:
+            self._shown, self._shown_since = problem, now
+
+    def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
+        """How far its clock is ahead of the management cluster's; None within the tolerance.
+
+        `of_management` is how far our clock is ahead of the management cluster's; None if that is not known.
+        """
+        ours = self.nodes.clock_skew()
+        skew = None if of_management is None or ours is None else of_management - ours
+        return workload_skew(skew, self._skew)
 
 
 class WorkloadClusters:
@@ -67,7 +114,7 @@ class WorkloadClusters:
         self,
         access: WorkloadAccess,
         watch: Callable[[str], NodeWatch],
-        handlers: ClusterHandlers,
+        handlers: FeedHandlers,
         guard: Guard,
     ) -> None:
         self._access = access
@@ -94,17 +141,24 @@ class WorkloadClusters:
         for cluster in wanted.keys() - self._clusters.keys():
             watched = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
             watched.nodes.resume(self._forgotten.pop(cluster, self._access.blind_time(cluster)))
-            self._stop_forgetting(watched.nodes)
+            earlier, forgetting = self._being_forgotten.pop(cluster, (None, None))
+            if earlier is not None and forgetting is not None:
+                # Its Nodes that are not notified as gone yet belong to the new watch.
+                forgetting.cancel()
+                watched.nodes.take_over(earlier)
             self._tasks[cluster] = tasks.create_task(self._supervise(watched))
 
     def _forget(self, cluster: str, tasks: asyncio.TaskGroup) -> None:
         self._tasks.pop(cluster).cancel()
         watched = self._clusters.pop(cluster)
         self._problems.report(watched.part, "")
-        self._keep(cluster, watched.nodes.blind_time)
+        if watched.nodes.blind_time != BlindTime():
+            self._forgotten[cluster] = watched.nodes.blind_time
+        while len(self._forgotten) > MOST_FORGOTTEN:
+            del self._forgotten[next(iter(self._forgotten))]
         watched.was_tried.set()  # waiters check whether the cluster is still named
         # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
-        self._handlers.forgotten(cluster)
+        self._handlers.cluster_forgotten(cluster)
         forgetting = tasks.create_task(self._forget_nodes(watched.nodes))
         self._being_forgotten[cluster] = watched.nodes, forgetting
 
@@ -114,21 +168,6 @@ class WorkloadClusters:
         with self._guard.item("workload clusters", nodes.cluster):
             await nodes.forget()
         del self._being_forgotten[nodes.cluster]
-
-    def _stop_forgetting(self, nodes: NodeWatch) -> None:
-        """Pass the Nodes that are not notified as gone yet to a new watch of the same cluster."""
-        earlier, forgetting = self._being_forgotten.pop(nodes.cluster, (None, None))
-        if earlier is not None and forgetting is not None:
-            forgetting.cancel()
-            nodes.take_over(earlier)
-
-    def _keep(self, cluster: str, blind_time: BlindTime) -> None:
-        """Remember the last loss of a cluster that no check names now."""
-        if blind_time == BlindTime():
-            return
-        self._forgotten[cluster] = blind_time
-        while len(self._forgotten) > MOST_FORGOTTEN:
-            del self._forgotten[next(iter(self._forgotten))]
 
     def blind_times(self) -> dict[str, BlindTime]:
         """The last loss of each cluster, including clusters that no check names now."""
@@ -228,43 +267,38 @@ class WorkloadClusters:
 
     async def _follow(self, watched: WorkloadCluster) -> None:
         await watched.nodes.forget_gone()
-        watched.note_read()  # first: a Node that vanishes from now on counts as lost
-        self._handlers.read(watched.nodes.cluster)
+        watched.is_read = True  # first: a Node that vanishes from now on counts as lost
+        self._handlers.cluster_read(watched.nodes.cluster)
         if not watched.is_updated:
             # The checks stay held until each target is up to date: their numbers would be wrong before.
             await self._handlers.update_targets(watched.nodes.cluster)
-            watched.note_updated()
+            watched.is_updated = True
         watched.was_tried.set()
-        self._handlers.tried()
+        self._handlers.context_changed()
         await watched.nodes.follow_budget()
 
     async def _connected(self, watched: WorkloadCluster) -> ClusterConnection | None:
         """The connection that the Secret leads to; None if there is none, or on an error."""
         try:
             connection = await self._access.connect(watched.nodes.cluster, watched.secret)
-            await self._identify(watched, connection)
+            # The uid of the cluster, before any of its Nodes is read.
+            found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
         except KubernetesError as error:
-            self._note(watched, error)
+            if isinstance(error, NotFound | NotConfigured | RequestRefused) or not watched.nodes.is_read:
+                watched.unusable = error.message
+            self._tried(watched)
             await asyncio.sleep(retry_after(error).total_seconds())
             return None
-        watched.note_usable()
+        before, watched.uid = watched.uid, str(found["metadata"]["uid"])
+        if watched.uid != before:
+            self._handlers.context_changed()
+        watched.unusable = ""
         return connection
-
-    async def _identify(self, watched: WorkloadCluster, connection: ClusterConnection) -> None:
-        """Read the uid of the cluster, before any of its Nodes is read."""
-        found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
-        if watched.note_uid(str(found["metadata"]["uid"])):
-            self._handlers.tried()
-
-    def _note(self, watched: WorkloadCluster, error: KubernetesError) -> None:
-        if isinstance(error, NotFound | NotConfigured | RequestRefused) or not watched.nodes.is_read:
-            watched.note_unusable(error.message)
-        self._tried(watched)
 
     def _tried(self, watched: WorkloadCluster) -> None:
         if not watched.was_tried.is_set():
             watched.was_tried.set()
-            self._handlers.tried()
+            self._handlers.context_changed()
 
     async def _until_another(
         self, watched: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]
@@ -283,7 +317,7 @@ class WorkloadClusters:
             await asyncio.sleep(LOOK_SECONDS)
             if source.problem:
                 self._tried(watched)
-            is_wrong = watched.is_unusable or bool(source.problem)
+            is_wrong = bool(watched.unusable or source.problem)
             longest = READ_SECRET_AGAIN if is_wrong else READ_SECRET_EVERY
             if loop.time() - began >= longest.total_seconds():
                 return

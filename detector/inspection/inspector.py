@@ -284,7 +284,7 @@ class Inspector:
         """The decision about one target; that of an unexpected error is unknown, and stops no other one."""
         incident = preview.incident(check, preview.state.targets.of(check)[name])
         with self.cluster_state.guard.item("questions", incident.full_id) as caught:
-            return preview.decision(incident).answer
+            return preview.decision(preview.builder(incident)).answer
         why = cut_to_length(unforeseen(caught.error), _LONGEST_PROBLEM)
         message = f"the detector cannot judge it: {why}"
         return TargetAnswer(target=str(incident.target), decided=Decided.UNKNOWN, message=message)
@@ -306,10 +306,11 @@ class Inspector:
                 is_forced=question.is_forced,
             )
             earlier = order_in(target.annotations.remediate)
+            builder = preview.builder(incident)
             moment = OrderMoment(
                 order=order,
-                observation=preview.decision(incident).observation,
-                holds=tuple(preview.builder(incident).holds()),
+                observation=preview.decision(builder).observation,
+                holds=builder.holds(),
                 allowance=self._allowance_with(check, target),
                 policy=self.cluster_state.cluster_context.policy.policy,
                 earlier=earlier if earlier is not None and earlier.stands_beside(order) else None,

@@ -171,10 +171,10 @@ class Preview:
         back_off = built.back_off if limit is None else replace(built.back_off, limit=limit)
         return replace(built, now=self.now, back_off=back_off)
 
-    def decision(self, incident: IncidentReference) -> TargetPreview:
+    def decision(self, builder: ObservationBuilder) -> TargetPreview:
         """The decision about the target of an incident, whether the incident is open or not."""
+        incident, observation = builder.incident, builder.observation()
         check, target = incident.check, incident.target
-        observation = self.builder(incident).observation()
         memory = as_reported(self.state.progress.of(check, target.name, target.uid))
         return TargetPreview(
             incident=incident,
@@ -199,7 +199,8 @@ class Preview:
     def explanation(self, check: HealthCheck, target: Target) -> ExplanationAnswer:
         """Why this check, which selects this target, does or does not act on it now."""
         reference, incident = check.reference, self.incident(check.reference, target)
-        decision, builder = self.decision(incident), self.builder(incident)
+        builder = self.builder(incident)
+        decision = self.decision(builder)
         context, memory = self.state.cluster_context, decision.outlook.memory
         verdict = check.verdict(target, self.now, context)
         observation, goes_on = decision.observation, decision.goes_on
@@ -280,7 +281,8 @@ class Preview:
         state.checks[reference].see(name, failed, state.cluster_context)
         supposed = replace(self, state=state)
         incident = self.incident(reference, failed)
-        first, builder = supposed.decision(incident).observation.hold, supposed.builder(incident)
+        builder = supposed.builder(incident)
+        first = supposed.decision(builder).observation.hold
         holds = (hold for hold in (first, *builder.holds()) if hold is not None)
         return SupposedAnswer(
             condition=f"{rule.type}={rule.status}",

@@ -16,6 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from temporalio.service import RPCError
+
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
 from detector.limits.limit_scopes import LimitScopes
 from detector.limits.remediation_records import LIVES, Proves, RemediationRecords, Reserved
@@ -41,6 +45,7 @@ from health.policy.policy import CurrentPolicy
 from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
 from kube.time_slice import TimeSlice
+from runtime.problems import Problems, retry_forever
 
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
@@ -100,6 +105,25 @@ class RemediationLimits:
                 for incident in self.turns():
                     self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
                     await piece.yield_if_over()
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def read_ended(self, calls: IncidentCalls, problems: Problems) -> None:
+        """Read the remediations that ended within the last hour, once a limit of starts is chosen.
+
+        Remediations under way show when they began, and later starts are seen in the watch. So ended ones are
+        read after becoming the leader, and once more when visibility must list all of them.
+        """
+
+        async def read() -> None:
+            for incident, ended in await calls.ended_remediations(self.horizon):
+                self.note_ended(Remediated.of(incident), ended)
+
+        while True:
+            if self.needs_ended:
+                await retry_forever("ended remediations", read, (RPCError,), problems)
+                self.complete()
+                await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+                await retry_forever("ended remediations", read, (RPCError,), problems)
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     @property

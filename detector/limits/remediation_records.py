@@ -6,7 +6,7 @@ until the remediation is seen, or is proven not to have begun.
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, KeysView
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -41,61 +41,6 @@ class Reserved:
     incident: IncidentReference
     since: datetime
     remediation: LimitedRemediation
-
-
-class Reservations:
-    """The admissions of the leading detector whose remediation is not seen yet, by target.
-
-    A reservation lasts until the remediation is seen, or until the state is proven to be younger than
-    anything that the admission can have caused: then the remediation will not appear any more.
-    """
-
-    def __init__(self, proves: Proves) -> None:
-        self._proves = proves
-        self._reserved: dict[Remediated, Reserved] = {}
-        """In the order of admission, oldest first."""
-
-    def reserve(self, reservation: Reserved) -> None:
-        """Reserve for a target, in place of an earlier reservation."""
-        key = Remediated.of(reservation.incident)
-        self._reserved.pop(key, None)
-        self._reserved[key] = reservation
-
-    def of(self, incident: IncidentReference) -> Reserved | None:
-        """The reservation of an incident; None without one."""
-        found = self._reserved.get(Remediated.of(incident))
-        return found if found is not None and found.incident == incident else None
-
-    def at(self, remediated: Remediated) -> Reserved | None:
-        return self._reserved.get(remediated)
-
-    def targets(self) -> KeysView[Remediated]:
-        return self._reserved.keys()
-
-    def take(self, remediated: Remediated) -> Reserved | None:
-        """Remove and return the reservation of a remediation that is seen now."""
-        return self._reserved.pop(remediated, None)
-
-    def clear(self) -> tuple[Remediated, ...]:
-        """Forget all reservations; returns the targets that had one."""
-        targets = tuple(self._reserved)
-        self._reserved.clear()
-        return targets
-
-    def pop_settled(self, now: datetime) -> Iterator[Reserved]:
-        """Remove and return reservations whose remediation cannot appear any more."""
-        unproven = set()  # later reservations of the same check are not proven either
-        for remediated, reserved in list(self._reserved.items()):
-            if remediated.check in unproven:
-                continue
-            if self._is_proven_after(reserved.since + LIVES, remediated.check, now):
-                del self._reserved[remediated]
-                yield reserved
-            else:
-                unproven.add(remediated.check)
-
-    def _is_proven_after(self, time: datetime, check: CheckReference, now: datetime) -> bool:
-        return now > time and self._proves(check, now - time)
 
 
 class RecentStarts:
@@ -153,7 +98,12 @@ class RecentStarts:
 
 
 class RemediationRecords:
-    """The counted remediations of one cluster, by check and target."""
+    """The counted remediations of one cluster, by check and target.
+
+    A reservation is an admission whose remediation is not seen yet. It lasts until the remediation is seen,
+    or until the state is proven to be younger than anything that the admission can have caused: then the
+    remediation will not appear any more.
+    """
 
     def __init__(
         self, cluster_state: ClusterState, scopes: LimitScopes, proves: Proves, slots_changed: SlotsChanged
@@ -163,7 +113,9 @@ class RemediationRecords:
         self._slots_changed = slots_changed
         self._under_way: dict[Remediated, UnderWay] = {}
         """Remediations under way, with the labels that the targets had at the beginning."""
-        self._reservations = Reservations(proves)
+        self._proves = proves
+        self._reserved: dict[Remediated, Reserved] = {}
+        """The latest reservation of each target, oldest first."""
         self._starts = RecentStarts()
         self.usage = LimitUsage(scopes_of=scopes.of)
 
@@ -173,20 +125,23 @@ class RemediationRecords:
 
     def has_begun(self, remediated: Remediated) -> bool:
         """True if a remediation is under way, or admitted and so may begin at any moment."""
-        return remediated in self._under_way or remediated in self._reservations.targets()
+        return remediated in self._under_way or remediated in self._reserved
 
     def has_reserved(self, incident: IncidentReference) -> bool:
         """True if an incident has a slot although its remediation is not seen yet."""
-        is_seen = Remediated.of(incident) in self._under_way
-        return not is_seen and self._reservations.of(incident) is not None
+        remediated = Remediated.of(incident)
+        reserved = self._reserved.get(remediated)
+        return remediated not in self._under_way and reserved is not None and reserved.incident == incident
 
     def reserve(self, reserved: Reserved) -> None:
-        self._reservations.reserve(reserved)
-        self._count(Remediated.of(reserved.incident))
+        remediated = Remediated.of(reserved.incident)
+        self._reserved.pop(remediated, None)
+        self._reserved[remediated] = reserved
+        self._count(remediated)
 
     def began(self, remediated: Remediated, since: datetime | None, now: datetime) -> None:
         """Count a remediation that is seen now; `since` is when it began, None if no object says so."""
-        reserved = self._reservations.take(remediated)
+        reserved = self._reserved.pop(remediated, None)
         labelled = self._labelled(remediated, reserved.remediation if reserved else None)
         self._under_way[remediated] = UnderWay(remediated.target, labelled, since or now)
         self._starts.note(remediated, now if since is None else min(now, since + SECOND))
@@ -203,16 +158,27 @@ class RemediationRecords:
 
     def forget(self, now: datetime, horizon: datetime) -> None:
         """Forget settled reservations, and starts before the horizon."""
-        for reserved in self._reservations.pop_settled(now):
-            remediated = Remediated.of(reserved.incident)
-            if self._is_gone(reserved.incident):
+        unproven = set()  # later reservations of the same check are not proven either
+        for remediated, reserved in list(self._reserved.items()):
+            if remediated.check in unproven:
+                continue
+            age = now - reserved.since - LIVES
+            if age <= timedelta() or not self._proves(remediated.check, age):
+                unproven.add(remediated.check)
+                continue
+            del self._reserved[remediated]
+            target = self._cluster_state.targets.get(*remediated)
+            # A Machine without a finalizer is remediated by its deletion.
+            if target is None or target.metadata.uid != reserved.incident.target.uid:
                 self._starts.note(remediated, now)
             self._count(remediated)
         for remediated in self._starts.forget(horizon):
             self._count(remediated)
 
     def forget_reservations(self) -> None:
-        for remediated in self._reservations.clear():
+        forgotten = tuple(self._reserved)
+        self._reserved.clear()
+        for remediated in forgotten:
             self._count(remediated)
 
     def limit_otherwise(self, check: CheckReference | None) -> None:
@@ -242,7 +208,7 @@ class RemediationRecords:
         return usage
 
     def _targets(self) -> set[Remediated]:
-        return self._under_way.keys() | self._reservations.targets() | self._starts.targets()
+        return self._under_way.keys() | self._reserved.keys() | self._starts.targets()
 
     def _count(self, remediated: Remediated) -> None:
         self._slots_changed(remediated, self.usage.put(remediated, self._use(remediated)))
@@ -252,7 +218,7 @@ class RemediationRecords:
         under_way = self._under_way.get(remediated)
         if under_way is not None:
             return Use(check=check, target=target, in_flight=under_way, starts=starts)
-        reserved = self._reservations.at(remediated)
+        reserved = self._reserved.get(remediated)
         admitted = UnderWay(target, reserved.remediation, reserved.since) if reserved else None
         return Use(
             check=check, target=target, in_flight=admitted, is_reserved=reserved is not None, starts=starts
@@ -265,8 +231,3 @@ class RemediationRecords:
         return LimitedRemediation(
             remediated.check, labels | (dict(remediation.labels) if remediation else {})
         )
-
-    def _is_gone(self, incident: IncidentReference) -> bool:
-        """True if the target was deleted, which is how a Machine without a finalizer is remediated."""
-        target = self._cluster_state.targets.get(incident.check, incident.target.name)
-        return target is None or target.metadata.uid != incident.target.uid

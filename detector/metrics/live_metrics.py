@@ -4,14 +4,17 @@ A series ends with its object, and a heartbeat costs nothing. Only the leader ex
 so that the sum over all detectors is right. A standby exports that it is one, and the age of its caches.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+from temporalio.service import RPCError
 
 from detector.dispatching.dispatch import OpenIncident
 from detector.state.cluster_state import ClusterState
@@ -22,7 +25,11 @@ from health.policy.stuck_slots import StuckSlots
 from health.runbook.escalation import Plan
 from health.runbook.recovery import with_proof_of_requests
 from objects.frozen import label
+from runtime.task_failures import EVERY_WORKFLOW
 
+COUNT_EVERY_SECONDS = 60.0
+AGAIN_SECONDS = 5.0
+"""Wait after a question without an answer."""
 NO_PROGRESS = Progress()
 Ages = Mapping[str, timedelta | None]
 
@@ -124,24 +131,28 @@ class LiveMetrics(Collector):
             yield _outages(self._cluster_state)
 
 
+def _gauge(
+    name: str, text: str, labels: Sequence[str], samples: Iterable[tuple[Sequence[str], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
     text = "Time since the last activity of a watch; +Inf before its first complete list."
-    family = GaugeMetricFamily("paramedic_cache_age_seconds", text, labels=("source",))
-    for source, age in ages.items():
-        family.add_metric((source,), inf if age is None else age.total_seconds())
-    return family
+    found = (((source,), inf if age is None else age.total_seconds()) for source, age in ages.items())
+    return _gauge("paramedic_cache_age_seconds", text, ("source",), found)
 
 
 def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "Health checks by kind and by the phase of their status."
-    family = GaugeMetricFamily("paramedic_checks", text, labels=("kind", "phase"))
     phases = (
         (reference.kind_name, str(check.record.status.get("phase", "")))
         for reference, check in cluster_state.checks.items()
     )
-    for labels, number in sorted(Counter(phases).items()):
-        family.add_metric(labels, number)
-    return family
+    return _gauge("paramedic_checks", text, ("kind", "phase"), sorted(Counter(phases).items()))
 
 
 def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
@@ -152,39 +163,32 @@ def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "Checks for which nothing is written, by kind."
-    family = GaugeMetricFamily("paramedic_checks_in_shadow", text, labels=("kind",))
     context = cluster_state.cluster_context
-    found = Counter({reference.kind_name: 0 for reference in cluster_state.checks})
+    found = Counter({(reference.kind_name,): 0 for reference in cluster_state.checks})
     for reference, check in cluster_state.checks.items():
-        found[reference.kind_name] += check.is_shadow_in(context)
-    for kind, number in sorted(found.items()):
-        family.add_metric((kind,), number)
-    return family
+        found[(reference.kind_name,)] += check.is_shadow_in(context)
+    return _gauge("paramedic_checks_in_shadow", text, ("kind",), sorted(found.items()))
 
 
 def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "1 while the outage guard suspects an outage in a cluster or one of its domains."
-    family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "domain"))
-    groups = (outage.group for outage in cluster_state.cluster_context.outages.suspected)
-    for group in sorted(groups, key=lambda group: group.key):
-        family.add_metric((group.cluster, group.domain), 1)
-    return family
+    suspected = (outage.group for outage in cluster_state.cluster_context.outages.suspected)
+    groups = sorted(suspected, key=lambda group: group.key)
+    found = (((group.cluster, group.domain), 1) for group in groups)
+    return _gauge("paramedic_suspected_outage", text, ("cluster", "domain"), found)
 
 
 def _incidents(
     cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
 ) -> GaugeMetricFamily:
     text = "Open incidents by check and phase, as of the latest answer to each."
-    family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
     # An existing check has all its series, so that an alert can tell zero from missing data.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
         phase = observed_phase(entry.last_observation, now, _progress(cluster_state, entry))
         if phase is not None:
             found[str(entry.key.check), phase] += 1
-    for labels, number in sorted(found.items()):
-        family.add_metric(labels, number)
-    return family
+    return _gauge("paramedic_open_incidents", text, ("check", "phase"), sorted(found.items()))
 
 
 def _progress(cluster_state: ClusterState, entry: OpenIncident) -> Progress:
@@ -196,7 +200,6 @@ def _holds(
     cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
 ) -> GaugeMetricFamily:
     text = "Targets that are held now, by check, reason and trigger, as of the latest answers."
-    family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason", "trigger"))
     found: Counter[tuple[str, ...]] = Counter()
     for entry in incidents:
         observation = entry.last_observation
@@ -204,9 +207,7 @@ def _holds(
         if observation is not None and reason is not None:
             trigger = trigger_of(is_ordered=is_by_order(observation.fact))
             found[str(entry.key.check), reason, trigger] += 1
-    for labels, number in sorted(found.items()):
-        family.add_metric(labels, number)
-    return family
+    return _gauge("paramedic_holds", text, ("check", "reason", "trigger"), sorted(found.items()))
 
 
 class ClockMetrics(Collector):
@@ -237,7 +238,45 @@ class LimitMetrics(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return one sample for each limit with stuck slots."""
         text = "Remediations under way for over an hour that keep a limit full while targets wait."
-        family = GaugeMetricFamily("paramedic_stuck_slots", text, labels=("limit",))
-        for stuck in (self._stuck_slots() or ()) if self._is_leader() else ():
-            family.add_metric((stuck.limit,), len(stuck.holders))
-        yield family
+        found = (self._stuck_slots() or ()) if self._is_leader() else ()
+        samples = (((stuck.limit,), len(stuck.holders)) for stuck in found)
+        yield _gauge("paramedic_stuck_slots", text, ("limit",), samples)
+
+
+@dataclass(eq=False)  # a registry keeps it by its identity
+class FailingWorkflows(Collector):
+    """The gauges of open workflows whose workflow tasks fail: the leader asks Temporal once a minute.
+
+    No process of ours sees all of them: a failing workflow asks nothing, and its worker logs no error.
+    Without an answer of Temporal there is no series.
+
+    `counts` asks Temporal for the number of failing workflows by type, without types that Temporal does not
+    report; it raises RPCError.
+    """
+
+    counts: Callable[[], Awaitable[Mapping[str, int]]]
+    _counts: Mapping[str, int] = field(default_factory=dict, init=False)
+
+    async def lead(self) -> None:
+        try:
+            while True:
+                wait = await self._count()
+                await asyncio.sleep(wait)
+        finally:
+            self._counts = {}
+
+    async def _count(self) -> float:
+        """Count; returns the seconds until the next count."""
+        try:
+            self._counts = await self.counts()
+        except RPCError:  # TemporalLink reports an outage
+            self._counts = {}
+            return AGAIN_SECONDS
+        return COUNT_EVERY_SECONDS
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return the latest counts; no series before the first answer."""
+        for workflow_type, (name, subject) in EVERY_WORKFLOW.items():
+            if workflow_type in self._counts:
+                text = f"{subject} whose workflow task fails repeatedly, as Temporal reports."
+                yield GaugeMetricFamily(name, text, value=self._counts[workflow_type])

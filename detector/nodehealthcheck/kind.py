@@ -88,7 +88,7 @@ class NodeSeries(Collector):
         durations = self._of(request).durations
         lasted = now - request.request.metadata.creation_timestamp
         durations.setdefault(key, Buckets(BOUNDS)).observe(max(0.0, lasted.total_seconds()))
-        self._forget_the_gone()
+        self._nodes = self._there()
 
     def request_grew_old(self, request: SeenRequest) -> None:
         """Count the 48 h alert on a request."""
@@ -109,9 +109,6 @@ class NodeSeries(Collector):
         if series is None or series.uid != uid:
             series = self._nodes[name] = _Node(uid)
         return series
-
-    def _forget_the_gone(self) -> None:
-        self._nodes = self._there()
 
     def _there(self) -> dict[str, _Node]:
         return {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}

@@ -96,12 +96,10 @@ class AdmissionFacts:
             return await self._client.list_metadata(resource)
         except RequestRefused:
             of_kind = [template for template in named if (template.api_version, template.kind) == kind]
-            return [await self._get(resource, template) for template in of_kind]
-
-    async def _get(self, resource: Resource, template: TemplateReference) -> Object:
-        return await self._client.get(
-            resource, template.name, template.namespace if resource.namespaced else ""
-        )
+            return [
+                await self._client.get(resource, each.name, each.namespace if resource.namespaced else "")
+                for each in of_kind
+            ]
 
     async def _topology(self) -> str | None:
         try:

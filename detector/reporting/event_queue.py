@@ -1,5 +1,7 @@
 """EventQueue: writes the Events of one check, beside its remediations and its status.
 
+`PolicyReporter` writes those about the policy.
+
 A storm causes two Events for each node. They are written at a pace that all checks share, so that they do not
 compete with the requests. An Event that cannot be written is retried, and does not delay other checks.
 """
@@ -11,11 +13,14 @@ from datetime import datetime
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
+from health.policy.policy import policy_subject
+from health.policy.policy_in_force import PolicyInForce
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
 from kube.events import Events
 from kube.rate_limiter import RateLimiter
 from objects.event import Event, InvolvedObject
+from runtime.process_names import DETECTOR
 
 _log = logging.getLogger(__name__)
 
@@ -76,12 +81,50 @@ class EventQueue:
             await self._filled.wait()
             while self._unwritten:
                 await self._rate_limiter.acquire()
-                await self._write_next()
+                if not self._unwritten:  # dropped meanwhile
+                    break
+                event, about = next(iter(self._unwritten.values()))
+                if await write_or_wait(self._events, event, about, self._now()):
+                    self._unwritten.pop(event.seed, None)
             self._filled.clear()
 
-    async def _write_next(self) -> None:
-        if not self._unwritten:  # dropped meanwhile
-            return
-        event, about = next(iter(self._unwritten.values()))
-        if await write_or_wait(self._events, event, about, self._now()):
-            self._unwritten.pop(event.seed, None)
+
+class PolicyReporter:
+    """Emits Events on the ConfigMap about each of its edits, or on a missing policy, as the leader.
+
+    Each edit is reported once, by whichever leader: the name of its Event is derived from the edit.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        instance: str,
+        namespace: str,
+        policy: Callable[[], PolicyInForce],
+        now: Callable[[], datetime],
+    ) -> None:
+        """`namespace` is where the ConfigMap is expected."""
+        self._missing = policy_subject(namespace)
+        self._events = Events(client, DETECTOR, instance)
+        self._policy = policy
+        self._now = now
+        self._emitted = ""
+        """The seed of the latest Event."""
+        self._changed = asyncio.Event()
+
+    def changed(self) -> None:
+        """Check soon whether there is an Event to emit."""
+        self._changed.set()
+
+    async def lead(self) -> None:
+        self._changed.set()
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            policy = self._policy()
+            about = policy.stored.subject if policy.stored else self._missing
+            if (policy.stored or policy.is_missing) and policy.event.seed != self._emitted:
+                if await write_or_wait(self._events, policy.event, about, self._now()):
+                    self._emitted = policy.event.seed
+                else:
+                    self._changed.set()

@@ -108,6 +108,7 @@ class OwnStatus(Collector):
         now, trouble = _now(), self._connections.temporal.trouble()
         if self._is_leader():
             before = ParamedicStatusDocument.read(read).condition(ConditionType.SLOTS_AVAILABLE)
+            stuck = self._stuck_slots()
             statements = (
                 *by_leader(
                     self._identity,
@@ -117,15 +118,11 @@ class OwnStatus(Collector):
                     now,
                     is_answered=self._connections.temporal.is_answered,
                 ),
-                of_slots(self._stuck_words(), before),
+                of_slots(None if stuck is None else "; ".join(map(str, stuck)), before),
                 of_refusals(self._refused()),
                 of_caches(self._connections.management.transport.room.fullness),
             )
             self._reported = await self._writer.report(statements, read, self._installation)
-
-    def _stuck_words(self) -> str | None:
-        stuck = self._stuck_slots()
-        return None if stuck is None else "; ".join(map(str, stuck))
 
     async def _ask(self) -> None:
         """Ask Temporal for workers if that is due; after a failure, ask again at the next look."""
@@ -237,20 +234,19 @@ class TroubleReporter:
 def news(
     status: ParamedicStatusDocument, known_false: frozenset[str], now: datetime
 ) -> list[ParamedicCondition]:
-    """The conditions to report on a check for which `known_false` were reported."""
-    conditions = [condition for condition in map(status.condition, REPORTED) if condition is not None]
-    return [
-        condition
-        for condition in conditions
-        if _is_news(condition, now, is_known_false=condition.type in known_false)
-    ]
+    """The conditions to report on a check for which `known_false` were reported.
 
-
-def _is_news(condition: ParamedicCondition, now: datetime, *, is_known_false: bool) -> bool:
-    """True to report it; an unknown condition is not reported, as another condition gives the cause."""
-    if is_known_false:
-        return condition.status == Answer.TRUE
-    return condition.status == Answer.FALSE and now - condition.last_transition_time >= REPORT_AFTER
+    An unknown condition is not reported, as another condition gives the cause.
+    """
+    found = []
+    for condition in filter(None, map(status.condition, REPORTED)):
+        is_over = condition.status == Answer.TRUE
+        has_lasted = now - condition.last_transition_time >= REPORT_AFTER
+        if condition.type in known_false:
+            found += [condition] if is_over else []
+        elif condition.status == Answer.FALSE and has_lasted:
+            found.append(condition)
+    return found
 
 
 def event_of(condition: ParamedicCondition, uid: str) -> Event:

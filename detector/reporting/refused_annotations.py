@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from detector.reporting.own_status import EmitEvents
+from detector.reporting.target_events import involved
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.target_store import place_of
 from health.check.annotated_hold import annotated
 from health.cluster.lost_nodes import CONFIRM
-from health.kinds.registry import CHECK_KINDS
 from health.model.annotations import APPROVE, HOLD, ON_TARGETS, REJECT, digest_of, hold_in, question_in
 from health.model.node import Node, involved_node
 from health.model.references import CheckReference
@@ -201,5 +200,4 @@ def _refusal(
 def _involved(check: CheckReference, holder: Target) -> InvolvedObject:
     if isinstance(holder, Node):
         return involved_node(holder.metadata.name, holder.metadata.uid)
-    reference = place_of(check).reference(holder.metadata.name, holder.metadata.uid)
-    return CHECK_KINDS[check.group_kind].involved(reference)
+    return involved(check, holder)

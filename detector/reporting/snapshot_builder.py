@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_holds, owners_of, target_facts
+from detector.state.facts import TargetMoment, check_holds
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
@@ -27,7 +27,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Health
-from health.runbook.escalation import Plan, is_classic
+from health.runbook.escalation import is_classic
 from kube.time_slice import TimeSlice
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rendering")
@@ -73,57 +73,52 @@ class SnapshotDraft:
                 yield self._target(self.snapshot.check, name, self.now)
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
-        snapshot = _judged(self.state, check, name, now)
-        target = self.state.targets.get(check.reference, name)
-        if target is None or snapshot.verdict.health is Health.HEALTHY:
+        moment = _moment_of(self.state, check, name, now)
+        snapshot = _judged(self.state, check, name, moment)
+        if moment is None or snapshot.verdict.health is Health.HEALTHY:
             return snapshot
-        owners = owners_of(self.state, check.reference, target, now)
-        holding = owners.longest
+        holding, passed = moment.owners.longest, moment.owners.passed
         snapshot = replace(
             snapshot,
             owner_sign="" if holding is None else holding.sign,
             owner_until=None if holding is None else holding.until,
-            overdue=tuple(work.overdue for work in owners.passed if work.until <= now),
+            overdue=tuple(work.overdue for work in passed if work.until <= now),
         )
-        if snapshot.verdict.health is not Health.EXPIRED:
-            return snapshot
-        return self._expired(check, target, snapshot, now)
+        return self._expired(moment, snapshot) if snapshot.verdict.health is Health.EXPIRED else snapshot
 
-    def _expired(
-        self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
-    ) -> TargetSnapshot:
+    def _expired(self, moment: TargetMoment, snapshot: TargetSnapshot) -> TargetSnapshot:
         """Add its holds and the progress of its steps to the snapshot of an expired target."""
-        state, reference, requests = self.state, check.reference, snapshot.requests
-        progress = state.progress.of(reference, snapshot.name, snapshot.uid)
-        course = Plan(check.steps, progress.spent, progress.skipped).course(requests, now)
-        back_off = self.back_offs[snapshot.name]
-        failed = snapshot.verdict.failed(now)
-        is_under_way = bool(requests) or target.is_marked
-        held_back = back_off.hold(failed, now, is_under_way=is_under_way)
+        check, target, findings = moment.check, moment.target, self.state.act_findings
+        course, back_off = moment.course(check.steps), self.back_offs[snapshot.name]
+        failed = snapshot.verdict.failed(moment.now)
+        held_back = back_off.hold(failed, moment.now, is_under_way=moment.is_remediated)
         return replace(
             snapshot,
-            hold=target_hold(target_facts(state, reference, target, now)),
+            hold=target_hold(moment.facts),
             # A classic remediation whose timeout is over is not exhausted: it has no other step (NHC 2.5).
             is_exhausted=not is_classic(check) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
             back_off=None if is_by_order(snapshot.verdict.fact) else held_back,
             earlier_attempts=back_off.earlier(failed),
-            found=state.act_findings.of(reference, snapshot.name, snapshot.uid),
-            is_heard=state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),
+            found=findings.of(check.reference, snapshot.name, snapshot.uid),
+            is_heard=findings.is_heard(check.reference, snapshot.name, snapshot.uid),
         )
 
 
-def _judged(state: StateView, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
+def _moment_of(state: StateView, check: HealthCheck, name: str, now: datetime) -> TargetMoment | None:
+    """The target; None if it is gone, or if the check does not select it."""
+    target = state.targets.get(check.reference, name)
+    return TargetMoment(state, check, target, now) if target and check.selects(target) else None
+
+
+def _judged(state: StateView, check: HealthCheck, name: str, moment: TargetMoment | None) -> TargetSnapshot:
     """The target with its verdict and requests; without a uid if the check does not select it."""
     requests = tuple(entry.snapshot for entry in state.requests.of(check.reference, name))
-    target = state.targets.get(check.reference, name)
-    if target is None or not check.selects(target):
+    if moment is None:
         return TargetSnapshot(name=name, uid="", verdict=HEALTHY, requests=requests)
-    verdict = check.verdict(target, now, state.cluster_context)
-    return TargetSnapshot(
-        name=name, uid=target.metadata.uid, verdict=verdict, requests=requests, node_name=target.node_name
-    )
+    uid, node_name = moment.target.metadata.uid, moment.target.node_name
+    return TargetSnapshot(name=name, uid=uid, verdict=moment.verdict, requests=requests, node_name=node_name)
 
 
 @dataclass(frozen=True)
@@ -145,7 +140,8 @@ class SnapshotBuilder:
         entry = self.cluster_state.checks.get(reference)
         if entry is None or isinstance(entry.check, InvalidCheckError):
             return None
-        return _judged(self.cluster_state, entry.check, name, now)
+        moment = _moment_of(self.cluster_state, entry.check, name, now)
+        return _judged(self.cluster_state, entry.check, name, moment)
 
     def draft(self, reference: CheckReference, storm: Storm | None, now: datetime) -> SnapshotDraft | None:
         """The snapshot of a check without its targets, and the values to judge them; None if it is gone."""

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
-from detector.reporting.order_events import approval_event, order_event
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft, rendered
+from detector.reporting.target_events import approval_event, order_event
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
@@ -145,20 +144,23 @@ class StatusReporter:
             return None
         if self._before is not None and draft.snapshot.uid != self._before.uid:
             self._before, changes, requested = None, (), ()
-        until = self._reported_until()
+        # An earlier leader emitted no Events of a check that is newer than its last renewal.
+        created = draft.record.metadata.creation_timestamp
+        is_new = self._led_until is None or self._led_until < created + REPORTED_WITHIN
+        until = None if is_new else self._led_until
         snapshot = replace(draft.snapshot, request_changes=changes, requested=requested, reported_until=until)
         return replace(draft, snapshot=snapshot)
 
-    def _reported_until(self) -> datetime | None:
-        """When an earlier leader last emitted Events of this check; None if the check is newer."""
-        created = self._dependencies.cluster_state.checks[self._reference].record.metadata.creation_timestamp
-        is_new = self._led_until is None or self._led_until < created + REPORTED_WITHIN
-        return None if is_new else self._led_until
-
     async def _report(self, snapshot: CheckSnapshot, stored: CheckRecord) -> None:
         """Report a snapshot; `stored` makes the write of the status conditional on the check's version."""
-        now = self._dependencies.now()
-        notes, patch = await rendered(snapshot, partial(self._rendered, self._before, snapshot, stored, now))
+        now, before, status = self._dependencies.now(), self._before, stored.status
+
+        def render() -> tuple[list[Event], dict[str, Any]]:
+            """The Events and the patch of the status: pure functions of immutable values."""
+            events = self._kind.events(before, snapshot, status, now)
+            return [*events], self._kind.status_patch(snapshot, status, now)
+
+        notes, patch = await rendered(snapshot, render)
         check_state = self._dependencies.cluster_state.checks.get(self._reference)
         if check_state is None:
             return
@@ -170,7 +172,12 @@ class StatusReporter:
         self._before = snapshot
         try:
             if patch:
-                await self._write(patch, stored)
+                # The resourceVersion makes the write conditional on the version that it was computed from.
+                body = {"metadata": {"resourceVersion": stored.metadata.resource_version}, "status": patch}
+                name, resource = self._reference, self._resource(stored)
+                await self._dependencies.client.merge_patch(
+                    resource, name.name, body, name.namespace, subresource="status"
+                )
             await self._write_metadata(snapshot.check, stored)
             self._failed_writes, self._retry_after = 0, timedelta()
         except NotFound:
@@ -183,15 +190,6 @@ class StatusReporter:
             self._failed_writes += 1
             self._retry_after = retry_after(error)
             self.changed.set()
-
-    def _rendered(
-        self, before: CheckSnapshot | None, snapshot: CheckSnapshot, stored: CheckRecord, now: datetime
-    ) -> tuple[list[Event], dict[str, Any]]:
-        """The Events and the patch of the status: pure functions of immutable values."""
-        status = stored.status
-        return [*self._kind.events(before, snapshot, status, now)], self._kind.status_patch(
-            snapshot, status, now
-        )
 
     async def _write_metadata(self, check: HealthCheck | InvalidCheckError, stored: CheckRecord) -> None:
         """Write missing metadata onto the check as read: other writers edit the list of its owners too."""
@@ -213,17 +211,6 @@ class StatusReporter:
         kind = self._kind
         api_version = stored.api_version or kind.api_version
         return Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
-
-    async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:
-        # The resourceVersion makes the write conditional on the version that it was computed from.
-        body = {"metadata": {"resourceVersion": stored.metadata.resource_version}, "status": status}
-        await self._dependencies.client.merge_patch(
-            self._resource(stored),
-            self._reference.name,
-            body,
-            self._reference.namespace,
-            subresource="status",
-        )
 
     async def _wait(self, deadline: datetime | None) -> None:
         timeout = None
@@ -262,19 +249,16 @@ class StatusReporters:
     async def lead(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                await self._accept_changes(tasks)
+                self._tasks = tasks
+                try:
+                    for check in list(self._dependencies.cluster_state.checks):
+                        self.changed(check, None)
+                    await asyncio.Event().wait()
+                finally:
+                    # Before the group ends its reporters: a new task in it would raise, and end the watches.
+                    self._tasks = None
         finally:
             self._reporters.clear()
-
-    async def _accept_changes(self, tasks: asyncio.TaskGroup) -> None:
-        self._tasks = tasks
-        try:
-            for check in list(self._dependencies.cluster_state.checks):
-                self.changed(check, None)
-            await asyncio.Event().wait()
-        finally:
-            # Before the group ends its reporters: creating a task in it would raise, and end the watches.
-            self._tasks = None
 
     def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
         """Have the check reported on, while this detector is the leader."""

@@ -1,5 +1,8 @@
 """TargetReporter: writes the reports of checks into the status of their targets when they change.
 
+If two checks select a target, the one that calls it unhealthy wins. If one of them cannot be judged now,
+there is no report. A check in shadow reports nothing.
+
 Changes are found by changes of the cluster state, by deadlines, and, for a check that could not be judged,
 every ten seconds, without requests to the API server. A report is computed again at each read before a write,
 as another writer may have changed the target. Unhealthy targets come first. Reports do not delay
@@ -8,23 +11,25 @@ remediations: a failed write is retried after growing pauses.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from detector.reporting.wanted_report import TargetJudge, WantedReport
+from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_holds
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
+from health.check.target_report import TargetFindings, TargetReport, TargetReports
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.sighting import Restart
-from health.model.target import TargetName
+from health.model.target import Target, TargetName
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
@@ -56,6 +61,16 @@ class _Inputs(NamedTuple):
 
 
 @dataclass(frozen=True)
+class _Wanted:
+    """A report, which the status of the target may have already."""
+
+    reports: TargetReports
+    report: TargetReport
+    target: Target
+    kind: ServedKind
+
+
+@dataclass(frozen=True)
 class _Pause:
     """How long a target is not written after failed writes."""
 
@@ -76,7 +91,7 @@ class TargetReporter:
         self._connection = connection
         self._cluster_state = cluster_state
         self._now = now
-        self._judge = TargetJudge(cluster_state, sees, self._problem, now)
+        self._sees = sees
         self._is_leading = False
         self._reported: dict[CheckReference, _Inputs] = {}
         self._deadlines: dict[TargetName, datetime] = {}
@@ -101,12 +116,9 @@ class TargetReporter:
                     tasks.create_task(self._write_what_is_due())
         finally:
             self._is_leading = False
-            self._forget()
-
-    def _forget(self) -> None:
-        self._unseen.clear()
-        for collection in (self._reported, self._deadlines, self._pauses, self._urgent, self._ordinary):
-            collection.clear()
+            self._unseen.clear()
+            for collection in (self._reported, self._deadlines, self._pauses, self._urgent, self._ordinary):
+                collection.clear()
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Find reports that changed, while this detector is the leader."""
@@ -165,22 +177,62 @@ class TargetReporter:
         self._note_deadline(name, pause.ends)
         return True
 
-    def _due(self, name: TargetName) -> WantedReport | None:
+    def _due(self, name: TargetName) -> _Wanted | None:
         """The report to write on a target now; None if it is stored, or unknown."""
         wanted = self._wanted(name)
-        return None if wanted is None or wanted.is_stored else wanted
+        is_stored = wanted is not None and wanted.reports.is_stored(wanted.report, wanted.target)
+        return None if is_stored else wanted
 
-    def _wanted(self, name: TargetName) -> WantedReport | None:
-        """The report on a target now; None if a check cannot be judged."""
-        judgement = self._judge.judge(name)
+    def _wanted(self, name: TargetName) -> _Wanted | None:
+        """The report on a target now; None if it is gone, or a check cannot be judged.
+
+        Notes when the report changes without an event.
+        """
+        target = self._cluster_state.targets.at(name.place).get(name.name)
+        if target is None:
+            self._deadlines.pop(name, None)
+            return None
+        wanted, changes, unseen = None, list[datetime](), None
+        for reference, check_state, reports in self._reporting_on(name):
+            if not self._sees(reference):
+                wanted, unseen = None, reference
+                break
+            findings = self._findings(reference, target)
+            change = reports.next_change(check_state.check, target, findings)
+            changes += [] if change is None else [change]
+            own_report = reports.wanted(check_state.check, target, findings)
+            report = own_report if wanted is None else wanted.report.merged_with(own_report)
+            wanted = _Wanted(reports, report, target, check_state.kind.targets)
         self._deadlines.pop(name, None)
-        self._note_deadline(name, judgement.changes)
-        if judgement.unseen is not None:
-            self._unseen.add(judgement.unseen)
-        return judgement.wanted
+        self._note_deadline(name, min(changes, default=None))
+        if unseen is not None:
+            self._unseen.add(unseen)
+        return wanted
 
-    def _problem(self, check: CheckReference) -> CheckProblem | None:
-        return self._reported[check].problem if check in self._reported else None
+    def _reporting_on(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState, TargetReports]]:
+        """The checks that report on the target."""
+        context = self._cluster_state.cluster_context
+        for reference, check_state in self._cluster_state.checks.items():
+            reports = check_state.kind.target_reports
+            if name.name not in check_state.selected or place_of(reference) != name.place:
+                continue
+            if reports is None or isinstance(check_state.check, InvalidCheckError):
+                continue
+            if not check_state.is_shadow_in(context):
+                yield reference, check_state, reports
+
+    def _findings(self, check: CheckReference, target: Target) -> TargetFindings:
+        name, uid = target.metadata.name, target.metadata.uid
+        acts, inputs = self._cluster_state.act_findings, self._reported.get(check)
+        found = acts.of(check, name, uid)
+        has_request = bool(self._cluster_state.requests.of(check, name))
+        return TargetFindings(
+            now=self._now(),
+            context=self._cluster_state.cluster_context,
+            problem=None if has_request or inputs is None else inputs.problem,
+            request_error=found.request_error if found is not None else "",
+            is_request_unreported=not has_request and not acts.is_heard(check, name, uid),
+        )
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
         earlier = self._deadlines.get(name)
@@ -195,7 +247,13 @@ class TargetReporter:
         loop = asyncio.get_running_loop()
         looked = loop.time()
         while True:
-            await self._wait_for_a_deadline()
+            # Wait until a deadline has passed or come nearer, or the next look is due.
+            self._rescheduled.clear()
+            first = self._first = min(self._deadlines.values(), default=None)
+            wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * JUST_AFTER - self._now())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, wait.total_seconds())):
+                    await self._rescheduled.wait()
             now = self._now()
             for name in [
                 target for target, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now
@@ -206,17 +264,6 @@ class TargetReporter:
                 self._unseen.clear()
                 for check in unseen:
                     self._consider_all(check)
-
-    async def _wait_for_a_deadline(self) -> None:
-        """Return when a deadline has passed or come nearer, or the next look is due."""
-        self._rescheduled.clear()
-        first = self._first = min(self._deadlines.values(), default=None)
-        wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * JUST_AFTER - self._now())
-        try:
-            async with asyncio.timeout(max(0.0, wait.total_seconds())):
-                await self._rescheduled.wait()
-        except TimeoutError:
-            return
 
     async def _write_what_is_due(self) -> None:
         while True:
@@ -246,14 +293,11 @@ class TargetReporter:
             )
         except KubernetesError as error:
             if isinstance(error, NotFound):  # deleted, or discovery is out of date
-                self._forget_versions(due.kind)
+                for api_version in due.kind.api_versions:
+                    self._connection.discovery.forget(api_version)
             self._failed(name, error)
         else:
             self._pauses.pop(name, None)
-
-    def _forget_versions(self, kind: ServedKind) -> None:
-        for api_version in kind.api_versions:
-            self._connection.discovery.forget(api_version)
 
     def _failed(self, name: TargetName, error: KubernetesError) -> None:
         level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING

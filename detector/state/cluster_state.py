@@ -131,7 +131,9 @@ class ClusterState(StateView):
         self.event_handlers.notify_context()
         for reference, check in self.checks.items():
             if context.changes_verdicts(reference.group_kind, last):
-                self._see_selected(reference, check)
+                # A context does not change which targets are selected.
+                for name in tuple(check.selected):
+                    self._take_in(reference, check, name, self.targets.get(reference, name))
         # Notify incidents that are no longer wanted, too.
         self.resync.add(
             [check for check in checks if check in self.checks],
@@ -144,15 +146,14 @@ class ClusterState(StateView):
         These are all checks, unless only entries of workload clusters changed: the API server of such a
         cluster can change its entries at will.
         """
-        every = self._checks_and_owners()
         changed = context.changed_clusters(self.cluster_context)
         if changed is None or MANAGEMENT_CLUSTER in changed:
-            return every
-        return {check for check in every if changed & self._clusters_of(check, context)}
-
-    def _clusters_of(self, reference: CheckReference, context: ClusterContext) -> set[str]:
-        check = self.checks.get(reference)
-        return set() if check is None else {check.managed_cluster, check.node_cluster_in(context)}
+            return self._checks_and_owners()
+        return {
+            reference
+            for reference, check in self.checks.items()
+            if changed & {check.managed_cluster, check.node_cluster_in(context)}
+        }
 
     def templates_changed(self, api_version: str, kind: str) -> None:
         """Notify the checks that name a template of this kind."""
@@ -174,24 +175,12 @@ class ClusterState(StateView):
             self.event_handlers.notify_change(reference, None)
             return
         else:
-            self.checks[reference] = self._check_state_of(kind, reference, record)
+            replaced = CheckState(kind, record, record.parse(kind))
+            for name, target in self.targets.of(reference).items():
+                self._take_in(reference, replaced, name, target)
+            self.checks[reference] = replaced
         self._adopt(self.requests.unowned())
         self._notify_check(reference, self._concerned_of(reference) | self._concerned(check_state))
-
-    def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
-        check_state = CheckState(kind, record, record.parse(kind))
-        self._see_all(reference, check_state)
-        return check_state
-
-    def _see_all(self, reference: CheckReference, check: CheckState) -> None:
-        for name, target in self.targets.of(reference).items():
-            self._take_in(reference, check, name, target)
-
-    def _see_selected(self, reference: CheckReference, check: CheckState) -> None:
-        """Judge its selected targets again; a context does not change which targets are selected."""
-        targets = self.targets.of(reference)
-        for name in tuple(check.selected):
-            self._take_in(reference, check, name, targets.get(name))
 
     def _take_in(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
@@ -203,14 +192,12 @@ class ClusterState(StateView):
             was_unhealthy = name in check.unhealthy
             numbers_changed = check.see(name, target, self.cluster_context)
             goes_on = was_unhealthy and name in check.unhealthy and target is not None
-            self._keep_findings(reference, name, target.metadata.uid if target and goes_on else "")
+            # Drop the reports of incidents of other objects, and of another failure ("": of all).
+            uid = target.metadata.uid if target and goes_on else ""
+            self.act_findings.keep_only(reference, name, uid)
+            self.progress.keep_only(reference, name, uid)
             return numbers_changed
         return check.doubt(name)
-
-    def _keep_findings(self, reference: CheckReference, name: str, uid: str) -> None:
-        """Drop the reports of incidents of other objects, and of another failure ("": of all)."""
-        self.act_findings.keep_only(reference, name, uid)
-        self.progress.keep_only(reference, name, uid)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
@@ -314,7 +301,11 @@ class ClusterState(StateView):
             uids.add(
                 entry.request.target_uid or (observed_target.metadata.uid if observed_target else UNKNOWN_UID)
             )
-        return frozenset(self._incident(check, target, uid) for uid in uids)
+        place = place_of(check)
+        return frozenset(
+            IncidentReference(cluster=self.cluster, check=check, target=place.reference(target, uid))
+            for uid in uids
+        )
 
     def all_wanted(self) -> Iterator[IncidentReference]:
         """All incidents that should exist, over all checks and targets."""
@@ -327,8 +318,3 @@ class ClusterState(StateView):
             return set()
         removes = self._removes_confirmations
         return check_state.concerned_in(self.cluster_context, removes_confirmations=removes)
-
-    def _incident(self, check: CheckReference, target: str, uid: str) -> IncidentReference:
-        return IncidentReference(
-            cluster=self.cluster, check=check, target=place_of(check).reference(target, uid)
-        )

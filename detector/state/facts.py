@@ -5,7 +5,7 @@ They include other holders of the target, other members of its quorum, and the h
 
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from functools import cached_property
 
 from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
@@ -22,104 +22,22 @@ from health.gate.admission import HOLDER_ASK_AGAIN_SECONDS, CurrentHolder, Targe
 from health.gate.approval_hold import approval_hold, required_approval
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
-from health.model.approval import RequiredApproval
+from health.model.approval import Progress, RequiredApproval
 from health.model.invalid_check import InvalidCheckError
 from health.model.node_signs import HOLDS_NEXT_STEPS
 from health.model.observation import Hold
 from health.model.owner_signs import OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
+from health.model.verdict import Verdict
 from health.policy.held_nodes import OwnerWork
 from health.policy.limits import limit_hold
+from health.policy.policy import Policy
 from health.policy.policy_in_force import is_in_shadow
 from health.policy.quorum import takes_turns, wait_for
-from health.runbook.escalation import Plan
+from health.runbook.escalation import Course, Plan
 from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
 from objects.timestamps import stamp
-
-
-def target_facts(
-    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
-) -> TargetFacts:
-    """The facts of `target` for the admission of an incident of `check`."""
-    name = target.metadata.name
-    return TargetFacts(
-        annotated=hold_on_target(target, cluster_state.cluster_context.policy.policy, now),
-        is_excluded=target.is_excluded,
-        maintenance=_maintenance(cluster_state, check, target),
-        owner=owners_of(cluster_state, check, target, now).hold(now),
-        has_no_step=not _has_step(cluster_state, check, target),
-        earlier_request=_earlier_request(cluster_state, check, target),
-        lease_holder=_lease_of_another(cluster_state, check, target, now),
-        requester=_request_of_another(cluster_state, check, name),
-        outage=_outage_of_its_domain(cluster_state, target),
-        other_member=_other_member(cluster_state, check, target, now),
-        order_turn=_order_turn(cluster_state, check, target, now),
-        approval=_approval(cluster_state, check, target, now),
-    )
-
-
-def _order_turn(
-    cluster_state: StateView, reference: CheckReference, target: Target, now: datetime
-) -> Hold | None:
-    """The hold of an ordered target until fewer orders for its check were given before and are not over.
-
-    An order is over when its remediation is, or its time, so the earliest ones are those in progress.
-    """
-    entry, context = cluster_state.checks[reference], cluster_state.cluster_context
-    if target.metadata.name not in entry.orders or isinstance(entry.check, InvalidCheckError):
-        return None
-    if not is_by_order(entry.check.verdict(target, now, context).fact):
-        return None
-    most = context.policy.policy.max_orders_in_flight
-    ahead: list[str] = []
-    for given, name in sorted((order.given, name) for name, (_, order) in entry.orders.items()):
-        if name == target.metadata.name:
-            break
-        other = cluster_state.targets.get(reference, name)
-        if other is not None and is_by_order(entry.check.verdict(other, now, context).fact):
-            ahead.append(f"{name} (of {stamp(given)})")
-        if len(ahead) == most:
-            words = f"{most} ordered remediations of {reference} at a time (maxOrdersInFlight)"
-            return limit_hold(f"{words}: {', '.join(ahead)}", HOLDER_ASK_AGAIN_SECONDS)
-    return None
-
-
-def required_approval_of(
-    cluster_state: StateView, check: HealthCheck, target: Target
-) -> RequiredApproval | None:
-    """The approval that steps for `target` need; None: no step needs one."""
-    resource = place_of(check.reference).reference(target.metadata.name, target.metadata.uid).kubectl_name
-    return required_approval(check.choices, check.steps_for(target), cluster_state.template_kinds, resource)
-
-
-def _approval(
-    cluster_state: StateView, reference: CheckReference, target: Target, now: datetime
-) -> Hold | None:
-    check, context = cluster_state.checks[reference], cluster_state.cluster_context
-    if isinstance(check.check, InvalidCheckError) or check.is_shadow_in(context):
-        return None
-    if target.is_marked or check.check.under_way(target):
-        return None
-    required = required_approval_of(cluster_state, check.check, target)
-    progress = cluster_state.progress.of(reference, target.metadata.name, target.metadata.uid)
-    if required is None and progress.approval is None:
-        return None
-    requests = (entry.snapshot for entry in cluster_state.requests.of(reference, target.metadata.name))
-    plan = Plan(check.check.steps_for(target), progress.spent, progress.skipped)
-    return approval_hold(required, plan.steps, plan.course(requests, now).due_step, progress.approval)
-
-
-def _outage_of_its_domain(cluster_state: StateView, target: Target) -> Hold | None:
-    outages, labels = cluster_state.cluster_context.outages, facts_of_node(target).metadata.labels
-    return outages.hold_of_node(target.node_cluster, target.node_name, labels)
-
-
-def _maintenance(cluster_state: StateView, check: CheckReference, target: Target) -> str:
-    """The sign of maintenance on its Node; "" during a remediation: remediators cordon and taint it."""
-    if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
-        return ""
-    return cluster_state.cluster_context.policy.policy.held_nodes.why(facts_of_node(target).spec)
 
 
 @dataclass(frozen=True)
@@ -135,115 +53,197 @@ class Owners:
         """The work that holds the target for longest."""
         return max(self.holding, key=lambda work: work.until, default=None)
 
-    def hold(self, now: datetime) -> Hold | None:
-        return None if self.longest is None else self.longest.hold(now)
 
+@dataclass(frozen=True)
+class TargetMoment:
+    """One target that a check selects, by the state of its cluster at one moment; each fact is made once."""
 
-def owners_of(cluster_state: StateView, check: CheckReference, target: Target, now: datetime) -> Owners:
-    """The owners at work on `target`, for an incident of `check`.
+    state: StateView
+    check: HealthCheck
+    target: Target
+    now: datetime
 
-    During a remediation its remediator may cause some signs, so these do not hold the next step. An
-    administrator who unpauses a check in an upgrade wants the targets remediated that hang in it (rule 46).
-    """
-    context, entry = cluster_state.cluster_context, cluster_state.checks.get(check)
-    is_remediated = target.is_marked or bool(cluster_state.requests.of(check, target.metadata.name))
-    is_upgraded = context.upgrade.phase is UpgradePhase.UNDER_WAY
-    is_unpaused = is_upgraded and entry is not None and bool(_is_handled(entry, context))
+    @cached_property
+    def verdict(self) -> Verdict:
+        return self.check.verdict(self.target, self.now, self._context)
 
-    def holds(work: OwnerWork) -> bool:
-        if is_unpaused and work.sign == OwnerSign.MACHINE_CONFIG:
-            return False
-        return now < work.until and (not is_remediated or work.sign in HOLDS_NEXT_STEPS)
+    @cached_property
+    def requests(self) -> list[SeenRequest]:
+        """The requests of the check for a target of this name, oldest first."""
+        return self.state.requests.of(self.check.reference, self.target.metadata.name)
 
-    found = tuple(context.policy.policy.held_nodes.work_on(target, now))
-    return Owners(tuple(filter(holds, found)), tuple(work for work in found if not holds(work)))
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        return self.check.steps_for(self.target)
 
+    @cached_property
+    def progress(self) -> Progress:
+        metadata = self.target.metadata
+        return self.state.progress.of(self.check.reference, metadata.name, metadata.uid)
 
-def acquired_at(cluster_state: StateView, check: CheckReference, target: Target) -> datetime | None:
-    """When `check` acquired the Lease of `target`; None if it does not hold it."""
-    lease = cluster_state.leases.get(own_lease(check, target))
-    if lease is None or not _holder(check, target).holds(lease):
+    @property
+    def is_remediated(self) -> bool:
+        return self.target.is_marked or bool(self.requests)
+
+    @property
+    def _context(self) -> ClusterContext:
+        return self.state.cluster_context
+
+    @property
+    def _policy(self) -> Policy:
+        return self._context.policy.policy
+
+    @property
+    def _check_state(self) -> CheckState:
+        return self.state.checks[self.check.reference]
+
+    def course(self, steps: tuple[Step, ...]) -> Course:
+        """How far these steps have come, by the requests and the latest report of the incident."""
+        plan = Plan(steps, self.progress.spent, self.progress.skipped)
+        return plan.course((entry.snapshot for entry in self.requests), self.now)
+
+    @cached_property
+    def facts(self) -> TargetFacts:
+        """The facts of the target for the admission of its incident."""
+        target, of_node, owner = self.target, facts_of_node(self.target), self.owners.longest
+        # During a remediation its remediator cordons and taints the Node.
+        maintenance = "" if self.is_remediated else self._policy.held_nodes.why(of_node.spec)
+        own = ("", target.metadata.uid)
+        earlier = (entry for entry in self.requests if entry.request.target_uid not in own)
+        return TargetFacts(
+            annotated=hold_on_target(target, self._policy, self.now),
+            is_excluded=target.is_excluded,
+            maintenance=maintenance,
+            owner=None if owner is None else owner.hold(self.now),
+            has_no_step=not self.steps,
+            earlier_request=next((str(entry.reference) for entry in earlier), ""),
+            lease_holder=self._lease_of_another(),
+            requester=self._request_of_another(),
+            outage=self._context.outages.hold_of_node(
+                target.node_cluster, target.node_name, of_node.metadata.labels
+            ),
+            other_member=self._other_member(),
+            order_turn=self._order_turn(),
+            approval=self._approval(),
+        )
+
+    @cached_property
+    def owners(self) -> Owners:
+        """The owners at work on the target.
+
+        During a remediation its remediator may cause some signs, so these do not hold the next step. An
+        administrator who unpauses a check in an upgrade wants the targets remediated that hang in it (rule
+        46).
+        """
+        is_upgraded = self._context.upgrade.phase is UpgradePhase.UNDER_WAY
+        is_unpaused = is_upgraded and bool(_is_handled(self._check_state, self._context))
+
+        def holds(work: OwnerWork) -> bool:
+            if is_unpaused and work.sign == OwnerSign.MACHINE_CONFIG:
+                return False
+            return self.now < work.until and (not self.is_remediated or work.sign in HOLDS_NEXT_STEPS)
+
+        found = tuple(self._policy.held_nodes.work_on(self.target, self.now))
+        return Owners(tuple(filter(holds, found)), tuple(work for work in found if not holds(work)))
+
+    @property
+    def lease_acquired_at(self) -> datetime | None:
+        """When the check acquired the Lease of the target; None if it does not hold it."""
+        lease = self.state.leases.get(own_lease(self.check.reference, self.target))
+        return lease.spec.acquire_time if lease is not None and self._holder.holds(lease) else None
+
+    @cached_property
+    def required_approval(self) -> RequiredApproval | None:
+        """The approval that steps for the target need; None: no step needs one."""
+        metadata = self.target.metadata
+        resource = place_of(self.check.reference).reference(metadata.name, metadata.uid).kubectl_name
+        return required_approval(self.check.choices, self.steps, self.state.template_kinds, resource)
+
+    @property
+    def _holder(self) -> LeaseHolder:
+        return LeaseHolder(self.check.reference.lease_holder, self.target.metadata.uid)
+
+    def _order_turn(self) -> Hold | None:
+        """The hold of an ordered target until fewer orders for its check were given before and are not over.
+
+        An order is over when its remediation is, or its time, so the earliest ones are those in progress.
+        """
+        orders, name = self._check_state.orders, self.target.metadata.name
+        if name not in orders or not is_by_order(self.verdict.fact):
+            return None
+        most = self._policy.max_orders_in_flight
+        ahead: list[str] = []
+        for given, other_name in sorted((order.given, other) for other, (_, order) in orders.items()):
+            if other_name == name:
+                break
+            other = self.state.targets.get(self.check.reference, other_name)
+            if other and is_by_order(self.check.verdict(other, self.now, self._context).fact):
+                ahead.append(f"{other_name} (of {stamp(given)})")
+            if len(ahead) == most:
+                words = f"{most} ordered remediations of {self.check.reference} at a time (maxOrdersInFlight)"
+                return limit_hold(f"{words}: {', '.join(ahead)}", HOLDER_ASK_AGAIN_SECONDS)
         return None
-    return lease.spec.acquire_time
 
+    def _approval(self) -> Hold | None:
+        if self._check_state.is_shadow_in(self._context):
+            return None
+        if self.target.is_marked or self.check.under_way(self.target):
+            return None
+        required, approval = self.required_approval, self.progress.approval
+        if required is None and approval is None:
+            return None
+        return approval_hold(required, self.steps, self.course(self.steps).due_step, approval)
 
-def _earlier_request(cluster_state: StateView, check: CheckReference, target: Target) -> str:
-    for entry in cluster_state.requests.of(check, target.metadata.name):
-        if entry.request.target_uid not in ("", target.metadata.uid):
-            return str(entry.reference)
-    return ""
+    def _request_of_another(self) -> CurrentHolder | None:
+        """The holder of a request by another owner, unless its remediator was signalled to stop (rule 13).
 
-
-def _request_of_another(cluster_state: StateView, check: CheckReference, name: str) -> CurrentHolder | None:
-    """The holder of a request by another owner, unless its remediator was signalled to stop (rule 13).
-
-    A request from one of our own templates blocks until it is gone, because ours would have its name (NHC
-    2.8).
-    """
-    own = Plan(_steps(cluster_state, check))
-    for entry in cluster_state.requests.for_target(name):
-        is_in_the_way = entry.snapshot.timed_out_at is None or own.step_of(entry.reference) is not None
-        if entry.owner != check and is_in_the_way and _may_be_for(check, entry):
-            return CurrentHolder(str(entry.owner or "another owner"), str(entry.reference))
-    return None
-
-
-def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
-    """True if the request can be for a target of `check`: other kinds and namespaces use equal names."""
-    if entry.owner is not None:
-        return place_of(entry.owner) == place_of(check)
-    return check.namespace in ("", entry.reference.namespace)
-
-
-def _lease_of_another(
-    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
-) -> CurrentHolder | None:
-    names, we = dict.fromkeys((own_lease(check, target), lease_of_its_node(target))), _holder(check, target)
-    current_holders = (_current_holder(cluster_state.leases.get(name), we, now) for name in names)
-    return next((current_holder for current_holder in current_holders if current_holder is not None), None)
-
-
-def _has_step(cluster_state: StateView, check: CheckReference, target: Target) -> bool:
-    judge = cluster_state.checks[check].check
-    return not isinstance(judge, InvalidCheckError) and bool(judge.steps_for(target))
-
-
-def _steps(cluster_state: StateView, check: CheckReference) -> tuple[Step, ...]:
-    judge = cluster_state.checks[check].check
-    return () if isinstance(judge, InvalidCheckError) else judge.steps
-
-
-def _holder(check: CheckReference, target: Target) -> LeaseHolder:
-    return LeaseHolder(check.lease_holder, target.metadata.uid)
-
-
-def _other_member(
-    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
-) -> CurrentHolder | None:
-    """The member of its quorum that the target waits for (rules 21 and 61); None if its step takes no turn.
-
-    A request by any owner comes first (NHC 2.4/1), then a mark, deletion or new Machine, then the Lease. A
-    target with a request has its turn.
-    """
-    judge, policy = cluster_state.checks[check].check, cluster_state.cluster_context.policy.policy
-    steps = () if isinstance(judge, InvalidCheckError) else judge.steps_for(target)
-    labels, context = policy.quorum_labels, cluster_state.cluster_context
-    quorum = context.quorum_of(target.node_cluster)
-    if not any(takes_turns(target, step.action, labels) for step in steps):
+        A request from one of our own templates blocks until it is gone, because ours would have its name (NHC
+        2.8).
+        """
+        check, own = self.check.reference, Plan(self.check.steps)
+        for entry in self.state.requests.for_target(self.target.metadata.name):
+            is_in_the_way = entry.snapshot.timed_out_at is None or own.step_of(entry.reference) is not None
+            # Other kinds and namespaces use equal names.
+            if entry.owner is None:
+                may_be_for_it = check.namespace in ("", entry.reference.namespace)
+            else:
+                may_be_for_it = place_of(entry.owner) == place_of(check)
+            if entry.owner != check and is_in_the_way and may_be_for_it:
+                return CurrentHolder(str(entry.owner or "another owner"), str(entry.reference))
         return None
-    requested = [entry for entry in cluster_state.requests.all() if cluster_state.quorum_of(entry) == quorum]
-    if any(entry.request.target_name == target.metadata.name for entry in requested):
+
+    def _lease_of_another(self) -> CurrentHolder | None:
+        names = (own_lease(self.check.reference, self.target), lease_of_its_node(self.target))
+        for name in dict.fromkeys(names):
+            holder = _current_holder(self.state.leases.get(name), self._holder, self.now)
+            if holder is not None:
+                return holder
         return None
-    if requested:
-        return CurrentHolder(requested[0].request.target_name, str(requested[0].reference))
-    changing = (cluster_state.targets.changing(cluster) for cluster in context.clusters_of(quorum))
-    for name, other in chain.from_iterable(found.items() for found in changing):
-        wait = wait_for(other, target, now, labels)
-        if wait is not None:
-            seconds = (wait.ends - now).total_seconds() if wait.ends else HOLDER_ASK_AGAIN_SECONDS
-            return CurrentHolder(name.name, how=wait.how, seconds=seconds)
-    we = LeaseHolder(check.lock_holder(target.metadata.name), target.metadata.uid)
-    return _current_holder(cluster_state.leases.get(lock_of(quorum)), we, now)
+
+    def _other_member(self) -> CurrentHolder | None:
+        """The member of its quorum that the target waits for; None if its step takes no turn (rules 21, 61).
+
+        A request by any owner comes first (NHC 2.4/1), then a mark, deletion or new Machine, then the Lease.
+        A target with a request has its turn.
+        """
+        state, metadata, labels = self.state, self.target.metadata, self._policy.quorum_labels
+        if not any(takes_turns(self.target, step.action, labels) for step in self.steps):
+            return None
+        quorum = self._context.quorum_of(self.target.node_cluster)
+        requested = [entry for entry in state.requests.all() if state.quorum_of(entry) == quorum]
+        if any(entry.request.target_name == metadata.name for entry in requested):
+            return None
+        if requested:
+            return CurrentHolder(requested[0].request.target_name, str(requested[0].reference))
+        for cluster in self._context.clusters_of(quorum):
+            for name, other in state.targets.changing(cluster).items():
+                wait = wait_for(other, self.target, self.now, labels)
+                if wait is not None:
+                    by_time = (wait.ends - self.now).total_seconds() if wait.ends else None
+                    seconds = HOLDER_ASK_AGAIN_SECONDS if by_time is None else by_time
+                    return CurrentHolder(name.name, how=wait.how, seconds=seconds)
+        we = LeaseHolder(self.check.reference.lock_holder(metadata.name), metadata.uid)
+        return _current_holder(state.leases.get(lock_of(quorum)), we, self.now)
 
 
 def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -> CurrentHolder | None:
@@ -270,14 +270,13 @@ def check_holds(  # noqa: PLR0913  a moment has these values
     entry = cluster_state.checks.get(reference)
     if entry is None or isinstance(entry.check, InvalidCheckError):
         return NO_HOLDS
-    check, context = entry.check, cluster_state.cluster_context
     moment = CheckMoment(
-        check=check,
-        context=context,
+        check=entry.check,
+        context=cluster_state.cluster_context,
         now=now,
         kinds=cluster_state.template_kinds,
         target=target,
-        is_handled=_is_handled(entry, context),
+        is_handled=_is_handled(entry, cluster_state.cluster_context),
         unseen=unseen,
         allowance=allowance,
         storm=storm,

@@ -128,15 +128,12 @@ class MachineJoin:
         self._cluster_state.linked_nodes.link(name, _expected_by(machine))
         target = None
         if machine is not None:
-            is_read = self._is_read(machine)
             # Ignore a Node that does not decode any more: the stored one is out of date.
+            is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
+            is_read = machine.node_cluster in self._read and not is_undecodable
             node = self._nodes.get(_node_of(machine)) if is_read else None
             target = self._target(machine, node, is_read=is_read)
         self._cluster_state.target_changed(name, target)
-
-    def _is_read(self, machine: MachineLike) -> bool:
-        is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
-        return machine.node_cluster in self._read and not is_undecodable
 
 
 def _expected_by(machine: MachineLike | None) -> TargetName | None:

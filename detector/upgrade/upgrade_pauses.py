@@ -52,24 +52,6 @@ RPC_TIMEOUT = timedelta(seconds=5)
 PART = "upgrade pause"
 
 
-class PauseState:
-    """The progress of pauses in one cluster, which `UpgradePauses` changes and the cluster context reads."""
-
-    def __init__(self, *, is_on: bool) -> None:
-        self.is_on = is_on
-        self.reported = PauseProgress()
-        self.changed = asyncio.Event()
-        """Set it when the upgrade may have changed."""
-
-    def take(self, progress: PauseProgress) -> None:
-        """Take the progress of a question, or none at the begin of a term."""
-        self.reported = progress
-
-    def progress(self) -> PauseProgress | None:
-        """The progress that the workflow has reported; None if no check is paused here."""
-        return self.reported if self.is_on else None
-
-
 @dataclass(frozen=True)
 class UpgradeSources:
     """The sources of the upgrade and its signals."""
@@ -105,20 +87,24 @@ class UpgradePauses:
         self,
         cluster: str,
         temporal: Callable[[], Client],
-        pause_state: PauseState,
         cluster_state: StateView,
         sources: UpgradeSources,
         *,
+        is_on: bool,
         dependencies: ReconcilerDependencies,
         long_upgrade: timedelta,
     ) -> None:
         self._cluster = cluster
         self._temporal = temporal
-        self._state = pause_state
         self._cluster_state = cluster_state
         self._sources = sources
         self._dependencies = dependencies
         self._long_upgrade = long_upgrade
+        self._is_on = is_on
+        self.changed = asyncio.Event()
+        """Set it when the upgrade may have changed."""
+        self._reported = PauseProgress()
+        """The progress of the latest question, or none at the begin of a term."""
         self.paused = 0
         """The number of checks that are paused by us, as the workflow reported."""
         self._told: News | None = None
@@ -126,6 +112,10 @@ class UpgradePauses:
         self._made_sure: datetime | None = None
         self._ended: tuple[datetime | None, bool] | None = None
         """The end of the latest upgrade, and whether its workflow has ended by itself; None: unknown."""
+
+    def progress(self) -> PauseProgress | None:
+        """The progress that the workflow has reported; None if no check is paused here."""
+        return self._reported if self._is_on else None
 
     @property
     def speaks(self) -> bool:
@@ -135,14 +125,14 @@ class UpgradePauses:
     def observe(self) -> UpgradeObservation:
         """Observe the upgrade; signals do not matter if the pause is turned off."""
         context = self._cluster_state.cluster_context
-        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._state.is_on else ""
+        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._is_on else ""
         return UpgradeObservation(
             phase=UpgradePhase.UNKNOWN if unread else upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
             sign=upgrade.sign,
             why_unknown=unread or upgrade.why_unknown,
-            is_turned_off=not self._state.is_on,
+            is_turned_off=not self._is_on,
             is_in_shadow=context.policy.is_shadow,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),
             seen_at=self._dependencies.now(),
@@ -161,24 +151,20 @@ class UpgradePauses:
         self._told = self._made_sure = self._ended = None
         self._report(PauseProgress())
         await retry_forever(PART, self._wake_open, (RPCError,), self._dependencies.problems)
-        while self._state.is_on:
-            self._state.changed.clear()
+        while self._is_on:
+            self.changed.clear()
             if self._sources.serves_signals():
-                await self._keep_running_if_answered()
+                why = ""  # an error of Temporal is reported, and the next look tries again
+                try:
+                    await self._keep_running()
+                except RPCError as error:
+                    why = one_sentence(error)
+                self._dependencies.problems.report(PART, why)
             await asyncio.sleep(BETWEEN_CALLS_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS):
-                    await self._state.changed.wait()
+                    await self.changed.wait()
         await asyncio.Event().wait()  # the caller cancels it
-
-    async def _keep_running_if_answered(self) -> None:
-        """Keep it running; an error of Temporal is reported, and the next look tries again."""
-        try:
-            await self._keep_running()
-        except RPCError as error:
-            self._dependencies.problems.report(PART, one_sentence(error))
-        else:
-            self._dependencies.problems.report(PART, "")
 
     async def _wake_open(self) -> None:
         """Wake an open workflow, which may be older than the setting, the CRD or this leader."""
@@ -245,14 +231,14 @@ class UpgradePauses:
                 is_marked
                 or annotations.paused in metadata.annotations
                 or is_in_shadow(metadata.annotations, context.policy)
-                or self._state.reported.has_handled(metadata, observed.transitions)
+                or self._reported.has_handled(metadata, observed.transitions)
             )
             if is_new if observed.is_under_way else is_marked:
                 waiting.add(metadata.uid)
         return frozenset(waiting)
 
     def _report(self, progress: PauseProgress, paused: int = 0) -> None:
-        self._state.take(progress)
+        self._reported = progress
         self.paused = paused
         self._sources.refresh()
 

@@ -15,7 +15,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.attempts.attempts import NOT_READ, AttemptReading, Attempts
-from detector.dispatching.dispatch import IncidentWorkflows
+from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
@@ -244,8 +244,15 @@ class NewLeader:
         machines.attempts = self.attempts = Attempts(Policy, machines.cluster_state, lambda: machines.now)
         self.calls = WithoutVisibility(lambda: client, machines.cluster_state.cluster)
         self.reading = AttemptReading(self.calls, self.attempts, machines.cluster_state, Problems())
-        self.workflows = IncidentWorkflows(
-            self.calls, machines.cluster_state, self.observe, without_limits, self.reading
+        self.dispatch = Dispatch(
+            self.calls,
+            machines.cluster_state,
+            self.observe,
+            is_leader=lambda: True,
+            now=lambda: machines.now,
+            problems=Problems(),
+            answered=without_limits,
+            earlier_attempts=self.reading,
         )
 
     def observe(self, incident: IncidentReference) -> Observation:
@@ -259,7 +266,7 @@ class NewLeader:
 
     async def start(self, incident: IncidentReference) -> Hold | None:
         """Start the incident; returns what holds it then."""
-        await self.workflows.start(incident, self.observe(incident))
+        await self.dispatch.start(incident, self.observe(incident))
         return self.observe(incident).hold
 
 

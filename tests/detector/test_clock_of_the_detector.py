@@ -67,9 +67,9 @@ async def test_times_of_observations_are_those_of_the_api_servers_clock(
         problems=problems,
         metrics=CollectorRegistry(),
     )
-    answers = build(Settings(cluster="c"), connections, Policy).answers
+    parts = build(Settings(cluster="c"), connections, Policy)
 
-    seen_at = answers.observe(incident_reference("c")).seen_at
+    seen_at = parts.observe(incident_reference("c")).seen_at
     assert seen_at is not None
     assert abs(seen_at - datetime.now(UTC) - off) <= HAIR
 

@@ -11,7 +11,7 @@ import pytest
 
 from detector.feeds import change_budget
 from detector.feeds.change_budget import budget_for
-from detector.feeds.node_watch import NodeCallbacks, NodeWatch
+from detector.feeds.node_watch import NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
@@ -20,6 +20,7 @@ from kube.resource import NODES, Object
 from kube.transport import Transport
 from tests.support.api.api_server import ApiServer, LiveWatch, said
 from tests.support.api.eventually import eventually
+from tests.support.state.node_callbacks import NodeCallbacks
 from tests.support.values.builders import NOW, condition, node_object
 
 LIMIT = timedelta(minutes=1)

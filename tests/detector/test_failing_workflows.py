@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.metrics.failing_workflows import FailingWorkflows
+from detector.metrics.live_metrics import FailingWorkflows
 from tests.support.api.eventually import eventually
 from tests.support.values.metric_samples import Series, scrape, series
 from workflows.messages import WORKFLOW
@@ -22,7 +22,7 @@ async def test_leader_exports_how_many_fail_and_nothing_while_temporal_does_not_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("COUNT_EVERY_SECONDS", "AGAIN_SECONDS"):
-        monkeypatch.setattr(f"detector.metrics.failing_workflows.{name}", 0.01)
+        monkeypatch.setattr(f"detector.metrics.live_metrics.{name}", 0.01)
     temporal: list[Answer] = [{}]
 
     async def counts() -> Mapping[str, int]:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from detector.feeds import workload_clusters
-from detector.feeds.node_watch import LOST, BlindTime, NodeCallbacks, NodeWatch
-from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
+from detector.feeds.workload_clusters import WorkloadAccess, WorkloadClusters
 from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice
@@ -18,6 +18,7 @@ from kube.reflector_settings import patient
 from kube.server_clock import wall_clock
 from objects.clusters import SecretField
 from runtime.guard import Guard
+from tests.support.state.node_callbacks import NodeCallbacks
 from tests.support.values.builders import node_object
 
 EAST = "east"
@@ -30,8 +31,7 @@ class Clusters:
 
     def __init__(self) -> None:
         access = WorkloadAccess(self._connect, self._close, lambda _: BlindTime())
-        handlers = ClusterHandlers(lambda _: None, lambda _: None, self._update_targets, lambda: None)
-        self.known = WorkloadClusters(access, self._watch, handlers, Guard())
+        self.known = WorkloadClusters(access, self._watch, NodeCallbacks(), Guard())
         self._tasks = asyncio.TaskGroup()
         self.gone: list[str] = []
 
@@ -54,9 +54,6 @@ class Clusters:
 
     def _watch(self, cluster: str) -> NodeWatch:
         return NodeWatch(cluster, NodeCallbacks(self.note, lambda *_: None), patient, wall_clock)
-
-    async def _update_targets(self, _: str) -> None:
-        """Do nothing, as these clusters have no Machines to update."""
 
     @staticmethod
     async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from detector.state.facts import target_facts
+from detector.state.facts import TargetMoment
 from health.gate.admission import target_hold
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.target import TargetName
 from health.policy.held_nodes import HeldNodes
@@ -31,7 +32,9 @@ def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = F
     cluster.cluster_state.target_changed(TargetName("Node", "", "a"), node)
     if is_under_way:
         cluster.request("a")
-    return str(target_hold(target_facts(cluster.cluster_state, CHECK, node, NOW)) or "")
+    check = cluster.cluster_state.checks[CHECK].check
+    assert not isinstance(check, InvalidCheckError)
+    return str(target_hold(TargetMoment(cluster.cluster_state, check, node, NOW).facts) or "")
 
 
 @pytest.mark.parametrize(

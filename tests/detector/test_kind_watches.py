@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.feeds.kind_watch import Kind, KindSubscription
-from detector.feeds.remediation_kinds import KindWatches
+from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from devcluster.control_plane import ControlPlane
 from health.check.template_validity import Template
 from kube.client import Client

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from detector.feeds.named_kinds import NamedKinds
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -45,9 +44,7 @@ class Detector:
         check = check_object(remediationTemplate=template) | {"status": status}
         self.cluster_state = ClusterState("test")
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(check))
-        self.kinds = RemediationKinds(ClusterConnection.over(transport))
-        self.named = NamedKinds(self.cluster_state, self.kinds)
-        self.named.add_handlers()
+        self.kinds = RemediationKinds(ClusterConnection.over(transport), self.cluster_state)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -60,7 +57,7 @@ class Detector:
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            self.named.watch(tasks)
+            self.kinds.watch(tasks)
 
 
 @pytest.fixture
@@ -80,7 +77,7 @@ async def test_objects_of_such_a_kind_are_no_requests_and_its_check_has_a_proble
     async with detector.watching():
         assert list(detector.cluster_state.requests.all()) == []
         assert detector.kinds.requests.get((api_version, kind)) is None
-        assert detector.named.unread_requests(CHECK, timedelta(minutes=1)) == ""
+        assert detector.kinds.unread_requests(CHECK, timedelta(minutes=1)) == ""
         known = detector.kinds.template_kind(api_version, kind)
 
     assert known is not None

@@ -130,9 +130,9 @@ class LeaderMachine(RuleBasedStateMachine):
             self._no_limit_of_a_scope_is_exceeded(scope, admitted.remediation)
 
     def _no_limit_of_a_scope_is_exceeded(self, scope: LimitScope, admitted: LimitedRemediation) -> None:
-        under_way, reservations = self.records._under_way, self.records._reservations  # noqa: SLF001
-        reserved = [reservations.at(one) for one in reservations.targets() - under_way.keys()]
-        in_flight = [one.remediation for one in (*under_way.values(), *reserved) if one]
+        under_way, reservations = self.records._under_way, self.records._reserved  # noqa: SLF001
+        reserved = [reservations[one].remediation for one in reservations.keys() - under_way.keys()]
+        in_flight = [*(one.remediation for one in under_way.values()), *reserved]
         assert len(in_flight) <= (scope.limits.max_in_flight or len(in_flight))
         for label, most in scope.limits.max_in_flight_by_label.items():
             value = admitted.labels.get(label)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detector.feeds.node_watch import NodeCallbacks, NodeWatch
+from detector.feeds.node_watch import NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice
@@ -18,6 +18,7 @@ from kube.reflector_settings import patient
 from kube.resource import NODES, Object
 from kube.transport import Transport
 from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.state.node_callbacks import NodeCallbacks
 from tests.support.values.builders import NOW, condition, node_object
 
 READY = condition("Ready", "True")

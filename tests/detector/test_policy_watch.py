@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from detector.feeds.policy_feed import PolicyWatch
-from detector.reporting.policy_reporter import PolicyReporter
+from detector.reporting.event_queue import PolicyReporter
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import KEY, POLICY, Policy
 from health.policy.policy_in_force import MISSING_POLICY

@@ -12,9 +12,8 @@ import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching import reconciler as reconciler_module
-from detector.dispatching.open_workflows import OpenWorkflows
+from detector.dispatching.open_workflows import OpenWorkflows, Refusals
 from detector.dispatching.reconciler import CALLS_AT_ONCE, Reconciler, ReconcilerDependencies
-from detector.dispatching.refusals import Refusals
 from detector.dispatching.work_queue import BETWEEN_WAKES_SECONDS
 from kube import time_slice
 from objects.backoff import Backoff
@@ -111,8 +110,6 @@ async def leading(upgrades: Upgrades) -> AsyncIterator[Reconciler[Pool, int]]:
         upgrades,
         open_workflows,
         dependencies,
-        part="upgrades",
-        listed="open upgrades",
         report_refusal=upgrades.refused.__setitem__,
     )
     lead = asyncio.create_task(reconciler.lead())

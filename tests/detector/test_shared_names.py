@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from detector.reporting.shared_names import SharedNames
+from detector.reporting.target_events import SharedNames
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.sighting import Look

@@ -6,8 +6,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.context.sources_of_checks import CheckFreshness
-from detector.state.facts import acquired_at
-from health.model.observation import Hold, HoldReason
+from health.model.observation import Hold, HoldReason, Observation
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
@@ -42,11 +41,15 @@ def cluster() -> SmallCluster:
     return one
 
 
-def hold_of(cluster: SmallCluster) -> Hold | None:
+def observed(cluster: SmallCluster) -> Observation:
     builder = ObservationBuilder(
         cluster_state=cluster.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=cluster.now
     )
-    return builder.observation().hold
+    return builder.observation()
+
+
+def hold_of(cluster: SmallCluster) -> Hold | None:
+    return observed(cluster).hold
 
 
 @pytest.mark.rule("rule 13")
@@ -88,13 +91,11 @@ def test_lease_that_our_check_holds_for_an_earlier_node_of_the_name_holds_this_o
     for number in range(1, 4):
         cluster.node(f"node-{number}")
     cluster.node("node-1", ready="Unknown", since=LONG_AGO)
-    seen = cluster.cluster_state.targets.get(CHECK, "node-1")
-    assert seen is not None
     cluster.cluster_state.lease_changed("node-node-1", lease_of("NodeHealthCheck-workers", uid))
     hold = hold_of(cluster)
 
     assert (hold is not None) is is_held
-    assert (acquired_at(cluster.cluster_state, CHECK, seen) is None) is is_held
+    assert (observed(cluster).lease_acquired_at is None) is is_held
     if hold is not None:
         assert hold.reason is HoldReason.TAKEN
         assert hold.message == (

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.feeds.kind_watch import Kind, KindSubscription
-from detector.feeds.remediation_kinds import KindWatches
+from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import Naming, TemplatePolling
 from health.check.template_validity import Template
 from health.model.references import CheckReference, TemplateReference

@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade import upgrade_pauses
-from detector.upgrade.upgrade_pauses import PauseState, UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
@@ -102,7 +102,7 @@ class World:
     def becomes(self, upgrade: Upgrade, policy: PolicyInForce | None = None) -> None:
         context = ClusterContext(upgrade=upgrade)
         self.machines.cluster_state.take_context(replace(context, policy=policy) if policy else context)
-        self.pause_state.changed.set()
+        self.upgrades.changed.set()
 
     def see(self, name: str = "workers", **annotations: str) -> None:
         self.machines.check(name, annotations=annotations)
@@ -126,20 +126,19 @@ class World:
     async def looks_again(self) -> None:
         """Return after two more looks at everything."""
         for _ in range(2):
-            self.pause_state.changed.set()
-            await eventually(lambda: not self.pause_state.changed.is_set())
+            self.upgrades.changed.set()
+            await eventually(lambda: not self.upgrades.changed.is_set())
 
     def _refresh(self) -> None:
         self.refreshed += 1
 
     def _make(self, *, is_on: bool) -> None:
-        self.pause_state = PauseState(is_on=is_on)
         self.upgrades = UpgradePauses(
             "main-0a1b",
             self.temporal,
-            self.pause_state,
             self.machines.cluster_state,
             UpgradeSources(lambda: self.serves_signals, lambda: self.unread_signals, self._refresh),
+            is_on=is_on,
             dependencies=ReconcilerDependencies(
                 lambda: self.is_leader, lambda: self.now, Guard(), self.problems
             ),
@@ -175,7 +174,7 @@ async def test_where_a_setting_turns_it_off_nothing_is_started_and_the_upgrade_h
         await eventually(lambda: world.temporal.signals)
 
         assert world.temporal.calls == []
-        assert world.pause_state.progress() is None
+        assert world.upgrades.progress() is None
 
 
 @pytest.mark.parametrize(
@@ -345,16 +344,16 @@ async def test_handled_checks_come_with_the_question_and_a_new_leader_knows_none
     world.becomes(UNDER_WAY)
     async with world.leading():
         await world.until_called(START_OR_WAKE)
-        assert world.pause_state.progress() == PauseProgress()
+        assert world.upgrades.progress() == PauseProgress()
         refreshed = world.refreshed
         seen = await world.ask()
-        assert world.pause_state.progress() == HANDLED
+        assert world.upgrades.progress() == HANDLED
         assert world.refreshed == refreshed + 1
         assert (seen.long_upgrade, seen.seen_at, seen.is_in_shadow) == (HOUR, NOW, False)
     async with world.leading():
         await world.until_called(START_OR_WAKE, WAKE, START_OR_WAKE)
 
-        assert world.pause_state.progress() == PauseProgress()
+        assert world.upgrades.progress() == PauseProgress()
 
 
 @pytest.mark.rule("rule 43")
@@ -370,7 +369,7 @@ async def test_detector_that_does_not_lead_answers_no_question_and_logs_no_warni
     with pytest.raises(NotLeading) as refused:
         await world.ask()
     assert refused.value.category is ApplicationErrorCategory.BENIGN  # the SDK logs it at DEBUG
-    assert world.pause_state.progress() == PauseProgress()
+    assert world.upgrades.progress() == PauseProgress()
 
 
 async def test_metrics_say_how_long_the_upgrade_lasts_and_how_many_checks_are_paused_for_it(

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 
 from detector.feeds.kind_watch import Kind
-from detector.feeds.named_kinds import NamedKinds
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.nodehealthcheck.webhook import AdmissionFacts
 from detector.state.check_state import CheckRecord
@@ -50,9 +49,7 @@ class Detector:
         reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
         cluster_state.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
         connection = ClusterConnection.over(transport)
-        self.kinds = RemediationKinds(connection)
-        self._named = NamedKinds(cluster_state, self.kinds)
-        self._named.add_handlers()
+        self.kinds = RemediationKinds(connection, cluster_state)
         self._facts = AdmissionFacts(connection, lambda kind: self.kinds.watched_templates(kind, LIMIT))
 
     def names(self, limit: timedelta = LIMIT) -> set[str] | None:
@@ -73,7 +70,7 @@ class Detector:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            self._named.watch(tasks)
+            self.kinds.watch(tasks)
 
 
 @pytest.fixture

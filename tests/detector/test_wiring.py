@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
-from detector.detector import Detector, Layers, build
+from detector.detector import Detector, build
+from detector.parts import Parts
 from detector.state.cluster_state import ClusterState
 from detector.state.event_handlers import MOST_AT_ONCE
 from health.cluster.upgrade import UpgradeSignal
@@ -54,14 +55,14 @@ def connections_over(connection: ClusterConnection) -> Connections:
     )
 
 
-def make(settings: Settings, connection: ClusterConnection) -> Layers:
+def make(settings: Settings, connection: ClusterConnection) -> Parts:
     return build(settings, connections_over(connection), Policy)
 
 
 async def test_storms_handle_a_change_before_the_parts_that_read_them(
     connection: ClusterConnection,
 ) -> None:
-    state = make(Settings(cluster="c"), connection).state.cluster_state
+    state = make(Settings(cluster="c"), connection).cluster_state
 
     names = [getattr(handler, "__qualname__", "") for handler in state.event_handlers.of_changes]
     assert names == [
@@ -79,8 +80,8 @@ async def test_storms_handle_a_change_before_the_parts_that_read_them(
 async def test_what_the_feeds_read_reaches_the_state_and_the_cluster_context(
     connection: ClusterConnection,
 ) -> None:
-    layers = make(Settings(cluster="c"), connection)
-    state, handlers = layers.state.cluster_state, layers.watched.feeds.handlers
+    parts = make(Settings(cluster="c"), connection)
+    state, handlers = parts.cluster_state, parts.feeds.handlers
     node = Node.model_validate(node_object(name="node-1"))
 
     handlers.node_changed(node_name("node-1"), node)
@@ -93,20 +94,20 @@ async def test_what_the_feeds_read_reaches_the_state_and_the_cluster_context(
 async def test_node_that_a_machine_expects_reaches_the_watch_of_lost_nodes(
     connection: ClusterConnection,
 ) -> None:
-    layers = make(Settings(cluster="c"), connection)
+    parts = make(Settings(cluster="c"), connection)
     machine = TargetName("Machine", "machines", "a")
 
-    layers.state.cluster_state.linked_nodes.link(machine, node_name("node-1"))
+    parts.cluster_state.linked_nodes.link(machine, node_name("node-1"))
 
-    assert layers.watched.context.node_changes.lost_nodes.lost_of(connection.cluster) == ["node-1"]
+    assert parts.context.node_changes.lost_nodes.lost_of(connection.cluster) == ["node-1"]
 
 
 async def test_detector_that_runs_notifies_handlers_of_many_targets(
     connection: ClusterConnection,
 ) -> None:
-    layers = make(Settings(cluster="c"), connection)
-    state = layers.state.cluster_state
-    running = asyncio.create_task(Detector(layers).run())
+    parts = make(Settings(cluster="c"), connection)
+    state = parts.cluster_state
+    running = asyncio.create_task(Detector(parts).run())
     names, heard = {f"node-{number}" for number in range(2 * MOST_AT_ONCE)}, set[str | None]()
     state.event_handlers.add_change_handler(lambda _, target: heard.add(target))
 
@@ -127,9 +128,9 @@ async def test_watched_kinds_are_those_of_the_settings(connection: ClusterConnec
         check_kinds=(MACHINE_HEALTH_CHECK,),
         upgrade_signals=(signal,),
     )
-    watched = make(settings, connection).watched
+    parts = make(settings, connection)
 
-    names = [*(source.name for source in watched.feeds.watched.all), *watched.feeds.context.sources]
+    names = [*(source.name for source in parts.feeds.watched.all), *parts.feeds.context.sources]
     assert names == [
         "nodes",
         "leases.coordination.k8s.io in leases",

@@ -187,11 +187,7 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
         (CheckFreshness(), SKEW, HoldReason.CLOCK_SKEW),
         (CheckFreshness(clock=SKEW), None, HoldReason.CLOCK_SKEW),
         (
-            CheckFreshness(
-                unread_requests="requests",
-                unread_templates="templates",
-                unread_context="context",
-            ),
+            CheckFreshness(inputs=Unseen(None, "context", "templates", "requests")),
             None,
             Unseen(None, "context", "templates", "requests"),
         ),

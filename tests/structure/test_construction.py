@@ -42,6 +42,7 @@ ASSIGNED_ELSEWHERE = {
     "detector/answers/storms.py": _RECORD,
     "detector/context/lost_nodes_watch.py": _RECORD,
     "detector/context/outage_watch.py": _RECORD,
+    "detector/feeds/workload_clusters.py": _RECORD,
     "detector/nodehealthcheck/kind.py": _RECORD,
     "detector/state/in_flight.py": _RECORD,
     "detector/state/state_view.py": _COPY,

@@ -104,7 +104,7 @@ class Observer:
     def is_seen(self, check: CheckReference) -> bool:
         freshness = self.sources.of_checks.freshness(check)
         is_fresh = freshness.unread is None
-        return is_fresh and not freshness.unread_context
+        return is_fresh and not freshness.inputs.unread_context
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from detector.feeds import workload_cluster, workload_clusters
-from detector.feeds.node_watch import LOST, BlindTime, NodeCallbacks, NodeWatch
+from detector.feeds import workload_clusters
+from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
 from detector.feeds.source import THEY_NOT_YET
-from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.feeds.workload_clusters import WorkloadAccess, WorkloadClusters
 from health.kinds.clusterapi.cluster import kubeconfig_secret
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
@@ -22,6 +22,7 @@ from objects.clusters import SecretField
 from runtime.guard import Guard
 from tests.support.api.api_server import ApiServer, lines, said
 from tests.support.api.eventually import eventually
+from tests.support.state.node_callbacks import NodeCallbacks
 from tests.support.values.builders import NOW, condition, node_object
 
 EAST, WEST = "fleet/east", "fleet/west"
@@ -48,11 +49,10 @@ class Watched:
         self.clusters = WorkloadClusters(
             WorkloadAccess(self._connect, self._close, lambda _: self.noted, lambda: self.skew_of_management),
             self._watch,
-            ClusterHandlers(
+            NodeCallbacks(
                 read=self.read.append,
                 forgotten=self.read.remove,
                 update_targets=self._update_targets,
-                tried=lambda: None,
             ),
             self.guard,
         )
@@ -159,7 +159,7 @@ async def test_cause_that_changes_its_text_is_reported_once_a_minute_and_anew_af
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000.0
-    monkeypatch.setattr(workload_cluster, "monotonic_clock", lambda: now)
+    monkeypatch.setattr(workload_clusters, "monotonic_clock", lambda: now)
 
     async def told_after(error: str) -> str:
         watched.errors[EAST] = NotConfigured(error)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from detector.context.cluster_notes import ClusterNotes, EarlierNotes
+from detector.context.cluster_notes import ClusterNotes
 from detector.context.context import context_of
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feed_handlers import FeedHandlers
@@ -20,8 +20,21 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
 from health.policy.policy import CurrentPolicy
 from kube.connection import ClusterConnection
+from kube.errors import NotConfigured
 from kube.reflector_settings import CurrentSettings, patient
+from objects.clusters import SecretField
 from runtime.problems import Problems
+
+
+async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:
+    raise NotConfigured(f"the test connects to no other cluster: {cluster}, {secret}")
+
+
+async def _close(cluster: str) -> None:
+    """Close nothing, as no connection to `cluster` was made."""
+
+
+NOT_CONNECTED = WorkloadAccess(_connect, _close, lambda _: BlindTime())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +45,7 @@ class Watched:
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
     reflectors: CurrentSettings = patient
-    workload_clusters: WorkloadAccess | None = None
+    workload_clusters: WorkloadAccess = NOT_CONNECTED
     blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
     known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
 
@@ -54,7 +67,7 @@ class Sources:
             connection=connection,
             cluster_state=cluster_state,
             policy=policy_feed,
-            kinds=RemediationKinds(connection, policy_feed.reflectors),
+            kinds=RemediationKinds(connection, cluster_state, policy_feed.reflectors),
             handlers=handlers,
         )
         scope = WatchScope(
@@ -65,7 +78,8 @@ class Sources:
             cluster_state,
             self.feeds,
             connection.server_clock,
-            earlier=EarlierNotes(watched.blind_time, watched.known_cluster),
+            blind_time=watched.blind_time,
+            known_cluster=watched.known_cluster,
             pause_progress=lambda: None,
         )
         self.context.add_handlers(cluster_state, self.feeds)
