@@ -31,7 +31,7 @@ from detector.feeds.workload_clusters import WorkloadAccess
 from detector.inspection.inspector import Inspector
 from detector.limits.remediation_limits import RemediationLimits
 from detector.metrics.live_metrics import ClockMetrics, FailingWorkflows, LimitMetrics, LiveMetrics
-from detector.metrics.request_metrics import FailureToRequest, RequestLedger
+from detector.metrics.request_metrics import RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.event_queue import PolicyReporter
 from detector.reporting.own_status import OwnStatus, TroubleReporter
@@ -314,9 +314,8 @@ class Parts:
 
         is_leader = self.leadership.is_leader
         of_kinds = [kind.metrics(self.cluster_state, is_leader) for kind in WATCHED_KINDS.values()]
-        lateness = FailureToRequest(self.cluster_state)
         series = [of_requests for of_kind in of_kinds for of_requests in of_kind.requests]
-        ledger = RequestLedger(series, lateness, self.term.since, self.now)
+        ledger = RequestLedger(self.cluster_state, series, self.term.since, self.now)
         for request_changed in (
             self.attempts.request_changed,
             self.limits.request_changed,
@@ -329,7 +328,7 @@ class Parts:
         handlers.add_context_handler(self.of_policy.changed)
 
         of_all = [collector for of_kind in of_kinds for collector in of_kind.collectors]
-        for collector in (*of_all, lateness.seconds, *self._collectors()):
+        for collector in (*of_all, ledger.failure_to_request, *self._collectors()):
             self.connections.metrics.register(collector)
 
     def _collectors(self) -> Iterable[Collector]:

@@ -12,49 +12,22 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
+from detector.state.machine_join import MachineJoin
 from detector.state.request_index import SeenRequest
 from health.check.template_validity import Template
-from health.model.node import Node
-from health.model.sighting import Look
-from health.model.target import TargetName
-from health.model.verdict import CountedFact
-from kube.record import Key, Record
+from kube.record import Record
 from kube.resource import Resource
 from objects.group_kind import ServedKind
 from runtime.connections import Connections
 from runtime.settings import Settings
 
 
-class TargetJoin(Protocol):
-    """Makes targets of objects and their Nodes, and puts them into the cluster state."""
-
-    def node_changed(self, name: TargetName, node: Node | None) -> None:
-        """A Node was added, changed or (None) deleted."""
-
-    def node_decoding_changed(self, name: TargetName) -> None:
-        """A Node stopped decoding, decodes again, or is gone."""
-
-    def cluster_read(self, cluster: str) -> None:
-        """The Nodes of a workload cluster were read completely: from now on a Node may be missing."""
-
-    def cluster_forgotten(self, cluster: str) -> None:
-        """The Nodes of a workload cluster are no longer watched: from now on none is missing."""
-
-    async def update_targets(self, cluster: str) -> None:
-        """Make the targets of a workload cluster anew, after it was read or forgotten."""
-
-    def target_changed(self, key: Key, record: Any | None, look: Look | None = None) -> None:  # noqa: ANN401  of the type that the kind reads
-        """An object was added, changed or (None) deleted, as seen by this look."""
-
-    def count_on(self, name: TargetName, counted: CountedFact) -> None:
-        """Count a failure of an object, and not of its Node, as its incident counted it."""
-
-
 class WatchedTargets(NamedTuple):
     """How to watch targets that are not Nodes."""
 
     record: type[Record]
-    join: Callable[[ClusterState], TargetJoin]
+    join: Callable[[ClusterState], MachineJoin]
+    """It makes targets of the objects and their Nodes, and puts them into the cluster state."""
 
 
 class WatchedContext(NamedTuple):

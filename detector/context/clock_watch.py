@@ -53,7 +53,11 @@ class ClockWatch:
         self._server_clock.look()
         reading = self.reading()
         hold, warning = clock_hold(reading), clock_warning(reading)
-        before, self._standing = self._standing, _standing(hold, warning)
+        before = self._standing
+        if hold is not None:
+            self._standing = _Standing.HELD
+        else:
+            self._standing = _Standing.WARNED if warning else _Standing.RIGHT
         if self._standing is before:
             return
         if self._standing is _Standing.RIGHT:
@@ -63,9 +67,3 @@ class ClockWatch:
             _log.warning(consequence, extra={"problem": hold.message if hold else warning})
         if _Standing.HELD in (before, self._standing):
             self._changed()
-
-
-def _standing(hold: Hold | None, warning: str) -> _Standing:
-    if hold is not None:
-        return _Standing.HELD
-    return _Standing.WARNED if warning else _Standing.RIGHT

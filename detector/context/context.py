@@ -16,7 +16,7 @@ from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import BlindTime
 from detector.state.cluster_state import ClusterState
-from detector.watched_kind import TargetJoin
+from detector.state.machine_join import MachineJoin
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
@@ -155,7 +155,7 @@ class NodeChanges:
     cluster_state: ClusterState
     outages: OutageWatch
     lost_nodes: LostNodesWatch
-    joins: Sequence[TargetJoin]
+    joins: Sequence[MachineJoin]
     policy: CurrentPolicy
     look_at_change: Callable[[str], Look | None]
     """Returns the look at the change of a Node of this cluster that is notified now."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
@@ -21,7 +22,8 @@ from detector.feeds.workload_clusters import WorkloadAccess, WorkloadClusters
 from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.watched_kind import TargetJoin, WatchedTargets
+from detector.state.machine_join import MachineJoin
+from detector.watched_kind import WatchedTargets
 from health.check.template_validity import Template
 from health.cluster.upgrade import UpgradeSignal
 from health.gate.check_holds import NOT_YET
@@ -32,7 +34,7 @@ from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.listing import Paging
-from kube.record import Change, Key, Record, RecordT
+from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings
 from kube.resource import LEASES
@@ -70,7 +72,7 @@ class Feeds:
     own_nodes: OwnNodes
     workloads: WorkloadClusters
     watched: WatchedKinds
-    joins: Sequence[TargetJoin]
+    joins: Sequence[MachineJoin]
     """They make targets of objects and Nodes, for targets other than Nodes."""
     kinds: RemediationKinds
     handlers: FeedHandlers
@@ -241,14 +243,14 @@ class FeedBuilder:
             settings=self.policy.reflectors,
         )
 
-    def _joins(self, kinds: Sequence[CheckKind]) -> dict[ServedKind, tuple[WatchedTargets, TargetJoin]]:
+    def _joins(self, kinds: Sequence[CheckKind]) -> dict[ServedKind, tuple[WatchedTargets, MachineJoin]]:
         watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in kinds}
         return {
             kind: (targets, targets.join(self.cluster_state)) for kind, targets in watched.items() if targets
         }
 
-    def _targets(self, kind: ServedKind, watched: WatchedTargets, join: TargetJoin) -> Source:
-        def changed(change: Change[Record]) -> None:
+    def _targets(self, kind: ServedKind, watched: WatchedTargets, join: MachineJoin) -> Source:
+        def changed(change: Change[Any]) -> None:
             now, limit = self.connection.server_clock.now(), self.policy.current().staleness_limit
             join.target_changed(change.key, change.new, look_at(reflector.proven_before, now, limit))
 

@@ -1,48 +1,20 @@
-"""Source: the state of a reflector, regardless of its kind of object."""
+"""Sources: reflectors of any kind of object, and which of them were not confirmed for too long."""
 
 import asyncio
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import timedelta
+from typing import Any, TypeAlias
 
 from health.gate.check_holds import NOT_YET, UnreadSource
+from kube.reflector import Reflector
 
 LOOK_AGAIN_SECONDS = 0.05
 THEY_NOT_YET = f"they were {NOT_YET}"
 """`NOT_YET` about many objects without a name."""
 
 
-class Source(Protocol):
-    """The state of a reflector, for readiness, logs and holds."""
-
-    @property
-    def name(self) -> str:
-        """The name in logs, metrics and /readyz."""
-
-    @property
-    def synced(self) -> bool:
-        """True once the first list was complete; it stays so, except for a kind that is served later."""
-
-    @property
-    def is_served(self) -> bool:
-        """True if the API server serves the kind."""
-
-    @property
-    def problem(self) -> str:
-        """The current problem of the reflector; "" without one."""
-
-    @property
-    def unproven_since(self) -> datetime | None:
-        """The latest time at which it was proven true, or else its first error; None before that."""
-
-    def age(self) -> timedelta | None:
-        """Time since the last activity of its watch."""
-
-    async def wait_synced(self) -> None:
-        """Return when the first list is complete."""
-
-    async def run(self) -> None:
-        """Watch until cancelled; errors are retried, and reported in `problem`."""
+Source: TypeAlias = Reflector[Any]
+"""The state of a reflector, for readiness, logs and holds."""
 
 
 def by_name(*sources: Source) -> dict[str, Source]:

@@ -88,14 +88,8 @@ class LimitScopes:
         return {name: target.node_label(name) for name in self._of(check).labels}
 
     def _of(self, check: CheckReference) -> _OfCheck:
-        applied = self._applied.get(check)
-        if applied is None:
-            applied = self._put_together(check)
-            if check in self._cluster_state.checks:  # else no change would remove it
-                self._applied[check] = applied
-        return applied
-
-    def _put_together(self, check: CheckReference) -> _OfCheck:
+        if check in self._applied:
+            return self._applied[check]
         own, of_policy = self._of_checks.get(check), self._of_policy.limits
         of_all = () if of_policy.is_off else (self._of_policy,)
         scopes = of_all if own is None else (*of_all, own)
@@ -103,7 +97,10 @@ class LimitScopes:
             policy_limits=str(of_policy), check_limits="" if own is None else str(own.limits)
         )
         labels = {name for scope in scopes for name in scope.limits.max_in_flight_by_label}
-        return _OfCheck(scopes, tuple(sorted(labels)), admission)
+        applied = _OfCheck(scopes, tuple(sorted(labels)), admission)
+        if check in self._cluster_state.checks:  # else no change would remove it
+            self._applied[check] = applied
+        return applied
 
 
 def own_scope(check: CheckReference, check_state: CheckState | None) -> LimitScope | None:

@@ -21,43 +21,8 @@ from detector.watched_kind import RequestSeries
 from health.check.ordered import is_by_order, trigger_of
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
-from health.model.verdict import HEALTHY, Verdict
 
 BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-
-
-class FailureToRequest:
-    """The histogram of lateness, by kind of check."""
-
-    def __init__(self, cluster_state: ClusterState) -> None:
-        self._cluster_state = cluster_state
-        self.seconds = Histogram(
-            "paramedic_failure_to_request_seconds",
-            "Time from the deadline of an unhealthy target until its remediation request was created.",
-            ("check_kind", "trigger"),
-            buckets=BOUNDS,
-            registry=None,
-        )
-
-    def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
-        """Observe the lateness of a new request of `check`."""
-        target = request.request.target_name
-        verdict = self._verdict(check, target, now)
-        deadline = verdict.deadline
-        if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
-            return
-        late = request.request.metadata.creation_timestamp - deadline
-        trigger = trigger_of(is_ordered=is_by_order(verdict.fact))
-        self.seconds.labels(check.kind_name, trigger).observe(max(0.0, late.total_seconds()))
-
-    def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
-        judge, observed_target = (
-            self._cluster_state.checks.get(check),
-            self._cluster_state.targets.get(check, target),
-        )
-        if judge is None or observed_target is None or isinstance(judge.check, InvalidCheckError):
-            return HEALTHY
-        return judge.check.verdict(observed_target, now, self._cluster_state.cluster_context)
 
 
 class RequestLedger:
@@ -65,15 +30,22 @@ class RequestLedger:
 
     def __init__(
         self,
+        cluster_state: ClusterState,
         series: Sequence[RequestSeries],
-        failure_to_request: FailureToRequest,
         leads_since: Callable[[], datetime | None],
         now: Callable[[], datetime],
     ) -> None:
+        self._cluster_state = cluster_state
         self._series = series
-        self._failure_to_request = failure_to_request
         self._leads_since = leads_since
         self._now = now
+        self.failure_to_request = Histogram(
+            "paramedic_failure_to_request_seconds",
+            "Time from the deadline of an unhealthy target until its remediation request was created.",
+            ("check_kind", "trigger"),
+            buckets=BOUNDS,
+            registry=None,
+        )
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         since, request = self._leads_since(), after or before
@@ -87,4 +59,18 @@ class RequestLedger:
                 for series in self._series:
                     series.request_grew_old(after)
         elif after.request.metadata.creation_timestamp >= since.replace(microsecond=0):
-            self._failure_to_request.request_appeared(after, request.owner, self._now())
+            self._observe_lateness(after, request.owner, self._now())
+
+    def _observe_lateness(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
+        """Observe how late a new request of `check` is."""
+        state, name = self._cluster_state, request.request.target_name
+        judge, target = state.checks.get(check), state.targets.get(check, name)
+        if judge is None or target is None or isinstance(judge.check, InvalidCheckError):
+            return
+        verdict = judge.check.verdict(target, now, state.cluster_context)
+        deadline = verdict.deadline
+        if deadline is None or deadline > now or len(state.requests.of(check, name)) > 1:
+            return
+        late = request.request.metadata.creation_timestamp - deadline
+        trigger = trigger_of(is_ordered=is_by_order(verdict.fact))
+        self.failure_to_request.labels(check.kind_name, trigger).observe(max(0.0, late.total_seconds()))

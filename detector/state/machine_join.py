@@ -67,6 +67,7 @@ class MachineJoin:
         """The clusters whose Nodes were read completely."""
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
+        """A Node was added, changed or (None) deleted."""
         if node is None:
             self._nodes.pop(name, None)
         else:
@@ -78,12 +79,15 @@ class MachineJoin:
         self._put_linked(name)
 
     def cluster_read(self, cluster: str) -> None:
+        """The Nodes of a workload cluster were read completely: from now on a Node may be missing."""
         self._read.add(cluster)
 
     def cluster_forgotten(self, cluster: str) -> None:
+        """The Nodes of a workload cluster are no longer watched: from now on none is missing."""
         self._read.discard(cluster)
 
     async def update_targets(self, cluster: str) -> None:
+        """Make the targets of a workload cluster anew, after it was read or forgotten."""
         time_slice = TimeSlice()
         for key in [key for key, machine in self._machines.items() if machine.node_cluster == cluster]:
             with self._cluster_state.guard.item("machines", key):
@@ -91,6 +95,7 @@ class MachineJoin:
             await time_slice.yield_if_over()
 
     def target_changed(self, key: Key, machine: MachineLike | None, look: Look | None = None) -> None:
+        """A Machine was added, changed or (None) deleted, as seen by this look."""
         before = self._machines.pop(key, None)
         if machine is not None and look is not None:
             machine = machine.seen_after(before, look)
@@ -103,7 +108,7 @@ class MachineJoin:
         self._put(key)
 
     def count_on(self, name: TargetName, counted: CountedFact) -> None:
-        """Count a failure of a Machine as its incident counted it."""
+        """Count a failure of a Machine, and not of its Node, as its incident counted it."""
         key = Key(name.namespace, name.name)
         machine = self._machines.get(key) if name.kind == self._kind_name else None
         if machine is None:

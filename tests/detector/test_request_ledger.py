@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.metrics.request_metrics import FailureToRequest, RequestLedger
+from detector.metrics.request_metrics import RequestLedger
 from detector.nodehealthcheck.kind import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
 from tests.support.state.small_cluster import SmallCluster
@@ -34,9 +34,9 @@ class Leader:
         self.registry = CollectorRegistry()
         nodes = NodeSeries(self.cluster.cluster_state)
         self.registry.register(nodes)
-        latency = FailureToRequest(self.cluster.cluster_state)
-        self.registry.register(latency.seconds)
-        ledger = RequestLedger([nodes], latency, lambda: self.leads_since, lambda: self.cluster.now)
+        state, now = self.cluster.cluster_state, lambda: self.cluster.now
+        ledger = RequestLedger(state, [nodes], lambda: self.leads_since, now)
+        self.registry.register(ledger.failure_to_request)
         self.cluster.cluster_state.event_handlers.add_request_handler(ledger.request_changed)
 
     def scrape(self) -> dict[Series, float]:

@@ -1,10 +1,11 @@
 """Which source of a detector counts as unread."""
 
 from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 
-from detector.feeds.source import first_unread, unread
+from detector.feeds.source import Source, first_unread, unread
 from health.gate.check_holds import UnreadSource
 from tests.support.values.builders import NOW
 
@@ -25,11 +26,9 @@ class Watched:
     def age(self) -> timedelta | None:
         return self._age
 
-    async def wait_synced(self) -> None:
-        raise AssertionError("nothing waits here")
 
-    async def run(self) -> None:
-        raise AssertionError("nothing waits here")
+def watched(of_age: timedelta | None, name: str = "nodes", problem: str = "") -> Source:
+    return cast("Source", Watched(of_age, name, problem))
 
 
 @pytest.mark.rule("rule 3")
@@ -44,10 +43,10 @@ class Watched:
     ids=["new", "exactly as old as it may be", "an instant too old", "never complete"],
 )
 def test_source_is_unread_once_it_is_too_old(age: timedelta | None, *, is_unread: bool) -> None:
-    assert (unread(Watched(age), LIMIT) is not None) == is_unread
+    assert (unread(watched(age), LIMIT) is not None) == is_unread
 
 
 def test_first_source_that_cannot_be_read_is_named_with_its_error_and_since_when() -> None:
-    sources = (Watched(timedelta(), "checks"), Watched(None, "nodes", REFUSED), Watched(None, "machines"))
+    sources = (watched(timedelta(), "checks"), watched(None, "nodes", REFUSED), watched(None, "machines"))
     assert first_unread(sources, LIMIT) == UnreadSource("nodes", REFUSED, NOW)
     assert first_unread(sources[:1], LIMIT) is None

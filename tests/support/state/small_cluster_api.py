@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from detector.registry import WATCHED_KINDS
-from detector.watched_kind import TargetJoin
+from detector.state.machine_join import MachineJoin
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
@@ -67,7 +67,7 @@ class SmallClusterApi(SmallState):
         super().__init__(**settings)
         targets = WATCHED_KINDS[CHECK].targets
         assert targets is not None
-        self.join: TargetJoin = targets.join(self.cluster_state)
+        self.join: MachineJoin = targets.join(self.cluster_state)
         for name in (EDGE, WEST):
             self.join.cluster_read(name)
         self.cluster(cluster())
