@@ -81,8 +81,7 @@ class HeldLeases:
             elif holder_is_valid(lease, now):
                 raise LeaseTaken(holder.holder_of(lease), path=LEASES.path(self._namespace, name))
             else:
-                labels = self._client.labels
-                patch = taken_over(lease, identity, lasting, now, owner, labels=labels)
+                patch = taken_over(lease, identity, lasting, now, owner)
             return await self._patch(name, for_target(patch, holder, lease))
 
         return await _retry(obtain_once)
@@ -158,6 +157,8 @@ class HeldLeases:
         return await none_if_absent(self._get(name))
 
     async def _patch(self, name: str, body: Object) -> LeaseHeld:
+        # An operator made a Lease that we adopt or take over, and a person may remove a label.
+        body["metadata"]["labels"] = dict(self._client.labels)
         return _held(LeaseRecord.read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
 
 

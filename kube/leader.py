@@ -234,8 +234,7 @@ class LeaderElection:
         if holder == self._identity:
             await self._write(renewed(lease, self._times.duration, self._now()))
         elif not holder or self._is_over(lease):
-            duration, labels = self._times.duration, self._client.labels
-            await self._write(taken_over(lease, self._identity, duration, self._now(), None, labels=labels))
+            await self._write(taken_over(lease, self._identity, self._times.duration, self._now(), None))
         else:
             return False
         return True
@@ -249,6 +248,7 @@ class LeaderElection:
         return None if found is None else LeaseRecord.read(found)
 
     async def _write(self, patch: Object) -> None:
+        patch["metadata"]["labels"] = dict(self._client.labels)  # another name may have led before
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)
         self._ours = LeaseRecord.read(answer)
 

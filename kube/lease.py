@@ -10,7 +10,6 @@ it (of another operator, or of an older version) is judged by holderIdentity alo
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Self
@@ -191,16 +190,11 @@ def new_lease(  # noqa: PLR0913, PLR0917  a Lease has these parts
     }
 
 
-def taken_over(  # noqa: PLR0913, PLR0917  a Lease has these parts
-    lease: LeaseRecord,
-    holder: str,
-    duration: timedelta,
-    now: datetime,
-    owner: OwnerReference | None,
-    labels: Mapping[str, str],
+def taken_over(
+    lease: LeaseRecord, holder: str, duration: timedelta, now: datetime, owner: OwnerReference | None
 ) -> Object:
-    """The merge patch by which `holder` takes over a free or expired Lease, with the labels of its own."""
-    metadata: Object = {"resourceVersion": lease.metadata.resource_version, "labels": dict(labels)}
+    """The merge patch by which `holder` takes over a free or expired Lease."""
+    metadata: Object = {"resourceVersion": lease.metadata.resource_version}
     if owner is not None:
         metadata["ownerReferences"] = [_owner(owner)]
     transitions = min((lease.spec.lease_transitions or 0) + 1, _LARGEST)

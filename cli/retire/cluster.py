@@ -4,7 +4,7 @@ Each write carries the uid and the resourceVersion that were read, so an object 
 again. An object that cannot be removed does not keep others from being removed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from pydantic import ValidationError
@@ -20,8 +20,11 @@ from cli.retire.owned_objects import (
 )
 from cli.shared.installations import installations
 from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
+from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
+from health.kinds.request_kinds import why_no_request
 from health.model.evidence import LABEL
+from health.model.invalid_check import InvalidCheckError
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
@@ -37,7 +40,7 @@ CUSTOM_RESOURCES = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
-_TEMPLATE = "Template"
+_REQUEST = "Remediation"
 _TARGETS = {kind.targets.group_kind: kind.targets for kind in CHECK_KINDS.values()}.values()
 
 
@@ -52,7 +55,7 @@ class RetiredCluster:
     async def read(self) -> Snapshot:
         checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._served(kind)]
         if not self._labelled_kinds:
-            self._labelled_kinds = (*await self._request_kinds(), LEASES, PARAMEDIC_STATUSES)
+            self._labelled_kinds = (*await self._request_kinds(checks), LEASES, PARAMEDIC_STATUSES)
         return Snapshot(
             now=self._connection.server_clock.now(),
             labelled=tuple([found for kind in self._labelled_kinds for found in await self._labelled(kind)]),
@@ -121,7 +124,9 @@ class RetiredCluster:
 
     async def _labelled(self, resource: Resource) -> list[Stored]:
         try:
-            bodies = await self._connection.client.list(resource, label_selector=INSTALLATION_LABEL)
+            bodies = await self._connection.client.list(
+                resource, label_selector="" if resource == PARAMEDIC_STATUSES else INSTALLATION_LABEL
+            )
         except KindUnknown:  # its CRD was deleted, with its objects
             return []
         return [Stored(resource, body) for body in bodies]
@@ -136,21 +141,29 @@ class RetiredCluster:
             return []
         return [Stored(resource, body) for body in bodies]
 
-    async def _request_kinds(self) -> list[Resource]:
-        """The kinds of requests: those of templates, without the end of the name."""
+    async def _request_kinds(self, checks: Iterable[tuple[CheckKind, Stored]]) -> frozenset[Resource]:
+        """The kinds that the checks' templates create, and kinds whose name ends as that of requests."""
         # Each definition has up to 1 MB of schema, and most are of no interest here.
         bodies = await self._connection.client.list(
-            CUSTOM_RESOURCES, where=lambda body: str(body["spec"]["names"]["kind"]).endswith(_TEMPLATE)
+            CUSTOM_RESOURCES, where=lambda body: str(body["spec"]["names"]["kind"]).endswith(_REQUEST)
         )
-        found = []
-        for definition in (body["spec"] for body in bodies):
-            version = next(version["name"] for version in definition["versions"] if version["served"])
-            kind = definition["names"]["kind"].removesuffix(_TEMPLATE)
-            with suppress(KindUnknown):
-                found.append(
-                    await self._connection.discovery.resource(f"{definition['group']}/{version}", kind)
-                )
-        return found
+        names = {
+            (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+            for spec in (body["spec"] for body in bodies)
+            for version in spec["versions"]
+            if version["served"]
+        }
+        for kind, check in checks:
+            with suppress(InvalidCheckError):
+                templates = (step.template for step in kind.parse(check.body).steps)
+                names |= {(template.api_version, template.request_kind) for template in templates}
+        found = {}
+        for api_version, name in sorted(names):
+            if not why_no_request(api_version, name):
+                with suppress(KindUnknown):
+                    resource = await self._connection.discovery.resource(api_version, name)
+                    found[resource.group, resource.kind] = resource
+        return frozenset(found.values())
 
     async def _upgrading(self) -> str:
         """Why a check must not be unpaused now; "" if there is no upgrade."""

@@ -2,15 +2,16 @@
 
 | object                      | it is ours if                     | without `--hand-over`                 |
 |-----------------------------|-----------------------------------|---------------------------------------|
-| a request                   | it has our label                  | deleted                               |
+| a request                   | it has our label, and names its   | deleted                               |
+|                             | incident                          |                                       |
 | the Lease of a target, the  | it has our label, and our worker  | deleted, once all requests are gone   |
 | lock of a control plane     | wrote it last                     |                                       |
 | annotations on a check: a   | our mark stands beside it         | removed, once the upgrade is over     |
 | pause for an upgrade        |                                   |                                       |
 | annotations that give       | their names                       | removed, in either case               |
 | orders                      |                                   |                                       |
-| the leader Lease, the       | they have our label               | deleted at the end, in either case    |
-| ParamedicStatus             |                                   |                                       |
+| the leader Lease, the       | the label of the Lease, and the   | deleted at the end, in either case    |
+| ParamedicStatus             | name in the status                |                                       |
 
 Annotations stay while another installation is in the cluster, because it obeys them, too. With `--hand-over`
 the other objects stay as they are: the operators would have written the same (rule 39). While a request
@@ -26,11 +27,12 @@ from cli.shared.errors import NotFoundError
 from cli.shared.installations import FoundInstallation
 from health.kinds.check_kind import CheckKind
 from health.model.annotations import ON_TARGETS
+from health.model.remediation_request import INCIDENT
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.resource import LEASES, Object, Resource
 from objects.clusters import INSTALLATION_LABEL
 from objects.metadata import ManagedFields, ObjectMetadata
-from runtime.paramedic_status import PARAMEDIC_STATUSES
+from runtime.paramedic_status import PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
@@ -62,8 +64,21 @@ class Stored:
 
     @property
     def installation(self) -> str:
-        """The value of its label: the identity of the cluster of that installation."""
-        return self.metadata.labels[INSTALLATION_LABEL]
+        """The identity of the cluster of the installation that it belongs to; "" if it names none."""
+        if self.resource == PARAMEDIC_STATUSES:  # the leader writes its present name there
+            return ParamedicStatusDocument.read(self.body).installation.cluster
+        return self.metadata.labels.get(INSTALLATION_LABEL, "")
+
+    @property
+    def is_proof(self) -> bool:
+        """True for an object that shows by itself that an installation was there."""
+        is_leader = self.resource == LEASES and self.metadata.name == LEADER_LEASE
+        return is_leader or self.resource == PARAMEDIC_STATUSES
+
+    @property
+    def is_request(self) -> bool:
+        """True for a request that an incident made or adopted; a person may set a label on any object."""
+        return self.resource not in (LEASES, PARAMEDIC_STATUSES) and INCIDENT in self.metadata.annotations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +87,7 @@ class Snapshot:
 
     now: datetime
     labelled: tuple[Stored, ...] = ()
-    """Requests, Leases and ParamedicStatuses with the label of any installation."""
+    """Requests and Leases with the label of any installation, and all ParamedicStatuses."""
     installed: tuple[FoundInstallation, ...] = ()
     """Installations of this name and of others."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
@@ -113,7 +128,8 @@ def is_installed(identity: str, snapshot: Snapshot, at_work: Iterable[str]) -> b
 
     """
     uid = identity.rpartition("-")[2]
-    labels = (stored.installation for stored in snapshot.labelled)
+    # A Lease alone is no trace: it may stay, because another controller holds it.
+    labels = (stored.installation for stored in snapshot.labelled if stored.is_request or stored.is_proof)
     known = {*labels, *(found.installation.cluster for found in snapshot.installed), *at_work}
     names = {name for name in known if name and name.rpartition("-")[2] == uid}
     if names and identity not in names:
@@ -152,13 +168,9 @@ def refuse_other_place(identity: str, snapshot: Snapshot, settings: Settings, te
 def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> tuple[OwnedObject, ...]:
     """All objects of the installation; what proves that it was there goes in the last round."""
     ours = [stored for stored in snapshot.labelled if stored.installation == identity]
-    proofs = [
-        stored
-        for stored in ours
-        if stored.resource == PARAMEDIC_STATUSES or stored.metadata.name == LEADER_LEASE
-    ]
-    leases = [stored for stored in ours if stored.resource == LEASES and stored not in proofs]
-    requests = [stored for stored in ours if stored.resource != LEASES and stored not in proofs]
+    proofs = [stored for stored in ours if stored.is_proof]
+    leases = [stored for stored in ours if stored.resource == LEASES and not stored.is_proof]
+    requests = [stored for stored in ours if stored.is_request]
     found = (
         *(_request(stored, is_handed_over=is_handed_over) for stored in requests),
         *(_lease(stored, bool(requests), is_handed_over=is_handed_over) for stored in leases),
@@ -197,7 +209,9 @@ def _lease(stored: Stored, is_in_use: bool, *, is_handed_over: bool) -> OwnedObj
 
 
 def _annotated(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> Iterator[OwnedObject]:
-    others = ", ".join(sorted({found.installation.cluster for found in snapshot.installed} - {identity}))
+    uid = identity.rpartition("-")[2]  # a status that was restored from another cluster obeys nothing here
+    installed = {found.installation.cluster for found in snapshot.installed} - {identity}
+    others = ", ".join(sorted(name for name in installed if name.rpartition("-")[2] == uid))
     for kind, stored in snapshot.pausable:
         pause, metadata = kind.upgrade_pause, stored.metadata
         if pause is None or pause.mark not in metadata.annotations or metadata.deletion_timestamp:

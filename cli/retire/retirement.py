@@ -51,7 +51,7 @@ from runtime.settings import Settings
 
 UNINSTALL = "docs/install.md#uninstall has the commands that delete the manifests"
 STOP = "Paramedic is being retired"
-LEFT_STOP = "no other controller reads it, and `paramedic start` lifts it if Paramedic comes back"
+LEFT_STOP = "it holds each installation that reads it, until `paramedic start` lifts it"
 UNKNOWN = (
     "not known without Temporal: which workflows are open; if that Temporal comes back, terminate those with "
     "ParamedicCluster = '{}' before a worker starts"
@@ -201,9 +201,9 @@ class Retirement:
                     latest = await self._round()
                     quiet = quiet + 1 if latest.is_quiet else 0
                     if latest.waits:
-                        more = f"; and for {len(latest.waits) - 1} more" if len(latest.waits) > 1 else ""
+                        more = f"; and {len(latest.waits) - 1} more" if len(latest.waits) > 1 else ""
                         before = progress
-                        progress = f"{self._workflows.progress}; waits for {latest.waits[0]}{more}"
+                        progress = f"{self._workflows.progress}; not yet: {latest.waits[0]}{more}"
                         if progress != before:
                             typer.echo(plain(progress), err=True)
                     await asyncio.sleep(BETWEEN_ROUNDS.total_seconds() if quiet < QUIET_ROUNDS else 0)

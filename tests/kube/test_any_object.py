@@ -34,7 +34,7 @@ def test_lease_that_can_be_read_can_be_judged_and_taken(body: dict[str, Any]) ->
         expiry(lease)
         holder_is_valid(lease, NOW)
         needs_renewal(lease, timedelta(days=365 * 292), NOW)
-        taken = taken_over(lease, "we", timedelta(days=365 * 292), NOW, None, {})
+        taken = taken_over(lease, "we", timedelta(days=365 * 292), NOW, None)
         assert taken["spec"]["leaseTransitions"] in INT32
         assert taken["spec"]["leaseDurationSeconds"] in INT32
         assert wire([taken, renewed(lease, timedelta(), NOW), released(lease, NOW)])

@@ -90,7 +90,7 @@ async def test_lease_that_is_ours_and_would_end_early_is_renewed(
 
     await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
 
-    assert server.asked[-1].body["metadata"] == {"resourceVersion": "7"}
+    assert server.asked[-1].body["metadata"] == {"resourceVersion": "7", "labels": LABELS}
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 

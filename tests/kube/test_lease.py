@@ -94,10 +94,9 @@ def test_duration_is_written_in_whole_seconds(duration: timedelta, expected: int
 
 @pytest.mark.rule("NHC 2.5/obtain/expired")
 def test_takeover_counts_and_is_conditional() -> None:
-    patch = taken_over(lease("x", renewed=20 * MINUTE, version=7), "me", MINUTE, NOW, OWNER, {"of": "us"})
+    patch = taken_over(lease("x", renewed=20 * MINUTE, version=7), "me", MINUTE, NOW, OWNER)
 
     assert patch["metadata"]["resourceVersion"] == "7"
-    assert patch["metadata"]["labels"] == {"of": "us"}
     assert patch["metadata"]["ownerReferences"][0]["uid"] == "uid-of-node"
     assert patch["spec"] == {
         "holderIdentity": "me",

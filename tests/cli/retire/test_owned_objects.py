@@ -22,6 +22,7 @@ from cli.shared.installations import FoundInstallation
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import INCIDENT
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, NODES, Object, Resource, resource_of
 from objects.clusters import INSTALLATION_LABEL
@@ -52,8 +53,8 @@ def body(name: str, **metadata: Any) -> Object:
 
 
 def request(cluster: str = CLUSTER, **metadata: Any) -> Stored:
-    labels = {INSTALLATION_LABEL: cluster}
-    return Stored(REQUESTS, body("node-1", namespace="ns", labels=labels, **metadata))
+    ours = {"labels": {INSTALLATION_LABEL: cluster}, "annotations": {INCIDENT: "remediation/…"}}
+    return Stored(REQUESTS, body("node-1", namespace="ns", **(ours | metadata)))
 
 
 def lease(
@@ -68,12 +69,17 @@ def lease(
     return body(name, namespace="leases", **(written | metadata)) | {"spec": spec}
 
 
+def named_as_our_lease() -> Stored:
+    metadata = request().body["metadata"] | {"name": LEADER_LEASE}
+    return Stored(REQUESTS, {"metadata": metadata})
+
+
 def stored_lease(name: str = "node-node-1", **of: Any) -> Stored:
     return Stored(LEASES, lease(name, "NodeHealthCheck-workers", **of))
 
 
 LEADER = stored_lease(LEADER_LEASE)
-STATUS = Stored(PARAMEDIC_STATUSES, body("paramedic", labels={INSTALLATION_LABEL: CLUSTER}))
+STATUS = Stored(PARAMEDIC_STATUSES, body("paramedic") | {"status": {"installation": {"cluster": CLUSTER}}})
 
 
 def check(*annotations: str, **metadata: Any) -> Stored:
@@ -107,6 +113,12 @@ def found(*labelled: Stored, is_handed_over: bool = False, **snapshot: Any) -> l
             [(REQUEST, LEAVE), (LEASE, LEAVE)],
         ),
         ((request(OTHER), stored_lease(cluster=OTHER)), [], []),
+        ((request(annotations={}),), [], []),
+        (
+            (named_as_our_lease(),),
+            [("Reboot/ns/paramedic-detector", DELETE)],
+            [("Reboot/ns/paramedic-detector", LEAVE)],
+        ),
         (
             (LEADER, STATUS),
             [("Lease/leases/paramedic-detector", DELETE), ("ParamedicStatus/paramedic", DELETE)],
@@ -127,6 +139,8 @@ def found(*labelled: Stored, is_handed_over: bool = False, **snapshot: Any) -> l
         "a Lease",
         "a Lease stays with its request",
         "objects of another installation",
+        "an object that somebody labelled",
+        "a request for a Node with the name of our Lease",
         "what proves the installation",
         "what proves the installation stays until the rest is gone",
     ],
@@ -159,6 +173,9 @@ def test_orders_on_any_object_are_removed_before_a_later_installation_obeys_them
 def test_annotations_are_left_to_another_installation_of_the_same_cluster() -> None:
     node = Stored(NODES, body("node-1", annotations={"paramedic.dev/hold": "disk"}))
     pausable = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK)),)
+
+    restored = installed("prod-ffffffff")
+    assert all(one.disposal is not LEAVE for one in owned(ordered=(node,), installed=(restored,)))
 
     of_pause, of_orders = owned(
         ordered=(node,), pausable=pausable, installed=(installed(CLUSTER), installed(OTHER))
@@ -223,8 +240,9 @@ def test_installation_that_left_something_is_known(
 
 
 def test_installation_without_any_trace_is_gone_if_no_other_has_one_in_this_cluster() -> None:
-    elsewhere = "prod-ffffffff"
-    snapshot = Snapshot(now=NOW, labelled=(request(elsewhere),), installed=(installed(elsewhere),))
+    elsewhere, its = "prod-ffffffff", [{"manager": "operator", "time": NOW.isoformat()}]
+    left = stored_lease(managedFields=its)
+    snapshot = Snapshot(now=NOW, labelled=(request(elsewhere), left), installed=(installed(elsewhere),))
 
     assert not is_installed(CLUSTER, snapshot, [elsewhere])
 

@@ -19,6 +19,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.evidence import LABEL
 from health.model.moves import Phase
+from health.model.remediation_request import INCIDENT
 from kube.client import Client
 from kube.connection import read_cluster_identity
 from kube.errors import none_if_absent
@@ -128,10 +129,11 @@ async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_o
     await left_behind.listed("Running", 1)
     incident = left_behind.incident("node-1")
     labels = {INSTALLATION_LABEL: incident.cluster}
-    signed = {"name": "node-1", "labels": labels}
+    signed = {"name": "node-1", "labels": labels, "annotations": {INCIDENT: incident.workflow_id}}
     typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
     await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
-    await client.create(REQUESTS, typed | {"metadata": {"name": "of-somebody"}}, namespace)
+    copied = {"name": "of-somebody", "labels": labels}
+    await client.create(REQUESTS, typed | {"metadata": copied}, namespace)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         of_worker = lease("node-node-1", incident.check.lease_holder)
         await Client(transport, WORKER, labels).create(LEASES, of_worker, namespace)
@@ -191,7 +193,7 @@ async def test_without_temporal_objects_with_a_known_owner_are_removed_and_the_o
     gone = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}
     incident = left_behind.incident("node-3")
     labels = {INSTALLATION_LABEL: incident.cluster}
-    signed = {"name": "node-3", "labels": labels}
+    signed = {"name": "node-3", "labels": labels, "annotations": {INCIDENT: incident.workflow_id}}
     typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
     await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
@@ -325,8 +327,6 @@ async def test_installation_that_never_had_an_incident_is_retired_and_then_nothi
     labels = {INSTALLATION_LABEL: left_behind.cluster}
     of_leader = {"metadata": {"name": LEADER_LEASE, "labels": labels}}
     await client.create(LEASES, lease(LEADER_LEASE, "") | of_leader, namespace)
-    await client.merge_patch(PARAMEDIC_STATUSES, NAME, {"metadata": {"labels": labels}}, namespace)
-
     ran = await command("retire", "--timeout", "1m")
     assert ran.code == 0, ran.err
     assert await client.list(LEASES, namespace) == await client.list(PARAMEDIC_STATUSES, namespace) == []
