@@ -18,8 +18,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, field_validator
 
 from objects.fail_fast import FailFast
 
-EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
-"""Longer ago than any duration; an earlier year would not always have the four digits of RFC 3339."""
+EARLIEST = datetime(1500, 1, 1, tzinfo=UTC)
+"""Longer ago than any duration, and than the longest sum before the begin of the calendar: a client may write
+negative durations."""
 LATEST = datetime(8000, 1, 1, tzinfo=UTC)
 LONGEST = timedelta(microseconds=(2**63 - 1) // 1000)
 """The longest duration of Go, and so of Kubernetes: 292 years."""

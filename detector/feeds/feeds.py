@@ -140,12 +140,15 @@ class Feeds:
         return by_name(*self.watched.all)
 
     def _report(self, problems: Problems) -> None:
+        found: dict[str, str] = {}
         for part, source in self._base.items():
-            unread = "" if source.synced else NOT_YET
-            problems.report(part, source.problem or unread)
+            found[part] = source.problem or ("" if source.synced else NOT_YET)
         for part, source in self.context.sources.items():
-            unread = "" if source.synced else NOT_YET
-            problems.report(part, (source.problem or unread) if source.is_served else "")
+            unread = source.problem or ("" if source.synced else NOT_YET)
+            # A kind may be watched for its checks, too, and one part has one problem.
+            found[part] = found.get(part) or (unread if source.is_served else "")
+        for part, problem in found.items():
+            problems.report(part, problem)
 
 
 @dataclass(frozen=True)

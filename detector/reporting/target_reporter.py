@@ -258,6 +258,7 @@ class TargetReporter:
             for name in [
                 target for target, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now
             ]:
+                self._deadlines[name] = now + LOOK_AGAIN  # for a target that cannot be judged
                 self._consider(name)
             if loop.time() - looked >= LOOK_AGAIN.total_seconds():
                 looked, unseen = loop.time(), tuple(self._unseen)
