@@ -35,11 +35,15 @@ class Paging:
     """The page size of a list, and the limit of each request."""
 
     limit: int = 100
-    """The objects in one page: 1.6 MB of Nodes."""
+    """The objects in the first page: 1.6 MB of Nodes."""
     timeout: timedelta = timedelta(seconds=60)
     """The limit for each page."""
 
 
+_MOST_AT_ONCE = 500
+"""As client-go lists by default."""
+_FILLED_BYTES = answer_bounds.MOST_OF_A_PAGE * 3 // 4
+"""Objects differ in size, and a page that is too large is requested again."""
 _HEAD_BYTES = 4096
 """Enough for the metadata of a list, with a token of a few hundred bytes."""
 FROM_CACHE = ("resourceVersion", "0")
@@ -112,6 +116,10 @@ class PageReader:
     def _count(self, page: bytes) -> bytes:
         self._pages += 1
         self._bytes += len(page)
+        # A page of small objects costs the API server as much as one of large objects. A page before another
+        # one is full, so its bytes tell the size of an object.
+        fitting = self._limit * _FILLED_BYTES // max(1, len(page))
+        self._limit = max(self._limit, min(_MOST_AT_ONCE, fitting))
         subject = f"The list of {self._path}"
         check_bound(subject, self._pages, self._transport.room.pages, "pages")
         check_bound(subject, self._bytes, self._transport.room.received, "bytes")

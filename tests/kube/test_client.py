@@ -68,7 +68,7 @@ async def test_list_follows_its_pages(server: ApiServer, client: Client) -> None
     assert names == ["a", "b", "c"]
     assert [asked.query for asked in server.asked] == [
         {"limit": "100", "labelSelector": "x in (y)"},
-        {"limit": "100", "labelSelector": "x in (y)", "continue": "more"},
+        {"limit": "500", "labelSelector": "x in (y)", "continue": "more"},
     ]
 
 

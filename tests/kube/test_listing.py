@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from kube.answer_bounds import MOST_OF_A_PAGE
 from kube.decoding import Decoder, ListPage
 from kube.decoding_thread import SMALL
 from kube.listing import Paging, list_all, token_ahead
@@ -69,6 +70,23 @@ async def test_list_whose_token_follows_the_objects_is_read_completely(
 
     assert [record.metadata.name for record in found.records] == ["a", "b"]
     assert [asked.query.get("continue") for asked in server.asked] == [None, "more"]
+
+
+@pytest.mark.parametrize(
+    ("of_a_page", "limit"),
+    [(1.0, "100"), (0.75, "100"), (0.3, "250"), (0.01, "500")],
+    ids=["large objects", "objects that fill three quarters", "smaller ones", "small ones"],
+)
+async def test_next_page_has_as_many_objects_as_fill_three_quarters_of_it(
+    server: ApiServer, transport: Transport, of_a_page: float, limit: str
+) -> None:
+    first = listed(7, widget("a", 1), token="more")
+    first["items"][0]["padding"] = "x" * int(MOST_OF_A_PAGE * of_a_page - len(json.dumps(first)) - 20)
+    server.answer("GET", PATH, said(first), said(listed(7, widget("b", 2))))
+
+    await list_all(transport, PATH, Decoder(Widget), (), Paging())
+
+    assert [asked.query["limit"] for asked in server.asked] == ["100", limit]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
         assert told.brief() == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
         assert [asked.query for asked in server.lists()] == [
             {"limit": "2", "labelSelector": "x=y"},
-            {"limit": "2", "labelSelector": "x=y", "continue": "more"},
+            {"limit": "500", "labelSelector": "x=y", "continue": "more"},
         ]
         age = reflector.age()
         assert age is not None
