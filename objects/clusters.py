@@ -6,6 +6,7 @@ first eight characters with a probability of one in a million.
 """
 
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -34,6 +35,12 @@ def cluster_identity(name: str, kube_system_uid: str) -> str:
 def is_of(identity: str, kube_system_uid: str) -> bool:
     """True if the cluster with this identity has this uid of kube-system."""
     return identity == cluster_identity(identity.rpartition("-")[0], kube_system_uid)
+
+
+def of_one_cluster(identity: str, others: Iterable[str]) -> frozenset[str]:
+    """Those of the other identities that differ from this one in the configured name alone, or not at all."""
+    uid = identity.rpartition("-")[2]
+    return frozenset(other for other in others if other.rpartition("-")[2] == uid)
 
 
 class SecretField(NamedTuple):

@@ -18,7 +18,6 @@ from cli.retire.owned_objects import (
     orders_on,
     running_detectors,
 )
-from cli.shared.installations import installations
 from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
@@ -59,7 +58,6 @@ class RetiredCluster:
         return Snapshot(
             now=self._connection.server_clock.now(),
             labelled=tuple([found for kind in self._labelled_kinds for found in await self._labelled(kind)]),
-            installed=await installations(self._connection.client),
             pausable=tuple((kind, check) for kind, check in checks if kind.upgrade_pause is not None),
             ordered=(
                 *(check for _, check in checks if orders_on(check.body)),

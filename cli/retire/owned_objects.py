@@ -24,13 +24,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from cli.shared.errors import NotFoundError
-from cli.shared.installations import FoundInstallation
+from cli.shared.installations import FoundInstallation, named_by_leases, named_by_statuses
 from health.kinds.check_kind import CheckKind
 from health.model.annotations import ON_TARGETS
 from health.model.remediation_request import INCIDENT
 from kube.lease import LeaseRecord, holder_is_valid
 from kube.resource import LEASES, Object, Resource
-from objects.clusters import INSTALLATION_LABEL
+from objects.clusters import INSTALLATION_LABEL, of_one_cluster
 from objects.metadata import ManagedFields, ObjectMetadata
 from runtime.paramedic_status import PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE, WORKER
@@ -88,13 +88,25 @@ class Snapshot:
     now: datetime
     labelled: tuple[Stored, ...] = ()
     """Requests and Leases with the label of any installation, and all ParamedicStatuses."""
-    installed: tuple[FoundInstallation, ...] = ()
-    """Installations of this name and of others."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
     ordered: tuple[Stored, ...] = ()
     """Nodes, Machines and checks with annotations that give orders."""
     upgrading: str = ""
     """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
+
+    @property
+    def installed(self) -> tuple[FoundInstallation, ...]:
+        """The installations that a ParamedicStatus or a leader Lease proves, of any cluster."""
+        proofs = [stored for stored in self.labelled if stored.is_proof]
+        leases = [stored.body for stored in proofs if stored.resource == LEASES]
+        statuses = [stored.body for stored in proofs if stored.resource != LEASES]
+        return (*named_by_statuses(statuses), *named_by_leases(leases))
+
+    def names(self, identity: str) -> frozenset[str]:
+        """The installations in the cluster of `identity`; objects of another one may have been restored."""
+        # A Lease alone is no trace: it may stay, because another controller holds it.
+        traces = (stored for stored in self.labelled if stored.is_request or stored.is_proof)
+        return of_one_cluster(identity, (stored.installation for stored in traces))
 
 
 @dataclass(frozen=True)
@@ -127,11 +139,7 @@ def is_installed(identity: str, snapshot: Snapshot, at_work: Iterable[str]) -> b
         NotFoundError: only installations of other names have.
 
     """
-    uid = identity.rpartition("-")[2]
-    # A Lease alone is no trace: it may stay, because another controller holds it.
-    labels = (stored.installation for stored in snapshot.labelled if stored.is_request or stored.is_proof)
-    known = {*labels, *(found.installation.cluster for found in snapshot.installed), *at_work}
-    names = {name for name in known if name and name.rpartition("-")[2] == uid}
+    names = snapshot.names(identity) | of_one_cluster(identity, at_work)
     if names and identity not in names:
         there = ", ".join(sorted(names))
         raise NotFoundError(
@@ -209,9 +217,8 @@ def _lease(stored: Stored, is_in_use: bool, *, is_handed_over: bool) -> OwnedObj
 
 
 def _annotated(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> Iterator[OwnedObject]:
-    uid = identity.rpartition("-")[2]  # a status that was restored from another cluster obeys nothing here
-    installed = {found.installation.cluster for found in snapshot.installed} - {identity}
-    others = ", ".join(sorted(name for name in installed if name.rpartition("-")[2] == uid))
+    installed = (found.installation.cluster for found in snapshot.installed)
+    others = ", ".join(sorted(of_one_cluster(identity, installed) - {identity}))
     for kind, stored in snapshot.pausable:
         pause, metadata = kind.upgrade_pause, stored.metadata
         if pause is None or pause.mark not in metadata.annotations or metadata.deletion_timestamp:

@@ -18,7 +18,6 @@ from cli.retire.owned_objects import (
     running_operators,
 )
 from cli.shared.errors import ExitCode, NotFoundError
-from cli.shared.installations import FoundInstallation
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -89,8 +88,11 @@ def check(*annotations: str, **metadata: Any) -> Stored:
     )
 
 
-def installed(cluster: str, **of: str) -> FoundInstallation:
-    return FoundInstallation("its status", "ours", Installation(cluster=cluster, **of))
+def installed(cluster: str, **of: str) -> Stored:
+    """The ParamedicStatus, in which the leader names its installation."""
+    installation = Installation(cluster=cluster, **of).model_dump(by_alias=True)
+    status = body("paramedic", namespace="ours") | {"status": {"installation": installation}}
+    return Stored(PARAMEDIC_STATUSES, status)
 
 
 def owned(*, is_handed_over: bool = False, **snapshot: Any) -> tuple[OwnedObject, ...]:
@@ -175,10 +177,10 @@ def test_annotations_are_left_to_another_installation_of_the_same_cluster() -> N
     pausable = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK)),)
 
     restored = installed("prod-ffffffff")
-    assert all(one.disposal is not LEAVE for one in owned(ordered=(node,), installed=(restored,)))
+    assert all(one.disposal is not LEAVE for one in owned(ordered=(node,), labelled=(restored,)))
 
-    of_pause, of_orders = owned(
-        ordered=(node,), pausable=pausable, installed=(installed(CLUSTER), installed(OTHER))
+    of_pause, of_orders, _ = owned(
+        ordered=(node,), pausable=pausable, labelled=(installed(CLUSTER), installed(OTHER))
     )
 
     assert of_pause.disposal is of_orders.disposal is LEAVE
@@ -227,9 +229,9 @@ def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_o
 @pytest.mark.parametrize(
     ("snapshot", "at_work"),
     [
-        ({"installed": (installed(CLUSTER), installed(OTHER))}, ()),
+        ({"labelled": (installed(CLUSTER), installed(OTHER))}, ()),
         ({"labelled": (request(), request(OTHER))}, ()),
-        ({"installed": (installed(OTHER),)}, (CLUSTER,)),
+        ({"labelled": (installed(OTHER),)}, (CLUSTER,)),
     ],
     ids=["that has a status", "that has a request", "that has open workflows"],
 )
@@ -242,14 +244,14 @@ def test_installation_that_left_something_is_known(
 def test_installation_without_any_trace_is_gone_if_no_other_has_one_in_this_cluster() -> None:
     elsewhere, its = "prod-ffffffff", [{"manager": "operator", "time": NOW.isoformat()}]
     left = stored_lease(managedFields=its)
-    snapshot = Snapshot(now=NOW, labelled=(request(elsewhere), left), installed=(installed(elsewhere),))
+    snapshot = Snapshot(now=NOW, labelled=(request(elsewhere), left, installed(elsewhere)))
 
     assert not is_installed(CLUSTER, snapshot, [elsewhere])
 
 
 @pytest.mark.parametrize(
     ("snapshot", "at_work"),
-    [({"installed": (installed(CLUSTER),)}, ()), ({"labelled": (request(),)}, ()), ({}, (CLUSTER,))],
+    [({"labelled": (installed(CLUSTER),)}, ()), ({"labelled": (request(),)}, ()), ({}, (CLUSTER,))],
 )
 def test_unknown_name_is_refused_with_the_names_that_there_are(
     snapshot: dict[str, Any], at_work: tuple[str, ...]
@@ -275,7 +277,7 @@ def test_other_namespaces_than_those_of_the_installation_are_refused(
 ) -> None:
     known = installed(CLUSTER, lease_namespace="leases", temporal_namespace="nodes")
     other = installed(OTHER, lease_namespace="elsewhere")
-    snapshot = Snapshot(now=NOW, installed=(known, other))
+    snapshot = Snapshot(now=NOW, labelled=(known, other))
     place = {"namespace": "ours", "lease_namespace": "leases", "temporal": "nodes"}
 
     def refuse(temporal: str, **namespaces: Any) -> None:
