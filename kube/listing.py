@@ -143,8 +143,9 @@ async def list_all(
     answer = await reader.read(selected)
     while True:
         ahead = token_ahead(answer)
-        following = reader.read([*selected, ("continue", ahead)]) if ahead else _no_page()
-        page, following_answer = await asyncio.gather(decoded(decoder.page, answer), following)
+        page, following = await asyncio.gather(
+            decoded(decoder.page, answer), _page_after(ahead, reader, selected)
+        )
         records.extend(page.records)
         undecodable.extend(page.undecodable)
         here = [(key_of(record), memory_of(record)) for record in page.records]
@@ -155,12 +156,11 @@ async def list_all(
         check_bound(subject, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         if not page.token:
             return ObjectList(records, undecodable, page.resource_version, memory)
-        is_next = page.token == ahead
-        answer = following_answer if is_next else await reader.read([*selected, ("continue", page.token)])
+        answer = following if page.token == ahead else await _page_after(page.token, reader, selected)
 
 
-async def _no_page() -> bytes:
-    return b""
+async def _page_after(token: str, reader: PageReader, selected: Query) -> bytes:
+    return await reader.read([*selected, ("continue", token)]) if token else b""
 
 
 def token_ahead(page: bytes) -> str:
