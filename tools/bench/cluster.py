@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 
@@ -47,8 +48,9 @@ class BenchCluster:
         *names: str,
         environments: Mapping[str, Mapping[str, str]] = NO_MORE,
         commands: Mapping[str, tuple[str, ...]] = NO_OTHER,
+        within: timedelta = processes.PATIENCE,
     ) -> None:
-        """Start our processes and wait until they are ready.
+        """Start our processes and wait until they are ready, each for at most `within`.
 
         `environments` has additions for each; `commands` has others than the usual ones.
         """
@@ -58,7 +60,7 @@ class BenchCluster:
             command = commands.get(name, program.command)
             await self.supervisor.start(replace(program, command=command, environment=environment))
         for name in names:
-            await processes.until_ready(self.supervisor, self.layout, name)
+            await processes.until_ready(self.supervisor, self.layout, name, within)
 
     async def stop(self, name: str) -> None:
         await self.supervisor.stop(name)

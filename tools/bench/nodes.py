@@ -3,17 +3,13 @@
 import asyncio
 import time
 from datetime import timedelta
-from functools import partial
 from statistics import quantiles
-
-import aiohttp
 
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import BenchFleet, watched_fleet
 from bench.strain import Strain
 from bench.usage import resident_megabytes
-from devcluster.polling import until
 
 NODES_IN_ALL = 100_000
 PADDING = 5_500
@@ -21,8 +17,6 @@ DURATION = timedelta(seconds=1)
 """The duration of the check of a fleet."""
 ONE_BY_ONE, SECONDS_BETWEEN = 60, 2.0
 AT_ONCE = 1_000
-AGE = 'paramedic_cache_age_seconds{source="nodes"}'
-PATIENCE = timedelta(minutes=5)
 LIMITS = (("detector memory", 1_024, "MB"), ("first sync", 60, "s"), ("p95 of the requests", 0.3, "s"))
 
 
@@ -34,7 +28,6 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         strain, began = Strain(cluster), time.monotonic()
         async with strain.measured():
             await strain.start()
-            await until(partial(_has_read_all, cluster), within=PATIENCE, otherwise="the Nodes were not read")
         synced, figures = time.monotonic() - began, strain.figures("first sync")
         async with strain.measured():
             late = await _one_by_one(fleet)
@@ -53,16 +46,6 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         Figure(f"{AT_ONCE:,} failures, to the last request", last, unit="s"),
         *figures,
     ]
-
-
-async def _has_read_all(cluster: BenchCluster) -> bool:
-    """True once the detector says how old its cache of Nodes is."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"http://{cluster.layout.address('detector')}/metrics") as answer,
-    ):
-        lines = (await answer.text()).splitlines()
-    return any(line.startswith(AGE) and not line.endswith("+Inf") for line in lines)
 
 
 async def _one_by_one(fleet: BenchFleet) -> list[float]:

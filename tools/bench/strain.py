@@ -64,9 +64,14 @@ class Strain:
         self._is_started = False
 
     async def start(self) -> None:
-        """Start both, and return when they are ready; a measurement may have begun before."""
+        """Start both, and return when they are ready, and so have read everything.
+
+        A measurement may have begun before.
+        """
         environments = {"detector": {STOPS_FILE: str(self._stops)}}
-        await self._cluster.start("detector", "worker", environments=environments, commands=_WATCHED)
+        await self._cluster.start(
+            "detector", "worker", environments=environments, commands=_WATCHED, within=PATIENCE
+        )
         self._is_started = True
 
     @asynccontextmanager

@@ -128,10 +128,12 @@ def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: 
 PATIENCE = timedelta(seconds=60)
 
 
-async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None:
+async def until_ready(
+    supervisor: Supervisor, layout: Layout, name: str, within: timedelta = PATIENCE
+) -> None:
     """Return when the process `name` is ready.
 
-    Raises NotReadyError with the process's answer after a minute, and HopelessError.
+    Raises NotReadyError with the process's answer after that time, and HopelessError.
     """
     body = "it does not answer"
 
@@ -141,7 +143,7 @@ async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None
         return status == HTTPStatus.OK
 
     try:
-        await supervisor.until(answers, within=PATIENCE, otherwise="")
+        await supervisor.until(answers, within=within, otherwise="")
     except NotReadyError as error:
         raise NotReadyError(f"the {name} is not ready: {body} (see {layout.log(name)})") from error
 
