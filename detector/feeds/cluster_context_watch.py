@@ -15,6 +15,7 @@ ages like any other, and ends when the kind is found.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from detector.feeds.source import Source, all_tried, by_name, first_unread
@@ -54,8 +55,11 @@ class ClusterContextWatch:
         self._signals = signals
         watch = _Watch(connection.transport, changed, reflectors)
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
+        self._judged: dict[GroupKind, object] = {}
+        """The contexts of kinds as they were last asked for."""
+        self._changed = changed
         self._of_kinds = {
-            kind: (of_kind, watch.of(of_kind.resource, of_kind.record))
+            kind: (of_kind, watch.of(of_kind.resource, of_kind.record, notify=partial(self._judge, kind)))
             for kind, of_kind in watched.items()
             if of_kind is not None
         }
@@ -106,10 +110,20 @@ class ClusterContextWatch:
 
     def of_kinds(self) -> dict[GroupKind, Any]:
         """By kind of check, the context that only its checks use."""
-        return {
-            kind: watched.judge(tuple(source.store.values()), len(source.undecodable))
-            for kind, (watched, source) in self._of_kinds.items()
-        }
+        self._judged = {kind: self._context_of(kind) for kind in self._of_kinds}
+        return self._judged
+
+    def _context_of(self, kind: GroupKind) -> object:
+        watched, source = self._of_kinds[kind]
+        return watched.judge(tuple(source.store.values()), len(source.undecodable))
+
+    def _judge(self, kind: GroupKind, _: object) -> None:
+        """Report a change of an object only if it changes the context of the kind.
+
+        An upgrade changes each of a thousand MachineHealthChecks, and says the same with them.
+        """
+        if self._context_of(kind) != self._judged.get(kind):
+            self._changed()
 
     def stop(self) -> Stop | None:
         """The global stop by the annotation of the namespace; None without one."""
@@ -139,14 +153,18 @@ class _Watch:
     reflectors: CurrentSettings
 
     def of(
-        self, resource: Resource | ServedKind | KindName, record: type[RecordT], name: str = ""
+        self,
+        resource: Resource | ServedKind | KindName,
+        record: type[RecordT],
+        name: str = "",
+        notify: Callable[[object], None] | None = None,
     ) -> Reflector[RecordT]:
         return Reflector(
             self.transport,
             resource,
             record,
             name=name,
-            notify=lambda _: self.changed(),
+            notify=notify or (lambda _: self.changed()),
             settings=self.reflectors,
         )
 

@@ -236,7 +236,7 @@ class FeedBuilder:
             key = change.key
             check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
             self.cluster_state.check_changed(kind, check, change.new)
-            self.kinds.watch(tasks)
+            self.kinds.check_changed(check, tasks)
 
         return Reflector(
             self.connection.transport,

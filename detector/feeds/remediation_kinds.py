@@ -11,10 +11,11 @@ neither their verdicts nor the cleanup. Templates that we may read but not list 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import NamedTuple, cast
 
 from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
@@ -28,6 +29,17 @@ from kube.connection import ClusterConnection
 from kube.record import Change, ChangeKind
 from kube.reflector_settings import CurrentSettings, patient
 from runtime.problems import Problems
+
+
+class NamedKinds(NamedTuple):
+    """The kinds and templates that one check names."""
+
+    requests: frozenset[Kind] = frozenset()
+    templates: frozenset[Kind] = frozenset()
+    namings: frozenset[Naming] = frozenset()
+
+
+NO_KINDS = NamedKinds()
 
 
 class RemediationKinds:
@@ -46,6 +58,9 @@ class RemediationKinds:
         self.polling = TemplatePolling(connection, self._templates_changed, every=self._poll_every)
         self.requests = KindWatches(self._as_requests(connection))
         self.templates = KindWatches(self._as_templates(connection))
+        self._named: dict[CheckReference, NamedKinds] = {}
+        self._uses_of_requests, self._uses_of_templates = Counter[Kind](), Counter[Kind]()
+        """How many checks name each kind."""
 
     def _as_requests(self, connection: ClusterConnection) -> KindSubscription[RemediationRequest]:
         return KindSubscription(
@@ -88,19 +103,36 @@ class RemediationKinds:
         with self._cluster_state.guard.item("templates", kind):
             self._cluster_state.templates_changed(*kind)
 
-    def watch(self, tasks: asyncio.TaskGroup) -> None:
-        """Watch the kinds that the checks name now."""
-        requests: set[Kind] = set()
-        templates: set[Kind] = set()
-        namings: list[Naming] = []
-        for check, entry in self._cluster_state.checks.items():
-            requests |= self._kinds_of_requests(check) | self._kinds_of_status(check)
-            templates |= self._kinds_of_templates(check)
-            generation = entry.record.metadata.generation
-            namings += [Naming(check, generation, template) for template in self._templates_of(check)]
-        self.polling.name(namings)
-        self.requests.name(requests, tasks)
-        self.templates.name(templates, tasks)
+    def check_changed(self, check: CheckReference, tasks: asyncio.TaskGroup) -> None:
+        """Watch the kinds that a check names now.
+
+        It costs the same however many checks there are: an upgrade changes all of them at once.
+        """
+        before, now = self._named.get(check, NO_KINDS), self._kinds_of(check)
+        if now == before:
+            return
+        self._named[check] = now
+        if now == NO_KINDS:
+            del self._named[check]
+        self.polling.name(before.namings, now.namings)
+        for watches, uses, were_named, are_named in (
+            (self.requests, self._uses_of_requests, before.requests, now.requests),
+            (self.templates, self._uses_of_templates, before.templates, now.templates),
+        ):
+            uses.update(are_named)
+            uses.subtract(were_named)
+            watches.name(+uses, tasks)
+
+    def _kinds_of(self, check: CheckReference) -> NamedKinds:
+        entry = self._cluster_state.checks.get(check)
+        if entry is None:
+            return NO_KINDS
+        generation = entry.record.metadata.generation
+        return NamedKinds(
+            requests=self._kinds_of_requests(check) | self._kinds_of_status(check),
+            templates=self._kinds_of_templates(check),
+            namings=frozenset(Naming(generation, template) for template in self._templates_of(check)),
+        )
 
     async def wait_tried(self) -> None:
         """Return when each kind was read completely, or its first try failed."""

@@ -6,7 +6,7 @@ once when a check is edited. Other templates stay unknown.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from detector.feeds.kind_watch import Kind
 from health.check.template_validity import Place, Template, TemplateKind
 from health.gate.check_holds import UnreadSource
-from health.model.references import CheckReference, TemplateReference
+from health.model.references import TemplateReference
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder, Undecodable
 from kube.decoding_thread import decoded
@@ -28,11 +28,14 @@ EVERY = timedelta(seconds=15)
 
 
 class Naming(NamedTuple):
-    """The template that a check names in this generation."""
+    """The template that one check names in this generation."""
 
-    check: CheckReference
     generation: int
     template: TemplateReference
+
+    @property
+    def kind(self) -> Kind:
+        return self.template.api_version, self.template.kind
 
 
 @dataclass(frozen=True)
@@ -79,26 +82,25 @@ class TemplatePolling:
         self._every = every
         self._clock = clock
         self._decoder = Decoder(Template)
-        self._named: dict[Kind, frozenset[Naming]] = {}
+        self._named: dict[Kind, Counter[TemplateReference]] = defaultdict(Counter)
+        """By kind, how many checks name each template."""
         self._edited: dict[Kind, asyncio.Event] = defaultdict(asyncio.Event)
         self._readings: dict[TemplateReference, Reading] = {}
         self._failing: dict[TemplateReference, UnreadSource] = {}
         """Templates whose latest request failed, with its error."""
 
-    def name(self, namings: Iterable[Naming]) -> None:
-        """Read these templates from now on, and no others."""
-        before, named = self._named, defaultdict[Kind, set[Naming]](set)
-        for naming in namings:
-            named[naming.template.api_version, naming.template.kind].add(naming)
-        self._named = {kind: frozenset(found) for kind, found in named.items()}
-        for kind in before.keys() | self._named.keys():
-            if before.get(kind) != self._named.get(kind):
-                self._edited[kind].set()
-        kept = {template for kind in self._named for template in self._templates(kind)}
-        self._readings = {
-            template: reading for template, reading in self._readings.items() if template in kept
-        }
-        self._failing = {template: one for template, one in self._failing.items() if template in kept}
+    def name(self, before: frozenset[Naming], now: frozenset[Naming]) -> None:
+        """Read the templates that a check names now, and not those that only its earlier version named."""
+        for naming in now - before:
+            self._named[naming.kind][naming.template] += 1
+        for kind, template in ((naming.kind, naming.template) for naming in before - now):
+            self._named[kind][template] -= 1
+            if not self._named[kind][template]:
+                del self._named[kind][template]
+                self._readings.pop(template, None)
+                self._failing.pop(template, None)
+        for naming in before ^ now:
+            self._edited[naming.kind].set()
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read all named templates of a kind.
@@ -189,4 +191,4 @@ class TemplatePolling:
         self._readings[template] = Reading(at, read)
 
     def _templates(self, kind: Kind) -> list[TemplateReference]:
-        return sorted({naming.template for naming in self._named.get(kind, ())}, key=str)
+        return sorted(self._named[kind], key=str) if kind in self._named else []

@@ -1,21 +1,26 @@
 """A kind that signals upgrades is installed while we run, on a real API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.feeds.source import Source
 from devcluster.control_plane import ControlPlane
+from devcluster.demo.fixtures import CHECKS, NAMESPACE
+from devcluster.demo.upgrade_view import spare_check
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
+from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import Object
 from kube.transport import Transport
+from objects.group_kind import GroupKind
 from tests.support.api.eventually import eventually
 from tests.support.story.other_kind import OtherKind
 
@@ -34,12 +39,24 @@ async def other(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
 
 
 @pytest.fixture
-async def context(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[ClusterContextWatch]:
+def changes() -> list[Mapping[GroupKind, object]]:
+    """The contexts of kinds, as of each reported change."""
+    return []
+
+
+@pytest.fixture
+async def context(
+    control_plane: ControlPlane, other: OtherKind, changes: list[Mapping[GroupKind, object]]
+) -> AsyncIterator[ClusterContextWatch]:
     """A watch with the rights of the detector; the kind that signals upgrades is not served yet."""
     signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         made = ClusterContextWatch(
-            ClusterConnection.over(transport), "medik8s-leases", [signal], CHECK_KINDS, lambda: None
+            ClusterConnection.over(transport),
+            "medik8s-leases",
+            [signal],
+            CHECK_KINDS,
+            lambda: changes.append(made.of_kinds()),
         )
         running = [asyncio.create_task(source.run()) for source in made.sources.values()]
         yield made
@@ -71,6 +88,30 @@ async def test_kind_that_is_installed_later_is_noticed_in_time_and_holds_until_i
 
     await eventually(lambda: upgrade(context).phase is UpgradePhase.UNDER_WAY, FIFTEEN_SECONDS)
     assert context.unread(NODES, LIMIT) == ""
+
+
+async def test_edit_of_a_check_that_changes_no_context_is_no_change_of_it(
+    context: ClusterContextWatch, changes: list[Mapping[GroupKind, object]], control_plane: ControlPlane
+) -> None:
+    await context.wait_tried()
+    (source,) = (source for name, source in context.sources.items() if "machinehealthchecks" in name)
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        client = Client(transport)
+        await client.create(CHECKS, spare_check() | {"metadata": {"name": "noted"}}, NAMESPACE)
+        await eventually(lambda: bool(changes) and changes[-1][NODES] is OtherChecks.OTHERS, 10)
+        before = len(changes)
+        edit = {"metadata": {"annotations": {"example.com/edited": "yes"}}}
+        edited = await client.merge_patch(CHECKS, "noted", edit, NAMESPACE)
+        version = edited["metadata"]["resourceVersion"]
+        await eventually(lambda: version in _versions(source), 10)
+        assert len(changes) == before
+        await client.delete(CHECKS, "noted", NAMESPACE)
+        await eventually(lambda: version not in _versions(source), 10)
+    assert changes[-1] == context.of_kinds()
+
+
+def _versions(source: Source) -> set[str]:
+    return {record.metadata.resource_version for record in source.store.values()}
 
 
 async def _roll_out(control_plane: ControlPlane, other: OtherKind) -> None:

@@ -57,7 +57,7 @@ class Detector:
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            self.kinds.watch(tasks)
+            self.kinds.check_changed(CHECK, tasks)
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ class Polled:
         self.problems = Problems()
         self.told = 0
         self._generation = 0
+        self._named = frozenset[Naming]()
         connection = ClusterConnection.over(transport)
         self.polling = TemplatePolling(connection, self._changed, every=lambda: every)
         self.watches = KindWatches(
@@ -59,7 +60,11 @@ class Polled:
     def edit(self, *names: str) -> None:
         """Let the check name these templates, in a new generation."""
         self._generation += 1
-        self.polling.name([Naming(CHECK, self._generation, self.reference(name)) for name in names])
+        before, self._named = (
+            self._named,
+            frozenset(Naming(self._generation, self.reference(name)) for name in names),
+        )
+        self.polling.name(before, self._named)
 
     def reference(self, name: str) -> TemplateReference:
         return TemplateReference(api_version=self.kind[0], kind=self.kind[1], namespace="default", name=name)

@@ -4,12 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 
 from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
+from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.template_polling import Naming, TemplatePolling
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Template
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
 from kube.errors import ServerFault
@@ -18,6 +23,7 @@ from kube.transport import Transport
 from runtime.problems import Problems
 from tests.support.api.api_server import ApiServer, hanging, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.values.builders import check_object
 
 pytestmark = pytest.mark.rule("rule 3")
 
@@ -56,7 +62,7 @@ def watches(transport: Transport, problems: Problems) -> KindWatches[Template]:
 
 
 @pytest.fixture
-async def name(watches: KindWatches[Template]) -> AsyncIterator[Name]:
+async def tasks() -> AsyncIterator[asyncio.TaskGroup]:
     forever = asyncio.Event()
 
     async def run() -> None:
@@ -66,11 +72,15 @@ async def name(watches: KindWatches[Template]) -> AsyncIterator[Name]:
 
     made: asyncio.Future[asyncio.TaskGroup] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(run())
-    tasks = await made
-    yield lambda *kinds: watches.name(kinds, tasks)
+    yield await made
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+@pytest.fixture
+def name(watches: KindWatches[Template], tasks: asyncio.TaskGroup) -> Name:
+    return lambda *kinds: watches.name(kinds, tasks)
 
 
 async def test_kind_that_cannot_be_listed_as_a_whole_is_tried_and_says_why(
@@ -112,7 +122,7 @@ async def test_template_that_cannot_be_read_alone_says_why_and_since_when(
     resource = Resource(RESETS[0], RESETS[1], "resettemplates", namespaced=False)
     path, now = resource.path(name="reset"), [0.0]
     polling = TemplatePolling(ClusterConnection.over(transport), lambda _: None, clock=lambda: now[0])
-    polling.name([Naming(CheckReference(kind="NodeHealthCheck", name="workers"), 1, template)])
+    polling.name(frozenset(), frozenset({Naming(1, template)}))
     failed, found = refused(500, "InternalError"), said({"metadata": {"name": "reset", "uid": "1"}})
     server.answer("GET", path, failed, found, failed)
 
@@ -155,3 +165,26 @@ async def test_check_that_names_no_kind_waits_for_none(
     name(OTHERS)
     async with asyncio.timeout(60):
         await watches.wait_tried(frozenset())
+
+
+async def test_kind_is_watched_until_the_last_of_its_checks_names_another(
+    transport: Transport, tasks: asyncio.TaskGroup
+) -> None:
+    state = ClusterState("test")
+    kinds, generations = RemediationKinds(ClusterConnection.over(transport), state), count(1)
+
+    def put(check: str, template: str | None) -> bool:
+        """Change a check, or delete it; returns whether templates of `RESETS` are watched."""
+        reference, record = CheckReference(kind="NodeHealthCheck", name=check), None
+        if template is not None:
+            named = {"apiVersion": RESETS[0], "kind": template, "name": "t", "namespace": "default"}
+            edited = check_object(remediationTemplate=named)
+            edited["metadata"]["generation"] = next(generations)
+            record = CheckRecord.model_validate(edited)
+        state.check_changed(NODE_HEALTH_CHECK, reference, record)
+        kinds.check_changed(reference, tasks)
+        return kinds.templates.get(RESETS) is not None
+
+    assert [put("a", "ResetTemplate"), put("b", "ResetTemplate"), put("a", "OtherTemplate")] == [True] * 3
+    assert not put("b", None)
+    assert put("a", "ResetTemplate")

@@ -46,8 +46,8 @@ class Detector:
         self.check = check_object(remediationTemplate=None, escalatingRemediations=steps)
         self.kind: Kind = (other.api_version, other.templates.kind)
         cluster_state = ClusterState("test")
-        reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
-        cluster_state.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
+        self.reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
+        cluster_state.check_changed(NODE_HEALTH_CHECK, self.reference, CheckRecord.model_validate(self.check))
         connection = ClusterConnection.over(transport)
         self.kinds = RemediationKinds(connection, cluster_state)
         self._facts = AdmissionFacts(connection, lambda kind: self.kinds.watched_templates(kind, LIMIT))
@@ -70,7 +70,7 @@ class Detector:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            self.kinds.watch(tasks)
+            self.kinds.check_changed(self.reference, tasks)
 
 
 @pytest.fixture
