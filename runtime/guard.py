@@ -8,10 +8,9 @@ caller decides the result of a failed item, which is always a hold: there is no 
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -23,11 +22,29 @@ _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 
-@dataclass
-class Caught:
-    """The exception that a block raised, if any."""
+class GuardedItem:
+    """The block of one item; a class and not a generator, since ten stand around each change of a Node."""
 
-    error: Exception | None = None
+    __slots__ = ("_guard", "_name", "_part", "error")
+
+    def __init__(self, guard: "Guard", part: str, name: object) -> None:
+        self._guard = guard
+        self._part = part
+        self._name = name
+        self.error: Exception | None = None
+        """The exception that the block raised, if any."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.error = error
+        self._guard.failed(self._part, str(self._name), error)
+        return True
 
 
 class Guard:
@@ -44,18 +61,12 @@ class Guard:
         """The parts with a series: Prometheus sees no increase in a series that begins at 1."""
         self._logged: dict[tuple[str, str, type[Exception]], None] = {}
 
-    @contextmanager
-    def item(self, part: str, name: object) -> Iterator[Caught]:
+    def item(self, part: str, name: object) -> GuardedItem:
         """Limit an exception of the block to the item of that name; cancellation passes through."""
         if part not in self._parts:
             self._parts.add(part)
             self._failures.labels(part)
-        caught = Caught()
-        try:
-            yield caught
-        except Exception as error:  # noqa: BLE001  any unexpected error, see above
-            caught.error = error
-            self._failed(part, str(name), error)
+        return GuardedItem(self, part, name)
 
     def handler(
         self, part: str, name_of: Callable[[Item], object], handle: Callable[[Item], None]
@@ -68,7 +79,8 @@ class Guard:
 
         return guarded
 
-    def _failed(self, part: str, name: str, error: Exception) -> None:
+    def failed(self, part: str, name: str, error: Exception) -> None:
+        """Count the failure of an item, and log the first of its kind."""
         self._failures.labels(part).inc()
         failure = (part, name, type(error))
         if failure in self._logged:

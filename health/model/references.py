@@ -13,7 +13,7 @@ be in any case and without its group, as in kubectl.
 """
 
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 
 from pydantic import Field
 
@@ -31,6 +31,7 @@ _WRITTEN_ALONE = {
 }
 
 
+@cache
 def kind_name(kind: GroupKind) -> str:
     return kind.kind if kind == kind_named(kind.kind) else str(kind)
 

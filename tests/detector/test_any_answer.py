@@ -1,7 +1,6 @@
 """For any objects in a cluster, each incident gets an answer without an error that a guard must catch."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -25,7 +24,7 @@ from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName
 from health.policy.policy import Policy
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
-from runtime.guard import Caught, Guard
+from runtime.guard import Guard
 from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
 from tests.support.state.small_cluster import CHECK, REQUEST_KIND
 from tests.support.values.builders import NOW
@@ -48,9 +47,8 @@ Model = TypeVar("Model", bound=BaseModel)
 class NoGuard(Guard):
     """Lets errors pass that a guard would catch."""
 
-    @contextmanager
-    def item(self, part: str, name: object) -> Iterator[Caught]:  # noqa: ARG002  as a guard
-        yield Caught()
+    def failed(self, part: str, name: str, error: Exception) -> None:  # noqa: ARG002  as a guard
+        raise error
 
 
 class Cluster:

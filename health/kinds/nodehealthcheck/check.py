@@ -124,8 +124,10 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
-        found = matches(target, self.node_rules, context.restarts_of(target))
-        return [] if found and is_left_to_others(target, _other_checks(context)) else found
+        # Most Nodes match no rule: from when their timers count needs no answer.
+        if not matches(target, self.node_rules) or is_left_to_others(target, _other_checks(context)):
+            return []
+        return matches(target, self.node_rules, context.restarts_of(target))
 
     def last_transition(self, target: Node) -> datetime | None:
         """When the latest of the conditions used by its rules changed."""
