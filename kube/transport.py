@@ -114,10 +114,13 @@ class Transport:
         *,
         user_agent: str = "paramedic",
         most_kept: int | None = None,
+        compression: bool = True,
     ) -> Self:
         """Read the configuration of our own cluster; no request is sent yet.
 
         A cache has at most `most_kept` bytes of records; None: a quarter of the memory of this process.
+        Without `compression` the API server sends answers as they are, as the controllers of Kubernetes that
+        run beside it choose: compression costs both ends more time than a near network.
 
         Uses `kubeconfig`, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod.
 
@@ -127,7 +130,10 @@ class Transport:
         configuration, expire_at = await configure(load)
         with _usable_certificates(configuration):
             room = CacheRoom.of(most_kept or most_kept_by(memory_limit()))
-            return cls(configuration, load, user_agent, expire_at=expire_at, room=room)
+            transport = cls(configuration, load, user_agent, expire_at=expire_at, room=room)
+        if not compression:
+            transport._api.default_headers["Accept-Encoding"] = "identity"
+        return transport
 
     async def __aenter__(self) -> Self:
         return self

@@ -71,7 +71,12 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     core = temporal_core()
     routes = [*readiness_routes(problems), metrics_route(metrics, core.metrics)]
     async with traced(settings, field_manager) as interceptors, serve(settings.ready_address, routes):
-        connecting = partial(Transport.connect, user_agent=field_manager, most_kept=settings.most_kept_bytes)
+        connecting = partial(
+            Transport.connect,
+            user_agent=field_manager,
+            most_kept=settings.most_kept_bytes,
+            compression=False,
+        )
         transport = await retry_forever("kubernetes", connecting, (KubernetesError,), problems)
         async with transport:
             read_identity = partial(read_cluster_identity, Client(transport), settings.cluster)

@@ -30,6 +30,18 @@ async def test_answer_comes_back_as_it_is(server: ApiServer, transport: Transpor
     assert server.asked[0].headers["User-Agent"] == "paramedic"
 
 
+@pytest.mark.parametrize("compression", [True, False])
+async def test_answers_are_compressed_unless_the_api_server_is_near(
+    server: ApiServer, *, compression: bool
+) -> None:
+    server.answer("GET", "/x", said({}))
+
+    async with await Transport.connect(str(server.kubeconfig), compression=compression) as transport:
+        await transport.request("GET", "/x")
+
+    assert ("gzip" in server.asked[0].headers["Accept-Encoding"]) is compression
+
+
 async def test_token_file_may_end_in_a_newline(server: ApiServer, transport: Transport) -> None:
     server.answer("GET", "/x", said({}))
 
