@@ -47,6 +47,7 @@ MOST_EXAMINED = 300_000
 """Frozen objects that one collection may examine again: about 130 ms."""
 FULL = 2
 """The generation of a full collection."""
+COLLECT_SECONDS = 1.0
 _OURS = ("activities", "detector", "kube", "runtime", "worker")
 """What logs from the level on that a setting says."""
 
@@ -105,8 +106,10 @@ async def _until_signal(main: Awaitable[None]) -> None:
     loop.set_exception_handler(_report)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
+    collecting = asyncio.create_task(_collect_often())
     with contextlib.suppress(asyncio.CancelledError):
         await task
+    collecting.cancel()
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -218,3 +221,19 @@ def keep_full_collections_short() -> None:
     """
     gc.callbacks.append(FullCollections())
     gc.collect()
+
+
+def collect_if_due() -> None:
+    """Run a full collection if so many of the younger objects have come since the last one.
+
+    By itself Python waits until a quarter as many objects are new as the last one examined. After the first
+    list of 100,000 Nodes that would stop the event loop for 135 ms of processor time.
+    """
+    if gc.get_count()[FULL] >= gc.get_threshold()[FULL]:
+        gc.collect()
+
+
+async def _collect_often() -> None:
+    while True:
+        await asyncio.sleep(COLLECT_SECONDS)
+        collect_if_due()

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.process import ALL_AGAIN_AFTER, FULL, FullCollections, keep_full_collections_short
+from runtime.process import (
+    ALL_AGAIN_AFTER,
+    FULL,
+    FullCollections,
+    collect_if_due,
+    keep_full_collections_short,
+)
+
+OF_PYTHON = (700, 10, 10)
+"""The thresholds of a process of ours; tests collect young objects less often."""
 
 
 class Link:
@@ -89,3 +98,21 @@ def test_objects_from_before_the_event_loop_are_examined_before_it_starts() -> N
         assert not any(item is held for item in gc.get_objects())
     finally:
         gc.callbacks[:] = others
+
+
+@pytest.mark.usefixtures("clock")
+def test_collection_after_a_large_one_does_not_wait_until_it_is_large_too() -> None:
+    threshold = gc.get_threshold()
+    large: list[list[int]] = [[] for _ in range(1_000_000)]
+    gc.collect()
+    gc.set_threshold(*OF_PYTHON)
+    try:
+        new: list[list[int]] = []
+        while gc.get_count()[FULL] < OF_PYTHON[FULL]:
+            new.append([])
+        assert len(new) < len(large) / 4
+        collect_if_due()
+    finally:
+        gc.set_threshold(*threshold)
+    assert gc.get_count()[FULL] == 0
+    assert not any(item is new[0] for item in gc.get_objects())
