@@ -150,7 +150,8 @@ class Inspector:
         with self._place():
             targets, piece, room = NamedTargets(self.cluster_state, question.name), TimeSlice(), _Room()
             selected, invalid = targets.selected(), targets.invalid()
-            preview = self._preview(self.cluster_state)
+            checks = [check.reference for check, _ in selected]
+            preview = self._preview(self.cluster_state.frozen(*checks))
             found: list[ExplanationAnswer] = []
             for check, target in selected:
                 explained = preview.explanation(check, target)
@@ -294,7 +295,8 @@ class Inspector:
         """Answer whether an order to remediate would be refused, and what it would wait for."""
         with self._place():
             check, target = self._ordered(question)
-            preview, reference = self._preview(self.cluster_state), check.reference
+            reference = check.reference
+            preview = self._preview(self.cluster_state.frozen(reference))
             incident, begins = preview.incident(reference, target), preview.now.replace(microsecond=0)
             order = RemediationOrder(
                 check=str(reference),
