@@ -23,8 +23,8 @@ from itertools import chain
 
 from temporalio.service import RPCError
 
+from detector.dispatching.dispatch import VISIBLE_AFTER
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of

@@ -18,8 +18,8 @@ from functools import partial
 
 from temporalio.service import RPCError
 
+from detector.dispatching.dispatch import VISIBLE_AFTER
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
 from detector.limits.limit_scopes import LimitScopes
 from detector.limits.remediation_records import LIVES, Proves, RemediationRecords, Reserved

@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
-from detector.dispatching.dispatch import OpenIncident
+from detector.dispatching.incident_queues import OpenIncident
 from detector.state.cluster_state import ClusterState
 from health.check.ordered import is_by_order, trigger_of
 from health.model.approval import Progress
@@ -187,13 +187,13 @@ def _incidents(
     for entry in incidents:
         phase = observed_phase(entry.last_observation, now, _progress(cluster_state, entry))
         if phase is not None:
-            found[str(entry.key.check), phase] += 1
+            found[str(entry.incident.check), phase] += 1
     return _gauge("paramedic_open_incidents", text, ("check", "phase"), sorted(found.items()))
 
 
 def _progress(cluster_state: ClusterState, entry: OpenIncident) -> Progress:
-    target = entry.key.target
-    return cluster_state.progress.of(entry.key.check, target.name, target.uid)
+    target = entry.incident.target
+    return cluster_state.progress.of(entry.incident.check, target.name, target.uid)
 
 
 def _holds(
@@ -206,7 +206,7 @@ def _holds(
         reason = observed_hold(observation, now, _progress(cluster_state, entry))
         if observation is not None and reason is not None:
             trigger = trigger_of(is_ordered=is_by_order(observation.fact))
-            found[str(entry.key.check), reason, trigger] += 1
+            found[str(entry.incident.check), reason, trigger] += 1
     return _gauge("paramedic_holds", text, ("check", "reason", "trigger"), sorted(found.items()))
 
 

@@ -266,7 +266,7 @@ class NewLeader:
 
     async def start(self, incident: IncidentReference) -> Hold | None:
         """Start the incident; returns what holds it then."""
-        await self.dispatch.start(incident, self.observe(incident))
+        await self.dispatch.call(incident)
         return self.observe(incident).hold
 
 

@@ -126,7 +126,7 @@ _SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 
 @pytest.fixture
 async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Person]:
-    monkeypatch.setattr("detector.dispatching.reconciler.RECONCILE_EVERY", SOON)
+    monkeypatch.setattr("detector.dispatching.dispatch.RECONCILE_EVERY", SOON)
     client = await client_of(temporal_server)
     made = Person(client)
     yield made
@@ -182,7 +182,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
 
-    assert healthy in [incident.key for incident in person.dispatch.open_incidents]
+    assert healthy in [entry.incident for entry in person.dispatch.open_incidents]
     assert await person.looks(person.started[1]) <= looks + 1  # one lookup may have been under way
     assert not leading.done()
 
