@@ -171,7 +171,6 @@ class Parts:
             freshness=self.context.of_checks.freshness,
             storms=self.storms,
             back_off=self.attempts.before,
-            clock_hold=self.context.clock.hold,
             limits=self.limits,
             now=self.now,
         )

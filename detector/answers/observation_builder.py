@@ -46,8 +46,6 @@ class ObservationBuilder:
     """The storm of the check, if it holds new requests."""
     back_off: RemediationBackOff = NO_BACK_OFF
     """The latest remediation of the target."""
-    clock: Hold | None = None
-    """Why deadlines cannot be judged; None if the clock is right."""
     limits: Limiting = nothing_is_limited
     """Returns the limit that the remediation would break."""
 
@@ -122,8 +120,8 @@ class ObservationBuilder:
             return self._unknown(unjudged)
         if judged.verdict.deadline is None:
             return self._healthy(judged)
-        if self._clock is not None:
-            return self._unknown(self._clock)
+        if self.freshness.clock is not None:
+            return self._unknown(self.freshness.clock)
         return self._unhealthy(judged, judged.verdict.deadline)
 
     def _unhealthy(self, judged: JudgedTarget, deadline: datetime) -> Observation:
@@ -209,7 +207,7 @@ class ObservationBuilder:
             "subject": str(self.incident.target),
             "reason": "; ".join(filter(None, ("healthy", facts_of_node(target).shared_name))),
             "fact": same_boot(check, target),
-            "hold": self._clock or admission(judged.question),
+            "hold": self.freshness.clock or admission(judged.question),
             "steps": judged.steps,
             "lease_acquired_at": judged.lease_acquired_at,
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
@@ -271,10 +269,6 @@ class ObservationBuilder:
         return tuple(receiver.wanted for receiver in receivers)
 
     @property
-    def _clock(self) -> Hold | None:
-        return self.clock or self.freshness.clock
-
-    @property
     def _own_target(self) -> Target | None:
         """The target of the incident; None if it is gone, or another object has its name."""
         target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
@@ -304,7 +298,6 @@ class Observer:
     freshness: Callable[[CheckReference], CheckFreshness]
     storms: Storms
     back_off: Callable[[TargetName, Target | None], RemediationBackOff]
-    clock_hold: Callable[[], Hold | None]
     limits: RemediationLimits
     now: Callable[[], datetime]
 
@@ -337,6 +330,5 @@ class Observer:
             now=self.now(),
             storm=self.storms.hold(check),
             back_off=self.back_off(TargetName.of(target), state.targets.get(check, target.name)),
-            clock=self.clock_hold(),
             limits=limits,
         )

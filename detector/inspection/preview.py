@@ -190,7 +190,7 @@ class Preview:
             self.state,
             check,
             self.now,
-            unseen=self.observer.freshness(check).unseen(self.observer.clock_hold()),
+            unseen=self.observer.freshness(check).unseen,
             allowance=self.state.allowance(check),
             storm=self.observer.storms.hold(check),
         )

@@ -17,7 +17,6 @@ from kube.server_clock import ServerClock
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.metric_samples import Series, scrape, series
 
-FRESH = CheckFreshness()
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 INCIDENT = IncidentReference(cluster="main-0a1b", check=CHECK, target=TARGET)
 SKEW = series("paramedic_clock_skew_seconds")
@@ -59,9 +58,8 @@ class Detector:
         return ObservationBuilder(
             cluster_state=self.cluster.cluster_state,
             incident=INCIDENT,
-            freshness=FRESH,
+            freshness=CheckFreshness(clock=self.watch.hold()),
             now=self.now,
-            clock=self.watch.hold(),
         ).observation()
 
     def scrape(self) -> dict[Series, float]:

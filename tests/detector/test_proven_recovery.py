@@ -17,7 +17,6 @@ from health.runbook.wake_up import needs_wake_up
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check_object, condition, node_object
 
-FRESH = CheckFreshness()
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 BACK_OFF_LIMIT = timedelta(minutes=30)
 INCIDENT = incident_of("node-1")
@@ -50,10 +49,9 @@ def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
     return ObservationBuilder(
         cluster_state=one.cluster_state,
         incident=INCIDENT,
-        freshness=FRESH,
+        freshness=CheckFreshness(clock=clock),
         now=NOW,
         back_off=RemediationBackOff(BACK_OFF_LIMIT),
-        clock=clock,
     ).observation()
 
 

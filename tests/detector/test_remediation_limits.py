@@ -83,7 +83,6 @@ class Leader:
             freshness=lambda _: CheckFreshness(),
             storms=Storms(self.cluster.cluster_state, lambda _: True, self.now),
             back_off=lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
-            clock_hold=lambda: None,
             limits=self.limits,
             now=self.now,
         )

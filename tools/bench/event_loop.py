@@ -37,7 +37,6 @@ from workflows.inspection_contracts import NameInput, SimulateInput
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-_FRESH = CheckFreshness()
 _NAMES = tuple(f"node-{number}" for number in range(_TARGETS))
 
 Work = Callable[[], Awaitable[object]]
@@ -72,10 +71,9 @@ class _Crowd:
         limits = RemediationLimits(state, _policy, lambda *_: True, _now)
         observer = self.observer = Observer(
             cluster_state=state,
-            freshness=lambda _: _FRESH,
+            freshness=lambda _: CheckFreshness(clock=self.clock),
             storms=self.storms,
             back_off=self.attempts.before,
-            clock_hold=lambda: self.clock,
             limits=limits,
             now=_now,
         )
