@@ -7,7 +7,6 @@ from email.utils import format_datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.context.clock_watch import ClockWatch
 from detector.context.sources_of_checks import CheckFreshness
 from detector.metrics.live_metrics import ClockMetrics
@@ -55,12 +54,8 @@ class Detector:
         self.watch.look()
 
     def observe(self) -> Observation:
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state,
-            incident=INCIDENT,
-            freshness=CheckFreshness(clock=self.watch.hold()),
-            now=self.now,
-        ).observation()
+        freshness = CheckFreshness(clock=self.watch.hold())
+        return self.cluster.observe("node-1", now=self.now, freshness=freshness)
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self._registry)

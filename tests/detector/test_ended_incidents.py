@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from health.model.admission import Intent
@@ -84,10 +82,7 @@ class Detector:
         return self.handed_out[-1]
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness()
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state, incident=incident, freshness=freshness, now=self.now()
-        ).observation()
+        return self.cluster.observe(incident.target.name, uid=incident.target.uid, now=self.now())
 
 
 @pytest.fixture
