@@ -18,9 +18,7 @@ from detector.answers.observation_builder import Observer
 from detector.inspection.named_targets import NamedTargets, UnknownNameError, named_check
 from detector.inspection.preview import Preview
 from detector.inspection.simulated import (
-    RefusedTextError,
-    check_of,
-    policy_of,
+    REFUSED_TEXTS,
     record_of,
     scopes_in,
     under_check,
@@ -29,16 +27,18 @@ from detector.inspection.simulated import (
 from detector.state.cluster_state import ClusterState
 from detector.state.state_view import StateView
 from health.check.health_check import HealthCheck
-from health.check.threshold import Allowance
 from health.gate.order_refusal import OrderMoment, refusal
+from health.kinds.check_manifest import CheckManifest
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder, order_in
 from health.model.target import Target, facts_of_node
+from health.policy.policy import Policy
 from kube.time_slice import TimeSlice
 from objects.field_problem import unforeseen
 from objects.frozen import Frozen
 from objects.short_text import cut_to_length
+from objects.yaml_document import read_document
 from workflows.inspection_contracts import (
     CHECK,
     EXPLAIN,
@@ -122,7 +122,7 @@ class Inspector:
             yield
         except UnknownNameError as error:
             raise _unanswerable(NOT_FOUND, error) from error
-        except RefusedTextError as error:
+        except REFUSED_TEXTS as error:
             raise _unanswerable(REFUSED, error) from error
         finally:
             self._answering -= 1
@@ -210,19 +210,18 @@ class Inspector:
         """Answer with the decisions now, and those under another check or policy."""
         with self._place():
             if question.is_policy:
-                return await self._under_policy(question.text)
-            return await self._under_check(question.text)
+                return await self._under_policy(Policy.parse(question.text))
+            return await self._under_check(CheckManifest.of(read_document(question.text)))
 
-    async def _under_policy(self, text: str) -> SimulationAnswer:
-        policy, checks = policy_of(text), sorted(self.cluster_state.checks, key=str)
+    async def _under_policy(self, policy: Policy) -> SimulationAnswer:
+        checks = sorted(self.cluster_state.checks, key=str)
         now = self._preview(self.cluster_state.frozen(*checks))
         state = await under_policy(now.state, policy, now.now)
         limits = self.observer.limits.preview(scopes_in(state))
         supposed = replace(now, state=state, limits=limits, back_off_limit=policy.back_off_limit)
         return await self._compared(now, supposed, checks, of="the policy")
 
-    async def _under_check(self, text: str) -> SimulationAnswer:
-        manifest = check_of(text)
+    async def _under_check(self, manifest: CheckManifest) -> SimulationAnswer:
         reference = manifest.reference
         now = self._preview(self.cluster_state.frozen(reference))
         stored = now.state.checks.get(reference)
@@ -230,8 +229,13 @@ class Inspector:
         state = await under_check(now.state, manifest, record)
         limits = self.observer.limits.preview(scopes_in(state))
         supposed = replace(now, state=state, limits=limits)
+        check = state.checks[reference].check
+        templates = (step.template for step in ([] if isinstance(check, InvalidCheckError) else check.steps))
+        unread = (
+            str(each) for each in templates if state.template_kinds(each.api_version, each.kind) is None
+        )
         answer = await self._compared(now, supposed, [reference], of=str(reference))
-        return answer.model_copy(update={"unread_templates": tuple(_unread_templates(state, reference))})
+        return answer.model_copy(update={"unread_templates": tuple(unread)})
 
     async def _compared(
         self, now: Preview, supposed: Preview, checks: Iterable[CheckReference], *, of: str
@@ -307,13 +311,18 @@ class Inspector:
                 boot_id=facts_of_node(target).boot_id,
                 is_forced=question.is_forced,
             )
+            # The decision of the threshold if the target counted as unhealthy.
+            now = self.cluster_state.allowance(reference)
+            is_counted = target.metadata.name in self.cluster_state.checks[reference].not_healthy
+            healthy = 0 if now is None else now.healthy - (0 if is_counted else 1)
+            allowance = None if now is None else check.allowance(total=now.total, healthy=healthy)
             earlier = order_in(target.annotations.remediate)
             builder = preview.builder(incident)
             moment = OrderMoment(
                 order=order,
                 observation=preview.decision(builder).observation,
                 holds=builder.holds(),
-                allowance=self._allowance_with(check, target),
+                allowance=allowance,
                 policy=self.cluster_state.cluster_context.policy.policy,
                 earlier=earlier if earlier is not None and earlier.stands_beside(order) else None,
             )
@@ -341,23 +350,8 @@ class Inspector:
         others = ", ".join(str(selecting.reference) for selecting, _ in by_any) or "no check does"
         raise UnknownNameError(f"{reference} does not select {question.target!r}; checks that do: {others}")
 
-    def _allowance_with(self, check: HealthCheck, target: Target) -> Allowance | None:
-        """The decision of the threshold if `target` counted as unhealthy."""
-        now = self.cluster_state.allowance(check.reference)
-        if now is None:
-            return None
-        is_counted = target.metadata.name in self.cluster_state.checks[check.reference].not_healthy
-        return check.allowance(total=now.total, healthy=now.healthy - (0 if is_counted else 1))
-
 
 def _unanswerable(kind: str, error: Exception) -> ApplicationError:
     return ApplicationError(
         str(error), type=kind, non_retryable=True, category=ApplicationErrorCategory.BENIGN
     )
-
-
-def _unread_templates(state: StateView, reference: CheckReference) -> Iterator[str]:
-    check = state.checks[reference].check
-    for step in () if isinstance(check, InvalidCheckError) else check.steps:
-        if state.template_kinds(step.template.api_version, step.template.kind) is None:
-            yield str(step.template)
