@@ -262,11 +262,15 @@ class AttemptReading:
 
     async def _read(self) -> None:
         try:
-            found = await self._calls.ended_attempts(self._attempts.horizon)
+            listed = await self._calls.ended(self._attempts.horizon)
         finally:
             self._tried.set()
-        for target, attempt in sorted(found, key=lambda entry: entry[1].ended):
-            self._attempts.note(target, attempt)
+        unreadable = next((end.unreadable for end in listed if end.unreadable), "")
+        if unreadable:
+            raise UnreadablePayload(unreadable)
+        for end in sorted(listed, key=lambda end: end.attempt.ended):
+            for target, attempt in end.attempts:
+                self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.complete()
             self._cluster_state.notify_all()

@@ -115,8 +115,9 @@ class RemediationLimits:
         """
 
         async def read() -> None:
-            for incident, ended in await calls.ended_remediations(self.horizon):
-                self.note_ended(Remediated.of(incident), ended)
+            for end in await calls.ended(self.horizon):
+                if end.incident is not None:
+                    self.note_ended(Remediated.of(end.incident), end.attempt.ended)
 
         while True:
             if self.needs_ended:

@@ -43,7 +43,7 @@ class Incidents(ClusterState, IncidentCalls):
         self.versions = {ONE: 1}
         self.listed: list[ListedIncident] = []
         self.calls: list[str] = []
-        self.ended: set[IncidentReference] = set()
+        self.gone: set[IncidentReference] = set()
         self.expired: set[int] = set()
         """The versions for which a target must have an incident."""
         self.silent = 0
@@ -77,8 +77,8 @@ class Incidents(ClusterState, IncidentCalls):
         self._answer(f"start {incident.target.name} at {observation.generation}")
 
     async def wake(self, incident: IncidentReference) -> None:
-        if incident in self.ended:
-            self.ended.discard(incident)
+        if incident in self.gone:
+            self.gone.discard(incident)
             raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
         self._answer(f"wake {incident.target.name} at {self.versions.get(incident, 0)}")
 
@@ -162,7 +162,7 @@ async def test_one_that_ended_is_started_anew_for_what_it_did_not_know() -> None
     incidents = Incidents()
     async with leading(incidents) as dispatch:
         await called(incidents, "start one at 1")
-        incidents.ended.add(ONE)
+        incidents.gone.add(ONE)
         incidents.versions[ONE] = 2
         consider(dispatch, ONE)
         await called(incidents, "start one at 1", "start one at 2")
@@ -332,13 +332,13 @@ async def test_workflow_that_ended_after_it_was_listed_is_not_taken_for_open(
         return listed(ONE, OTHER)
 
     incidents.running = running  # type: ignore[method-assign]
-    incidents.ended.add(ONE)
+    incidents.gone.add(ONE)
     async with leading(incidents) as dispatch:
         await asyncio.sleep(0)
         dispatch.answer(ONE, incidents.at(1), incidents.at(1), Intent())
         consider(dispatch, ONE)
-        await eventually(lambda: ONE not in incidents.ended)
-        incidents.ended.add(ONE)
+        await eventually(lambda: ONE not in incidents.gone)
+        incidents.gone.add(ONE)
         is_listed.set()
         await called(incidents, "wake other at 0")
         assert not dispatch.is_heard(ONE)
