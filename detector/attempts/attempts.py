@@ -23,8 +23,7 @@ from itertools import chain
 
 from temporalio.service import RPCError
 
-from detector.dispatching.dispatch import VISIBLE_AFTER
-from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls, read_ended
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
@@ -33,7 +32,7 @@ from health.model.references import IncidentReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems, retry_forever
+from runtime.problems import Problems
 from workflows.messages import EarlierAttempt
 
 SECOND = timedelta(seconds=1)
@@ -44,7 +43,6 @@ CLOCK_SKEW = timedelta(minutes=1)
 NOT_READ = "earlier remediations were not read yet"
 LONGEST_WAIT = timedelta(seconds=1)
 """Starts and answers wait no longer; without the reading, everything that back-off could hold is held."""
-_NOT_READ = (RPCError, UnreadablePayload)
 LOOK_AGAIN_SECONDS = 1.0
 """How often to look for a limit that grew."""
 
@@ -218,9 +216,7 @@ class AttemptReading:
         read_limit = timedelta()
         while True:
             if (limit := self._attempts.limit) > read_limit:
-                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
-                await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+                await read_ended(self._read, (RPCError, UnreadablePayload), self._problems)
                 read_limit = limit
             self._tried.set()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)

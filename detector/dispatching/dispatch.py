@@ -22,7 +22,7 @@ from typing import Protocol
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import VISIBLE_AFTER, IncidentCalls
 from detector.dispatching.incident_queues import (
     Comparisons,
     OpenIncident,
@@ -53,8 +53,6 @@ REFUSED_SECONDS = 10.0
 """How long to wait before repeating a refused call; any failed call lets others go first for as long."""
 ALL_SEEN = timedelta(seconds=45)
 """After this time every working watch was confirmed fresh, so what it still shows exists."""
-VISIBLE_AFTER = timedelta(seconds=30)
-"""How long lists may miss a started workflow: visibility is eventually consistent."""
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """By then the effect of an admission is seen: two seconds for clocks, one for the watch."""
 WOULD_ACT = Intent()

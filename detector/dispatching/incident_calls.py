@@ -1,6 +1,7 @@
 """IncidentCalls: the calls to Temporal that start, wake and list incidents."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,7 +24,7 @@ from runtime import search_attributes
 from runtime.guard import Guard
 from runtime.listed_incidents import UNREADABLE, ListedIncident, listed_incident
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems, one_sentence
+from runtime.problems import Problems, one_sentence, retry_forever
 from workflows.contracts import worker_queue
 from workflows.messages import (
     ATTEMPT,
@@ -40,6 +41,8 @@ from workflows.messages import (
 )
 
 RPC_TIMEOUT = timedelta(seconds=5)
+VISIBLE_AFTER = timedelta(seconds=30)
+"""How long lists may miss a started workflow: visibility is eventually consistent."""
 BY_NAME_TIMEOUT = timedelta(seconds=2)
 """For a question that a start does without when visibility does not answer."""
 MOST_ATTEMPTS = 10**9 - 1
@@ -261,6 +264,15 @@ class IncidentCalls:
             why = listed.unreadable or "no memo names its incident"
             self._strangers.report(listed.workflow_id, why)
         return listed
+
+
+async def read_ended(
+    read: Callable[[], Awaitable[None]], errors: tuple[type[Exception], ...], problems: Problems
+) -> None:
+    """Read ended remediations, and once more when visibility must list all of them."""
+    await retry_forever("ended remediations", read, errors, problems)
+    await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+    await retry_forever("ended remediations", read, errors, problems)
 
 
 def _noted_attempt(execution: WorkflowExecution) -> EndedAttempt | None:
