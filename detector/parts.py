@@ -15,7 +15,7 @@ from detector.answers.answering import Answering, never_failing
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, LeaseNotes, NoteLease
 from detector.context.context import Context, context_of
 from detector.context.sources_of_checks import UnseenChecks
@@ -297,11 +297,10 @@ class Parts:
         """
         handlers = self.cluster_state.event_handlers
         self.context.add_handlers(self.cluster_state, self.feeds)
-        of_ends = (self.cluster_state, self.attempts, self.context.of_checks.is_read, self.now)
+        is_read = self.context.of_checks.is_read
         for changed in (
             self.storms.changed,
-            Deletions(*of_ends).changed,
-            MarkedTargets(*of_ends).changed,
+            UnrequestedEnds(self.cluster_state, self.attempts, is_read, self.now).changed,
             self.limits.changed,
             self.dispatch.changed,
             self.of_checks.changed,
