@@ -1,10 +1,9 @@
 """UnrequestedEnds: ends of remediations that no request shows, which are deletions and marks (rule 14).
 
 The deletion of a target whose duration is over counts as a remediation, and its owner's next targets follow
-it. A deletion by a person between two of ours counts as well. A deletion of a healthy target, or of one that
-was not unhealthy for long enough, does not count, even if the deletion makes it unhealthy: the watch must
-have shown it unhealthy before, or its own condition must say so. Without a finalizer an object vanishes at
-once, and is never seen with a deletion timestamp.
+it. A deletion by a person between two of ours counts as well. It counts only if the watch has shown the
+target unhealthy before, or if its own condition says so: the deletion itself may make a target unhealthy.
+Without a finalizer an object vanishes at once, and is never seen with a deletion timestamp.
 
 A controller obeys a mark, and removes the mark when it succeeded or gave up; the next one waits for back-off.
 """
@@ -23,7 +22,7 @@ from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict
 
 Sees = Callable[[CheckReference], bool]
-"""Whether every source of the numbers of a check was read."""
+"""Returns whether every source of the numbers of a check was read."""
 _Name = tuple[CheckReference, str]
 
 

@@ -65,7 +65,7 @@ class LimitQuestion:
     due: datetime
     """When only limits hold it."""
     may_skip_its_wait: bool = False
-    """Whether a person may end its back-off and have it act earlier."""
+    """True if a person may end its back-off and have it act earlier."""
 
 
 class RemediationLimits:
