@@ -2,7 +2,7 @@
 
 Each answer is made from a copy of the state at one moment, in pieces, so that the event loop goes on; nothing
 live changes. A question beyond `MOST_AT_ONCE` fails at once, and Temporal repeats it until its time is over:
-so it takes no place of the questions of incidents.
+so it takes no slot of the questions of incidents.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -77,7 +77,7 @@ class Busy(ApplicationError):
         )
 
 
-class _Room:
+class _ByteBudget:
     """The bytes that are left for the items of one answer."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class _Room:
         return self._left >= 0
 
     @property
-    def is_full(self) -> bool:
+    def is_spent(self) -> bool:
         return self._left < 0
 
 
@@ -111,8 +111,8 @@ class Inspector:
         return self.explain, self.check, self.simulate, self.preview_order
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        """A place among the questions; a wrong name or text fails the question for good."""
+    def _slot(self) -> Iterator[None]:
+        """One of the slots for questions; a wrong name or text fails the question for good."""
         if not self.is_leader():
             raise NotLeading
         if self._answering >= MOST_AT_ONCE:
@@ -147,22 +147,26 @@ class Inspector:
     @activity.defn(name=EXPLAIN.name)
     async def explain(self, question: NameInput) -> ExplainAnswer:
         """Explain one target under each check that selects it."""
-        with self._place():
-            targets, piece, room = NamedTargets(self.cluster_state, question.name), TimeSlice(), _Room()
+        with self._slot():
+            targets, piece, budget = (
+                NamedTargets(self.cluster_state, question.name),
+                TimeSlice(),
+                _ByteBudget(),
+            )
             selected, invalid = targets.selected(), targets.invalid()
             checks = [check.reference for check, _ in selected]
             preview = self._preview(self.cluster_state.frozen(*checks))
-            found: list[ExplanationAnswer] = []
+            piece, budget, found = TimeSlice(), _ByteBudget(), list[ExplanationAnswer]()
             for check, target in selected:
                 explained = preview.explanation(check, target)
                 await piece.yield_if_over()
-                if not room.takes(explained):
+                if not budget.takes(explained):
                     break
                 found.append(explained)
             unread = [
                 InvalidCheckAnswer(check=str(reference), problem=str(error)) for reference, error in invalid
             ]
-            unread = [each for each in unread if room.takes(each)]
+            unread = [each for each in unread if budget.takes(each)]
             return ExplainAnswer(
                 cluster=self.cluster_state.cluster,
                 leader=self.identity,
@@ -175,17 +179,17 @@ class Inspector:
     @activity.defn(name=CHECK.name)
     async def check(self, question: NameInput) -> CheckAnswer:
         """Answer with the numbers and holds of one check, and the decisions about its targets."""
-        with self._place():
+        with self._slot():
             reference = named_check(self.cluster_state, question.name)
             preview = self._preview(self.cluster_state.frozen(reference))
             storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
             problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
             decisions: list[TargetAnswer] = []
-            room, piece, left_out = _Room(), TimeSlice(), 0
+            budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
             for name in sorted(preview.named(reference)):
                 await piece.yield_if_over()
-                if not room.is_full and room.takes(answer := self._decided(preview, reference, name)):
+                if not budget.is_spent and budget.takes(answer := self._decided(preview, reference, name)):
                     decisions.append(answer)
                 else:
                     left_out += 1
@@ -208,7 +212,7 @@ class Inspector:
     @activity.defn(name=SIMULATE.name)
     async def simulate(self, question: SimulateInput) -> SimulationAnswer:
         """Answer with the decisions now, and those under another check or policy."""
-        with self._place():
+        with self._slot():
             if question.is_policy:
                 return await self._under_policy(Policy.parse(question.text))
             return await self._under_check(CheckManifest.of(read_document(question.text)))
@@ -241,11 +245,11 @@ class Inspector:
         self, now: Preview, supposed: Preview, checks: Iterable[CheckReference], *, of: str
     ) -> SimulationAnswer:
         """The decisions about the targets of these checks in both states."""
-        room, piece, left_out = _Room(), TimeSlice(), 0
+        budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
         found: list[SimulatedCheckAnswer] = []
         for reference in checks:
             await piece.yield_if_over()
-            if room.is_full:
+            if budget.is_spent:
                 left_out += 1
                 continue
             check_state = supposed.state.checks[reference]
@@ -257,7 +261,7 @@ class Inspector:
                 problem=str(check_state.check) if is_invalid else None,
                 holds=supposed.holds_of(reference),
             )
-            if not room.takes(answer):
+            if not budget.takes(answer):
                 left_out += 1
                 continue
             of_now, of_simulated = now.named(reference), supposed.named(reference)
@@ -265,12 +269,12 @@ class Inspector:
             after: list[TargetAnswer] = []
             for name in sorted(of_now | of_simulated):
                 await piece.yield_if_over()
-                if room.is_full:
+                if budget.is_spent:
                     left_out += 1
                     continue
                 is_now = [self._decided(now, reference, name)] if name in of_now else []
                 would_be = [self._decided(supposed, reference, name)] if name in of_simulated else []
-                if all(map(room.takes, is_now + would_be)):
+                if all(map(budget.takes, is_now + would_be)):
                     before += is_now
                     after += would_be
                 else:
@@ -297,7 +301,7 @@ class Inspector:
     @activity.defn(name=PREVIEW_ORDER.name)
     async def preview_order(self, question: PreviewOrderInput) -> OrderPreview:
         """Answer whether an order to remediate would be refused, and what it would wait for."""
-        with self._place():
+        with self._slot():
             check, target = self._ordered(question)
             reference = check.reference
             preview = self._preview(self.cluster_state.frozen(reference))
