@@ -261,8 +261,8 @@ class AttemptReading:
             listed = await self._calls.ended(self._attempts.horizon)
         finally:
             self._tried.set()
-        unreadable = next((end.unreadable for end in listed if end.unreadable), "")
-        if unreadable:
+        unreadable = next((end.unreadable for end in listed if end.unreadable), None)
+        if unreadable is not None:
             raise UnreadablePayload(unreadable)
         for end in sorted(listed, key=lambda end: end.attempt.ended):
             for target, attempt in end.attempts:

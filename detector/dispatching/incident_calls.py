@@ -56,10 +56,10 @@ class ListedEnd:
     incident: IncidentReference | None
     """The incident by its memo, else by its id or search attributes; None for a foreign id."""
     attempt: EndedAttempt
-    owner: str
-    """The owner that replaces the target; "" without one."""
-    unreadable: str
-    """Why the incident, which may name an owner, cannot be decrypted; "" if it can."""
+    owner: str | None
+    """The owner that replaces the target; None without one."""
+    unreadable: str | None
+    """Why the incident, which may name an owner, cannot be decrypted; None if it can."""
 
     @property
     def attempts(self) -> tuple[tuple[TargetName, EndedAttempt], ...]:
@@ -250,11 +250,13 @@ class IncidentCalls:
             await time_slice.yield_if_over()
             with self._guard.item("ended remediations", execution.id):
                 listed, attempt = await self._identified(execution), _noted_attempt(execution)
-                owner = ""
+                owner = None
                 if not listed.unreadable:
                     owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
                 if attempt is not None:
-                    found.append(ListedEnd(listed.as_named, attempt, owner, listed.unreadable))
+                    found.append(
+                        ListedEnd(listed.as_named, attempt, owner or None, listed.unreadable or None)
+                    )
         return found
 
     async def _identified(self, execution: WorkflowExecution) -> ListedIncident:
