@@ -15,13 +15,12 @@ from detector.answers.answering import Answering, never_failing
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, LeaseNotes, NoteLease
 from detector.context.context import Context, context_of
 from detector.context.sources_of_checks import UnseenChecks
 from detector.dispatching.dispatch import Dispatch, Observe
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.feeds import FeedBuilder, Feeds, WatchScope
 from detector.feeds.node_watch import BlindTime
@@ -41,7 +40,7 @@ from detector.reporting.status_reporter import ReporterDependencies, StatusRepor
 from detector.reporting.target_events import SharedNames
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
-from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.pause_progress import PauseProgress
@@ -172,7 +171,6 @@ class Parts:
             freshness=self.context.of_checks.freshness,
             storms=self.storms,
             back_off=self.attempts.before,
-            clock_hold=self.context.clock.hold,
             limits=self.limits,
             now=self.now,
         )
@@ -223,14 +221,14 @@ class Parts:
 
     @cached_property
     def upgrades(self) -> UpgradePauses:
-        feeds, guard, problems = self.feeds, self.cluster_state.guard, self.connections.problems
+        feeds = self.feeds
         return UpgradePauses(
             self.connections.cluster,
             self.connections.temporal,
             self.cluster_state,
             UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.assembly.refresh),
             is_on=self.settings.upgrade_pause == "on",
-            dependencies=ReconcilerDependencies(self.leadership.is_leader, self.now, guard, problems),
+            dependencies=LeaderDependencies(self.leadership.is_leader, self.now, self.connections.problems),
             long_upgrade=timedelta(seconds=self.settings.long_upgrade_seconds),
         )
 
@@ -299,11 +297,10 @@ class Parts:
         """
         handlers = self.cluster_state.event_handlers
         self.context.add_handlers(self.cluster_state, self.feeds)
-        of_ends = (self.cluster_state, self.attempts, self.context.of_checks.is_read, self.now)
+        is_read = self.context.of_checks.is_read
         for changed in (
             self.storms.changed,
-            Deletions(*of_ends).changed,
-            MarkedTargets(*of_ends).changed,
+            UnrequestedEnds(self.cluster_state, self.attempts, is_read, self.now).changed,
             self.limits.changed,
             self.dispatch.changed,
             self.of_checks.changed,

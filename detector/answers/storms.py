@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from detector.answers.judged_target import check_holds
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_holds
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm, after, storm_hold
 from health.gate.check_holds import STALE_ASK_AGAIN_SECONDS

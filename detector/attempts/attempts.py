@@ -23,8 +23,7 @@ from itertools import chain
 
 from temporalio.service import RPCError
 
-from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import VISIBLE_AFTER
+from detector.dispatching.incident_calls import IncidentCalls, read_ended
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
@@ -33,7 +32,7 @@ from health.model.references import IncidentReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems, retry_forever
+from runtime.problems import Problems
 from workflows.messages import EarlierAttempt
 
 SECOND = timedelta(seconds=1)
@@ -44,7 +43,6 @@ CLOCK_SKEW = timedelta(minutes=1)
 NOT_READ = "earlier remediations were not read yet"
 LONGEST_WAIT = timedelta(seconds=1)
 """Starts and answers wait no longer; without the reading, everything that back-off could hold is held."""
-_NOT_READ = (RPCError, UnreadablePayload)
 LOOK_AGAIN_SECONDS = 1.0
 """How often to look for a limit that grew."""
 
@@ -218,9 +216,7 @@ class AttemptReading:
         read_limit = timedelta()
         while True:
             if (limit := self._attempts.limit) > read_limit:
-                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
-                await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-                await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
+                await read_ended(self._read, (RPCError, UnreadablePayload), self._problems)
                 read_limit = limit
             self._tried.set()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
@@ -262,11 +258,15 @@ class AttemptReading:
 
     async def _read(self) -> None:
         try:
-            found = await self._calls.ended_attempts(self._attempts.horizon)
+            listed = await self._calls.ended(self._attempts.horizon)
         finally:
             self._tried.set()
-        for target, attempt in sorted(found, key=lambda entry: entry[1].ended):
-            self._attempts.note(target, attempt)
+        unreadable = next((end.unreadable for end in listed if end.unreadable), None)
+        if unreadable is not None:
+            raise UnreadablePayload(unreadable)
+        for end in sorted(listed, key=lambda end: end.attempt.ended):
+            for target, attempt in end.attempts:
+                self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.complete()
             self._cluster_state.notify_all()

@@ -33,18 +33,19 @@ class CheckFreshness:
     unreachable: Hold | None = None
     """Why the Nodes of its targets in a workload cluster are unreachable or distrusted."""
     clock: Hold | None = None
-    """Why deadlines by the timestamps of those Nodes cannot be judged."""
+    """Why deadlines cannot be judged: the clock of the detector or of the cluster of those Nodes is off."""
     is_handled: bool = True
     """False if this detector handles no checks of this kind."""
 
-    def unseen(self, clock: Hold | None) -> Unseen:
-        """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
-        return replace(self.inputs, blind=stale_cache(self.unread) or clock or self.clock)
+    @property
+    def unseen(self) -> Unseen:
+        """The unseen sources, for status and Events."""
+        return replace(self.inputs, blind=stale_cache(self.unread) or self.clock)
 
-    def is_certain(self, clock: Hold | None) -> bool:
-        """True if its targets can be judged now; `clock` is why deadlines cannot be judged."""
-        is_fresh = self.unread is None and self.unreachable is None
-        return is_fresh and (clock or self.clock) is None
+    @property
+    def is_certain(self) -> bool:
+        """True if its targets can be judged now."""
+        return self.unread is None and self.unreachable is None and self.clock is None
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class SourcesOfChecks:
     cluster_state: ClusterState
     feeds: Feeds
     clock_hold: Callable[[], Hold | None]
-    """Returns why deadlines cannot be judged; None if the clock is right."""
+    """Returns why the clock of the detector cannot judge deadlines; None if it is right."""
     refresh: Callable[[], None]
     """Makes the cluster context anew."""
 
@@ -97,7 +98,8 @@ class SourcesOfChecks:
         """How fresh the sources of `check` are, by the current limit of the policy."""
         limit = self.feeds.policy.current().staleness_limit
         if check.group_kind not in self.feeds.watched.checks:
-            return CheckFreshness(unread=first_unread(self.feeds.watched.all, limit), is_handled=False)
+            unread = first_unread(self.feeds.watched.all, limit)
+            return CheckFreshness(unread=unread, clock=self.clock_hold(), is_handled=False)
         cluster, kinds = self._node_cluster_of(check), self.feeds.kinds
         context = self.feeds.context.unread(check.group_kind, limit)
         if self.feeds.policy.current().outage_guard:
@@ -113,22 +115,22 @@ class SourcesOfChecks:
                 unread_requests=kinds.unread_requests(check, limit),
             ),
             unreachable=self._unreachable(cluster, limit),
-            clock=None if skew is None else workload_clock_hold(cluster, skew),
+            clock=self.clock_hold() or (None if skew is None else workload_clock_hold(cluster, skew)),
         )
 
     def sees(self, check: CheckReference) -> bool:
         """True if the sources of the numbers of `check` are fresh, and the clocks are right."""
         freshness = self.freshness(check)
-        return freshness.is_certain(self.clock_hold()) and not freshness.inputs.unread_requests
+        return freshness.is_certain and not freshness.inputs.unread_requests
 
     def sees_targets(self, check: CheckReference) -> bool:
         """True if the sources of the targets of `check` are fresh, regardless of their requests."""
         freshness = self.freshness(check)
-        return freshness.is_certain(self.clock_hold()) and not freshness.inputs.unread_context
+        return freshness.is_certain and not freshness.inputs.unread_context
 
     def unseen(self, check: CheckReference) -> Unseen:
         """The unseen sources of `check`, for status and Events."""
-        return self.freshness(check).unseen(self.clock_hold())
+        return self.freshness(check).unseen
 
     def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
         """Why the Nodes of a workload cluster are unreachable or distrusted; None if they are neither."""

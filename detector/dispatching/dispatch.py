@@ -1,23 +1,58 @@
-"""Dispatch: finds the incidents that a change of the cluster concerns, and records their answers."""
+"""Dispatch: starts and wakes the incidents of one cluster so that those open match those wanted.
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+Open incidents are those that Temporal lists, when this process becomes the leader and every five minutes, and
+those that were started since. A wanted incident that is not open is started with its observation; an open one
+with an outdated observation is woken. The most urgent go first, failed calls are retried with back-off after
+those of other incidents, and an incident is woken at most once a second. Comparisons and lists are worked
+through in pieces that yield to the event loop.
+
+After an incident has ended, a watch that lags may still show the reason for it. So an incident that knew the
+whole observation is not started again before every watch must be up to date; news since then starts it at
+once. The first starts do not wait for the list, as visibility may lag: a start finds out whether its workflow
+is open. The list adds the open incidents that the cluster no longer asks for.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
-from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
+from temporalio.service import RPCError, RPCStatusCode
+
+from detector.dispatching.incident_calls import VISIBLE_AFTER, IncidentCalls
+from detector.dispatching.incident_queues import (
+    Comparisons,
+    OpenIncident,
+    OpenIncidents,
+    Refusals,
+    WakePace,
+    WorkQueue,
+)
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
 from health.model.admission import Intent
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
-from runtime.problems import Problems
+from kube.time_slice import TimeSlice
+from objects.backoff import FULL_JITTER, Backoff
+from runtime.problems import Problems, one_sentence, retry_forever
 from workflows.contracts import FRESH
 from workflows.messages import EarlierAttempt
 
+CALLS, LISTS = "dispatch", "incidents"
+"""The names of its calls and of its lists in logs and problems."""
+RECONCILE_EVERY = timedelta(minutes=5)
+CALLS_AT_ONCE = 20
+UNANSWERED = Backoff(timedelta(seconds=1), timedelta(seconds=10), jitter=FULL_JITTER)
+REFUSED_SECONDS = 10.0
+"""How long to wait before repeating a refused call; any failed call lets others go first for as long."""
+ALL_SEEN = timedelta(seconds=45)
+"""After this time every working watch was confirmed fresh, so what it still shows exists."""
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """By then the effect of an admission is seen: two seconds for clocks, one for the watch."""
 WOULD_ACT = Intent()
@@ -53,15 +88,6 @@ class _Admission:
     """The intent of its latest question."""
 
 
-OpenIncident = OpenWorkflow[IncidentReference, Observation]
-OpenIncidents = OpenWorkflows[IncidentReference, Observation]
-
-
-def subject_of(incident: IncidentReference) -> Hashable:
-    """The check and the name of the target."""
-    return incident.check, incident.target.name
-
-
 class Dispatch:
     """Starts and wakes the incidents of one cluster, while this detector is the leader.
 
@@ -82,30 +108,47 @@ class Dispatch:
         answered: Answered,
         earlier_attempts: EarlierAttempts,
     ) -> None:
-        self._cluster_state = cluster_state
-        self._now = now
         self._calls = calls
+        self._cluster_state = cluster_state
         self._observe = observe
+        self._is_leader = is_leader
+        self._now = now
+        self._problems = problems
         self._answered = answered
         self._earlier_attempts = earlier_attempts
+        self._open = OpenIncidents()
+        self._refusals = Refusals(self._report_refusal)
+        self._comparisons = Comparisons()
+        self._pace = WakePace(self._consider)
+        self._queue = WorkQueue()
+        self._is_leading = False
         self._admissions: dict[str, _Admission] = {}
-        self._open: OpenIncidents = OpenWorkflows(subject_of)
-        dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
-        self._reconciler = Reconciler(self, self._open, dependencies, report_refusal=self._report_refusal)
         self._verdicts: dict[CheckReference, tuple[int | None, bool | None]] = {}
         self._temporals_skew = timedelta()
         """How far Temporal's clock was ahead of ours at the latest answer."""
 
     async def lead(self) -> None:
-        await self._reconciler.lead()
+        """Reconcile, start and wake incidents until cancelled, then forget them."""
+        self._is_leading = True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._reconcile_for_ever())
+                tasks.create_task(self._compare_for_ever())
+                turn, time_slice = asyncio.Lock(), TimeSlice()
+                for _ in range(CALLS_AT_ONCE):
+                    tasks.create_task(self._call_for_ever(turn, time_slice))
+        finally:
+            self._is_leading = False
+            for entry in self._open.all():
+                self._close(entry.incident)
+            self._comparisons.clear()
+            self._pace.clear()
+            self._queue.clear()
+            self._refusals.clear()
 
     def refused(self) -> tuple[str, ...]:
         """The id and the error of each incident that Temporal refuses to start or wake."""
-        return self._reconciler.refusals.sentences
-
-    def _report_refusal(self, incident: IncidentReference, why: str) -> None:
-        hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
-        self._cluster_state.found(incident, hold)
+        return self._refusals.sentences
 
     def is_heard(self, incident: IncidentReference) -> bool:
         """True if the incident is open, and this leader has answered or started it."""
@@ -126,6 +169,8 @@ class Dispatch:
             found.append(replace(entry, last_observation=seen))
         return tuple(found)
 
+    # The answers to incidents, and the admissions in them.
+
     def answer(
         self, incident: IncidentReference, observation: Observation, by_our_clock: Observation, intent: Intent
     ) -> Observation:
@@ -139,17 +184,36 @@ class Dispatch:
             self._temporals_skew = answer.answered_at - by_our_clock.seen_at
         return answer
 
+    def _answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
+        answer = self._answered(incident, observation, intent)
+        self._note(incident, answer, intent)
+        return answer
+
+    def _note(self, incident: IncidentReference, observation: Observation, intent: Intent) -> None:
+        before = self._admission_of(incident).seen_at
+        seen_at = admitted_at(observation, would_act=intent.would_act, before=before)
+        self._admissions[incident.workflow_id] = _Admission(seen_at, intent)
+
+    def _admission_of(self, incident: IncidentReference) -> _Admission:
+        return self._admissions.get(incident.workflow_id, _Admission())
+
+    def _report_refusal(self, incident: IncidentReference, why: str | None) -> None:
+        hold = Hold(reason=HoldReason.TEMPORAL_REFUSES, message=f"{REFUSED}: {why}") if why else None
+        self._cluster_state.found(incident, hold)
+
+    # The incidents that a change concerns.
+
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Start or wake the incidents whose answer may have changed, while this detector is the leader."""
-        if not self._reconciler.is_leading:
+        if not self._is_leading:
             return
         if target is not None:
-            for incident in self._cluster_state.wanted(check, target) | self._open.of((check, target)):
-                self._reconciler.consider(incident)
+            for incident in self._cluster_state.wanted(check, target) | self._open.of(check, target):
+                self._consider(incident)
         elif self._note_verdict(check):
             for entry in self._open.all():
-                if entry.key.check == check:
-                    self._reconciler.consider(entry.key)
+                if entry.incident.check == check:
+                    self._consider(entry.incident)
 
     def _note_verdict(self, check: CheckReference) -> bool:
         """Note the generation of the check and what its threshold allows; returns whether either changed.
@@ -165,73 +229,199 @@ class Dispatch:
         before, self._verdicts[check] = self._verdicts.get(check), says
         return before != says
 
-    # The methods of `Workflows`, which the Reconciler calls.
+    def _consider(self, incident: IncidentReference) -> None:
+        """Compare an incident soon: it may have to be started or woken."""
+        if self._is_leading:
+            self._comparisons.put(incident, is_open=self._open.get(incident) is not None)
 
-    def all_wanted(self) -> Iterable[IncidentReference]:
-        return self._cluster_state.all_wanted()
+    async def _compare_for_ever(self) -> None:
+        time_slice = TimeSlice()
+        while True:
+            incident = await self._comparisons.get()
+            with self._cluster_state.guard.item(CALLS, incident.workflow_id):
+                self._compare(incident)
+            await time_slice.yield_if_over()
 
-    def is_wanted(self, key: IncidentReference) -> bool:
-        return key in self._cluster_state.wanted(key.check, key.target.name)
-
-    def observe(self, key: IncidentReference) -> Observation:
-        return self._observe(key)
-
-    def may_wait_seconds(self, observation: Observation) -> float:
-        """Until the deadline; overdue incidents are called in the order in which the detector saw them."""
-        return observation.remaining_seconds
-
-    def needs_wake_up(self, key: IncidentReference, last: Observation, observation: Observation) -> bool:
-        """True if the answer changed, or a request appeared that its own act did not make."""
-        admitted = self._admission_of(key).seen_at
-        return needs_wake_up(last, observation) or has_late_request(
+    def _compare(self, incident: IncidentReference) -> None:
+        entry = self._open.get(incident)
+        last = None if entry is None else entry.last_observation
+        if last is None:
+            # The call observes it; here only its place in the queue counts.
+            self._enqueue(incident, self._seconds_left(incident))
+            return
+        observation = self._observe(incident)
+        admitted = self._admission_of(incident).seen_at
+        if not needs_wake_up(last, observation) and not has_late_request(
             last, observation, admitted, ACTED_ON_WITHIN
-        )
+        ):
+            # No news, as if it had been answered: compare the next observation with this one.
+            self._open.put(incident, observation, self._now())
+            return
+        # If the last observation asked for nothing, the wake may have to start the next workflow.
+        may_be_start = observation.is_unhealthy and not last.is_unhealthy
+        if may_be_start or not self._pace.delays(incident):
+            # Overdue incidents are called in the order in which the detector saw them.
+            self._enqueue(incident, observation.remaining_seconds)
 
-    def must_be_open(self, observation: Observation) -> bool:
-        """True if the target is unhealthy, so that the start must not wait."""
-        return observation.is_unhealthy
+    def _seconds_left(self, incident: IncidentReference) -> float:
+        """Seconds until the deadline of its target; 0 without a deadline, or if it cannot be judged."""
+        state = self._cluster_state
+        entry = state.checks.get(incident.check)
+        target = state.targets.get(incident.check, incident.target.name)
+        if entry is None or target is None or isinstance(entry.check, InvalidCheckError):
+            return 0.0
+        with state.guard.item("answers", incident.full_id):
+            now = self._now()
+            deadline = entry.check.verdict(target, now, state.cluster_context).deadline
+            return 0.0 if deadline is None else max(0.0, (deadline - now).total_seconds())
+        return 0.0
 
-    def has_appeared(self, last: Observation, observation: Observation) -> bool:
-        """True if a request appeared after the observation `last`."""
-        return bool(appeared(last, observation))
+    def _enqueue(self, incident: IncidentReference, may_wait_seconds: float) -> None:
+        behind_others = REFUSED_SECONDS if self._refusals.has_failed(incident) else 0.0
+        self._queue.put(incident, may_wait_seconds + behind_others)
 
-    async def start(self, key: IncidentReference, observation: Observation) -> None:
-        """Start it with `observation` as the answer to its first question.
+    # The calls to Temporal.
 
-        A new leader asks for each target by its id while the list of all ended remediations is missing.
+    async def _call_for_ever(self, turn: asyncio.Lock, time_slice: TimeSlice) -> None:
+        failures = 0
+        while True:
+            # Temporal may answer all calls under way at once, and each caller then observes and calls again:
+            # other tasks run first if calls had the event loop for too long.
+            async with turn:
+                await time_slice.yield_if_over()
+                incident = await self._queue.get()
+            try:
+                with self._cluster_state.guard.item(CALLS, incident.workflow_id) as caught:
+                    failures = await self._try_to_call(incident, failures)
+                if caught.error is not None:
+                    # Repeated at its next change, or the next reconciliation; the queue goes on.
+                    self._open.put(incident, None, self._now())
+            finally:
+                self._queue.done(incident)
+
+    async def _try_to_call(self, incident: IncidentReference, failures: int) -> int:
+        """Call it; returns how many calls in a row Temporal has not answered.
+
+        A call that Temporal refuses for one incident is repeated later, and does not block other calls.
         """
-        if self._earlier_attempts.are_unknown(key):
-            await self._earlier_attempts.ask(key)
-            observation = self._observe(key)
-        answer = self._answer(key, observation, self._admission_of(key).intent)
-        await self._calls.start(key, answer, self._earlier_attempts.latest(key))
+        try:
+            await self.call(incident)
+        except RPCError as error:
+            if self._refusals.is_refused_after(incident, error):
+                asyncio.get_running_loop().call_later(REFUSED_SECONDS, self._consider, incident)
+                return 0
+            self._problems.report(CALLS, one_sentence(error))
+            wait = UNANSWERED.wait(failures + 1, random.random())  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep(wait.total_seconds())
+            self._consider(incident)
+            return failures + 1
+        self._problems.report(CALLS, "")
+        return 0
 
-    async def wake(self, key: IncidentReference, observation: Observation) -> None:
-        """Wake it; it then asks by itself."""
-        self._note(key, observation, self._admission_of(key).intent)
-        await self._calls.wake(key)
+    async def call(self, incident: IncidentReference) -> None:
+        """Start or wake one incident, by its current observation, which is made once."""
+        entry = self._open.get(incident)
+        if entry is None and not self._is_wanted(incident):
+            self._refusals.forget(incident)
+            return
 
-    async def wake_unidentified(self, workflow_id: str) -> None:
-        """Wake an incident that was started by hand."""
-        await self._calls.wake_workflow(workflow_id)
+        # A new leader asks for each target by its id while the list of all ended remediations is missing.
+        if self._is_leader() and self._is_wanted(incident) and self._earlier_attempts.are_unknown(incident):
+            self._open.put(incident, entry.last_observation if entry else None, self._now())
+            await self._earlier_attempts.ask(incident)
+        # A process that was frozen sees the end of its leadership before its tasks are cancelled.
+        if not self._is_leader():
+            return
 
-    async def running(self) -> Mapping[str, IncidentReference | None]:
-        """The open incidents of this cluster by workflow id; None for one without a readable memo."""
-        return {workflow.workflow_id: workflow.incident for workflow in await self._calls.running()}
+        observation, entry = self._observe(incident), self._open.get(incident)
+        last, intent = entry.last_observation if entry else None, self._admission_of(incident).intent
+        is_started = self._is_wanted(incident) and (last is None or observation.is_unhealthy)
+        # Noted before the call: changes during the call are compared with what it says.
+        self._open.put(incident, observation, self._now())
+        if entry is not None:
+            self._pace.note(incident)
+        try:
+            if is_started:
+                answer = self._answer(incident, observation, intent)
+                await self._calls.start(incident, answer, self._earlier_attempts.latest(incident))
+            else:
+                self._note(incident, observation, intent)
+                await self._calls.wake(incident)
+        except RPCError as error:
+            if is_started or error.status is not RPCStatusCode.NOT_FOUND:
+                self._open.put(incident, None, self._now())
+                raise
+            # It has ended. It is started again at once if it has not seen all, else once all is seen.
+            self._close(incident)
+            if last is None or appeared(last, observation):
+                self._reconsider(incident)
+            else:
+                later = ALL_SEEN.total_seconds()
+                asyncio.get_running_loop().call_later(later, self._reconsider, incident)
+        self._refusals.succeeded(incident)
 
-    def _answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
-        answer = self._answered(incident, observation, intent)
-        self._note(incident, answer, intent)
-        return answer
+    def _is_wanted(self, incident: IncidentReference) -> bool:
+        return incident in self._cluster_state.wanted(incident.check, incident.target.name)
 
-    def _note(self, incident: IncidentReference, observation: Observation, intent: Intent) -> None:
-        before = self._admission_of(incident).seen_at
-        seen_at = admitted_at(observation, would_act=intent.would_act, before=before)
-        self._admissions[incident.workflow_id] = _Admission(seen_at, intent)
+    def _reconsider(self, incident: IncidentReference) -> None:
+        """Start it again if it is still wanted and not open meanwhile."""
+        if self._open.get(incident) is None:
+            self._consider(incident)
 
-    def has_closed(self, key: IncidentReference) -> None:
-        """Forget the admission on which the incident may have been acting."""
-        self._admissions.pop(key.workflow_id, None)
+    # The comparison with the incidents that Temporal lists.
 
-    def _admission_of(self, incident: IncidentReference) -> _Admission:
-        return self._admissions.get(incident.workflow_id, _Admission())
+    async def _reconcile_for_ever(self) -> None:
+        await self._consider_all(self._cluster_state.all_wanted())
+        while True:
+            with self._cluster_state.guard.item(CALLS, "reconciliation"):
+                self._open.closed.clear()
+                listed = await retry_forever(LISTS, self._calls.running, (RPCError,), self._problems)
+                running = {each.workflow_id: each.incident for each in listed}
+                await self._reconcile(running)
+                await self._wake_strangers(running)
+            await asyncio.sleep(RECONCILE_EVERY.total_seconds())
+
+    async def _reconcile(self, running: Mapping[str, IncidentReference | None]) -> None:
+        """Compare wanted and running incidents by id, in pieces.
+
+        Each incident is looked up at its turn, as it may have been started or closed meanwhile.
+        """
+        time_slice = TimeSlice()
+        for listed_entry in self._open.all():
+            entry = self._open.get(listed_entry.incident)
+            is_visible = entry is not None and self._now() - entry.since > VISIBLE_AFTER
+            if entry is not None and is_visible and entry.incident.workflow_id not in running:
+                self._close(entry.incident)
+            await time_slice.yield_if_over()
+        identified = (incident for incident in running.values() if incident is not None)
+        await self._consider_all(incident for incident in identified if self._is_open(incident))
+        await self._consider_all(self._cluster_state.all_wanted())
+
+    def _is_open(self, incident: IncidentReference) -> bool:
+        """True if a listed incident is open; it may have been closed after the list."""
+        if self._open.get(incident) is None:
+            if incident.workflow_id in self._open.closed:
+                return False
+            self._open.put(incident, None, self._now())
+        return True
+
+    async def _consider_all(self, incidents: Iterable[IncidentReference]) -> None:
+        """Consider these in pieces; incidents that change meanwhile are considered with their change."""
+        time_slice = TimeSlice()
+        for incident in incidents:
+            self._consider(incident)
+            await time_slice.yield_if_over()
+
+    async def _wake_strangers(self, running: Mapping[str, IncidentReference | None]) -> None:
+        """Wake incidents that were started by hand and have not been answered yet; they then ask."""
+        identified = {entry.incident.workflow_id for entry in self._open.all()}
+        for workflow_id, incident in running.items():
+            if incident is None and workflow_id not in identified:
+                with self._cluster_state.guard.item(CALLS, workflow_id), suppress(RPCError):
+                    await self._calls.wake_workflow(workflow_id)
+
+    def _close(self, incident: IncidentReference) -> None:
+        """Note that it is no longer open, and forget the admission on which it may have been acting."""
+        self._open.remove(incident)
+        self._pace.forget(incident)
+        self._admissions.pop(incident.workflow_id, None)

@@ -1,7 +1,9 @@
 """IncidentCalls: the calls to Temporal that start, wake and list incidents."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowQueryFailedError
@@ -22,7 +24,7 @@ from runtime import search_attributes
 from runtime.guard import Guard
 from runtime.listed_incidents import UNREADABLE, ListedIncident, listed_incident
 from runtime.payload_codec import UnreadablePayload
-from runtime.problems import Problems, one_sentence
+from runtime.problems import Problems, one_sentence, retry_forever
 from workflows.contracts import worker_queue
 from workflows.messages import (
     ATTEMPT,
@@ -39,10 +41,34 @@ from workflows.messages import (
 )
 
 RPC_TIMEOUT = timedelta(seconds=5)
+VISIBLE_AFTER = timedelta(seconds=30)
+"""How long lists may miss a started workflow: visibility is eventually consistent."""
 BY_NAME_TIMEOUT = timedelta(seconds=2)
 """For a question that a start does without when visibility does not answer."""
 MOST_ATTEMPTS = 10**9 - 1
 """Limit of attempts in a row, as any client of Temporal can write any number into a search attribute."""
+
+
+@dataclass(frozen=True)
+class ListedEnd:
+    """The end of a remediation, as its incident has noted it."""
+
+    incident: IncidentReference | None
+    """The incident by its memo, else by its id or search attributes; None for a foreign id."""
+    attempt: EndedAttempt
+    owner: str | None
+    """The owner that replaces the target; None without one."""
+    unreadable: str | None
+    """Why the incident, which may name an owner, cannot be decrypted; None if it can."""
+
+    @property
+    def attempts(self) -> tuple[tuple[TargetName, EndedAttempt], ...]:
+        """The attempt under the name of the target, and of the owner that replaces the target."""
+        if self.incident is None:
+            return ()
+        target = self.incident.target
+        names = TargetName.of(target), *([owner_name(target.namespace, self.owner)] if self.owner else [])
+        return tuple((name, self.attempt) for name in names)
 
 
 class IncidentCalls:
@@ -211,58 +237,27 @@ class IncidentCalls:
             await time_slice.yield_if_over()  # a page has a thousand
         return found
 
-    async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
-        """The remediations of this cluster that ended after `since`, as Temporal lists them.
-
-        For a target that its owner replaces, the owner gets the same entry. Incidents without a readable
-        identity are left out.
-
-        Raises:
-            RPCError: Temporal cannot be asked.
-            UnreadablePayload: an incident is encrypted, and may name an owner that has to wait.
-
-        """
-        found: list[tuple[TargetName, EndedAttempt]] = []
-        time_slice = TimeSlice()
-        async for execution in self._with_an_end_after(since):
-            await time_slice.yield_if_over()
-            unreadable = ""
-            with self._guard.item("ended remediations", execution.id):
-                listed = await self._identified(execution)
-                unreadable, incident = listed.unreadable, listed.as_named
-                attempt = _noted_attempt(execution)
-                if not unreadable and incident is not None and attempt is not None:
-                    owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
-                    found.append((TargetName.of(incident.target), attempt))
-                    if owner:
-                        found.append((owner_name(incident.target.namespace, owner), attempt))
-            if unreadable:
-                raise UnreadablePayload(unreadable)
-        return found
-
-    async def ended_remediations(self, since: datetime) -> list[tuple[IncidentReference, datetime]]:
-        """The incidents of this cluster whose remediation ended after `since`, and when; raises RPCError.
-
-        Incidents without a readable identity are left out.
-        """
-        found, time_slice = [], TimeSlice()
-        async for execution in self._with_an_end_after(since):
-            await time_slice.yield_if_over()
-            with self._guard.item("ended remediations", execution.id):
-                incident = (await self._identified(execution)).as_named
-                ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
-                if incident is not None and ended is not None:
-                    found.append((incident, bounded_time(ended)))
-        return found
-
-    def _with_an_end_after(self, since: datetime) -> AsyncIterator[WorkflowExecution]:
+    async def ended(self, since: datetime) -> list[ListedEnd]:
+        """The remediations of this cluster that ended after `since`, as Temporal lists them."""
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
             f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
             # A copy of an ended incident, under another id, has its search attributes, and has failed.
             " AND ExecutionStatus != 'Failed'"
         )
-        return self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+        found, time_slice = [], TimeSlice()
+        async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+            await time_slice.yield_if_over()
+            with self._guard.item("ended remediations", execution.id):
+                listed, attempt = await self._identified(execution), _noted_attempt(execution)
+                owner = None
+                if not listed.unreadable:
+                    owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
+                if attempt is not None:
+                    found.append(
+                        ListedEnd(listed.as_named, attempt, owner or None, listed.unreadable or None)
+                    )
+        return found
 
     async def _identified(self, execution: WorkflowExecution) -> ListedIncident:
         """Read which incident it is from its memo; a missing identity is logged once."""
@@ -271,6 +266,15 @@ class IncidentCalls:
             why = listed.unreadable or "no memo names its incident"
             self._strangers.report(listed.workflow_id, why)
         return listed
+
+
+async def read_ended(
+    read: Callable[[], Awaitable[None]], errors: tuple[type[Exception], ...], problems: Problems
+) -> None:
+    """Read ended remediations, and once more when visibility must list all of them."""
+    await retry_forever("ended remediations", read, errors, problems)
+    await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+    await retry_forever("ended remediations", read, errors, problems)
 
 
 def _noted_attempt(execution: WorkflowExecution) -> EndedAttempt | None:

@@ -2,7 +2,7 @@
 
 Each answer is made from a copy of the state at one moment, in pieces, so that the event loop goes on; nothing
 live changes. A question beyond `MOST_AT_ONCE` fails at once, and Temporal repeats it until its time is over:
-so it takes no place of the questions of incidents.
+so it takes no slot of the questions of incidents.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +18,7 @@ from detector.answers.observation_builder import Observer
 from detector.inspection.named_targets import NamedTargets, UnknownNameError, named_check
 from detector.inspection.preview import Preview
 from detector.inspection.simulated import (
-    RefusedTextError,
-    check_of,
-    policy_of,
+    REFUSED_TEXTS,
     record_of,
     scopes_in,
     under_check,
@@ -29,16 +27,18 @@ from detector.inspection.simulated import (
 from detector.state.cluster_state import ClusterState
 from detector.state.state_view import StateView
 from health.check.health_check import HealthCheck
-from health.check.threshold import Allowance
 from health.gate.order_refusal import OrderMoment, refusal
+from health.kinds.check_manifest import CheckManifest
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder, order_in
 from health.model.target import Target, facts_of_node
+from health.policy.policy import Policy
 from kube.time_slice import TimeSlice
 from objects.field_problem import unforeseen
 from objects.frozen import Frozen
 from objects.short_text import cut_to_length
+from objects.yaml_document import read_document
 from workflows.inspection_contracts import (
     CHECK,
     EXPLAIN,
@@ -77,7 +77,7 @@ class Busy(ApplicationError):
         )
 
 
-class _Room:
+class _ByteBudget:
     """The bytes that are left for the items of one answer."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class _Room:
         return self._left >= 0
 
     @property
-    def is_full(self) -> bool:
+    def is_spent(self) -> bool:
         return self._left < 0
 
 
@@ -111,8 +111,8 @@ class Inspector:
         return self.explain, self.check, self.simulate, self.preview_order
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        """A place among the questions; a wrong name or text fails the question for good."""
+    def _slot(self) -> Iterator[None]:
+        """One of the slots for questions; a wrong name or text fails the question for good."""
         if not self.is_leader():
             raise NotLeading
         if self._answering >= MOST_AT_ONCE:
@@ -122,7 +122,7 @@ class Inspector:
             yield
         except UnknownNameError as error:
             raise _unanswerable(NOT_FOUND, error) from error
-        except RefusedTextError as error:
+        except REFUSED_TEXTS as error:
             raise _unanswerable(REFUSED, error) from error
         finally:
             self._answering -= 1
@@ -147,21 +147,26 @@ class Inspector:
     @activity.defn(name=EXPLAIN.name)
     async def explain(self, question: NameInput) -> ExplainAnswer:
         """Explain one target under each check that selects it."""
-        with self._place():
-            targets, piece, room = NamedTargets(self.cluster_state, question.name), TimeSlice(), _Room()
+        with self._slot():
+            targets, piece, budget = (
+                NamedTargets(self.cluster_state, question.name),
+                TimeSlice(),
+                _ByteBudget(),
+            )
             selected, invalid = targets.selected(), targets.invalid()
-            preview = self._preview(self.cluster_state)
-            found: list[ExplanationAnswer] = []
+            checks = [check.reference for check, _ in selected]
+            preview = self._preview(self.cluster_state.frozen(*checks))
+            piece, budget, found = TimeSlice(), _ByteBudget(), list[ExplanationAnswer]()
             for check, target in selected:
                 explained = preview.explanation(check, target)
                 await piece.yield_if_over()
-                if not room.takes(explained):
+                if not budget.takes(explained):
                     break
                 found.append(explained)
             unread = [
                 InvalidCheckAnswer(check=str(reference), problem=str(error)) for reference, error in invalid
             ]
-            unread = [each for each in unread if room.takes(each)]
+            unread = [each for each in unread if budget.takes(each)]
             return ExplainAnswer(
                 cluster=self.cluster_state.cluster,
                 leader=self.identity,
@@ -174,17 +179,17 @@ class Inspector:
     @activity.defn(name=CHECK.name)
     async def check(self, question: NameInput) -> CheckAnswer:
         """Answer with the numbers and holds of one check, and the decisions about its targets."""
-        with self._place():
+        with self._slot():
             reference = named_check(self.cluster_state, question.name)
             preview = self._preview(self.cluster_state.frozen(reference))
             storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
             problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
             decisions: list[TargetAnswer] = []
-            room, piece, left_out = _Room(), TimeSlice(), 0
+            budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
             for name in sorted(preview.named(reference)):
                 await piece.yield_if_over()
-                if not room.is_full and room.takes(answer := self._decided(preview, reference, name)):
+                if not budget.is_spent and budget.takes(answer := self._decided(preview, reference, name)):
                     decisions.append(answer)
                 else:
                     left_out += 1
@@ -207,21 +212,20 @@ class Inspector:
     @activity.defn(name=SIMULATE.name)
     async def simulate(self, question: SimulateInput) -> SimulationAnswer:
         """Answer with the decisions now, and those under another check or policy."""
-        with self._place():
+        with self._slot():
             if question.is_policy:
-                return await self._under_policy(question.text)
-            return await self._under_check(question.text)
+                return await self._under_policy(Policy.parse(question.text))
+            return await self._under_check(CheckManifest.of(read_document(question.text)))
 
-    async def _under_policy(self, text: str) -> SimulationAnswer:
-        policy, checks = policy_of(text), sorted(self.cluster_state.checks, key=str)
+    async def _under_policy(self, policy: Policy) -> SimulationAnswer:
+        checks = sorted(self.cluster_state.checks, key=str)
         now = self._preview(self.cluster_state.frozen(*checks))
         state = await under_policy(now.state, policy, now.now)
         limits = self.observer.limits.preview(scopes_in(state))
         supposed = replace(now, state=state, limits=limits, back_off_limit=policy.back_off_limit)
         return await self._compared(now, supposed, checks, of="the policy")
 
-    async def _under_check(self, text: str) -> SimulationAnswer:
-        manifest = check_of(text)
+    async def _under_check(self, manifest: CheckManifest) -> SimulationAnswer:
         reference = manifest.reference
         now = self._preview(self.cluster_state.frozen(reference))
         stored = now.state.checks.get(reference)
@@ -229,18 +233,23 @@ class Inspector:
         state = await under_check(now.state, manifest, record)
         limits = self.observer.limits.preview(scopes_in(state))
         supposed = replace(now, state=state, limits=limits)
+        check = state.checks[reference].check
+        templates = (step.template for step in ([] if isinstance(check, InvalidCheckError) else check.steps))
+        unread = (
+            str(each) for each in templates if state.template_kinds(each.api_version, each.kind) is None
+        )
         answer = await self._compared(now, supposed, [reference], of=str(reference))
-        return answer.model_copy(update={"unread_templates": tuple(_unread_templates(state, reference))})
+        return answer.model_copy(update={"unread_templates": tuple(unread)})
 
     async def _compared(
         self, now: Preview, supposed: Preview, checks: Iterable[CheckReference], *, of: str
     ) -> SimulationAnswer:
         """The decisions about the targets of these checks in both states."""
-        room, piece, left_out = _Room(), TimeSlice(), 0
+        budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
         found: list[SimulatedCheckAnswer] = []
         for reference in checks:
             await piece.yield_if_over()
-            if room.is_full:
+            if budget.is_spent:
                 left_out += 1
                 continue
             check_state = supposed.state.checks[reference]
@@ -252,7 +261,7 @@ class Inspector:
                 problem=str(check_state.check) if is_invalid else None,
                 holds=supposed.holds_of(reference),
             )
-            if not room.takes(answer):
+            if not budget.takes(answer):
                 left_out += 1
                 continue
             of_now, of_simulated = now.named(reference), supposed.named(reference)
@@ -260,12 +269,12 @@ class Inspector:
             after: list[TargetAnswer] = []
             for name in sorted(of_now | of_simulated):
                 await piece.yield_if_over()
-                if room.is_full:
+                if budget.is_spent:
                     left_out += 1
                     continue
                 is_now = [self._decided(now, reference, name)] if name in of_now else []
                 would_be = [self._decided(supposed, reference, name)] if name in of_simulated else []
-                if all(map(room.takes, is_now + would_be)):
+                if all(map(budget.takes, is_now + would_be)):
                     before += is_now
                     after += would_be
                 else:
@@ -292,9 +301,10 @@ class Inspector:
     @activity.defn(name=PREVIEW_ORDER.name)
     async def preview_order(self, question: PreviewOrderInput) -> OrderPreview:
         """Answer whether an order to remediate would be refused, and what it would wait for."""
-        with self._place():
+        with self._slot():
             check, target = self._ordered(question)
-            preview, reference = self._preview(self.cluster_state), check.reference
+            reference = check.reference
+            preview = self._preview(self.cluster_state.frozen(reference))
             incident, begins = preview.incident(reference, target), preview.now.replace(microsecond=0)
             order = RemediationOrder(
                 check=str(reference),
@@ -305,13 +315,18 @@ class Inspector:
                 boot_id=facts_of_node(target).boot_id,
                 is_forced=question.is_forced,
             )
+            # The decision of the threshold if the target counted as unhealthy.
+            now = self.cluster_state.allowance(reference)
+            is_counted = target.metadata.name in self.cluster_state.checks[reference].not_healthy
+            healthy = 0 if now is None else now.healthy - (0 if is_counted else 1)
+            allowance = None if now is None else check.allowance(total=now.total, healthy=healthy)
             earlier = order_in(target.annotations.remediate)
             builder = preview.builder(incident)
             moment = OrderMoment(
                 order=order,
                 observation=preview.decision(builder).observation,
                 holds=builder.holds(),
-                allowance=self._allowance_with(check, target),
+                allowance=allowance,
                 policy=self.cluster_state.cluster_context.policy.policy,
                 earlier=earlier if earlier is not None and earlier.stands_beside(order) else None,
             )
@@ -339,23 +354,8 @@ class Inspector:
         others = ", ".join(str(selecting.reference) for selecting, _ in by_any) or "no check does"
         raise UnknownNameError(f"{reference} does not select {question.target!r}; checks that do: {others}")
 
-    def _allowance_with(self, check: HealthCheck, target: Target) -> Allowance | None:
-        """The decision of the threshold if `target` counted as unhealthy."""
-        now = self.cluster_state.allowance(check.reference)
-        if now is None:
-            return None
-        is_counted = target.metadata.name in self.cluster_state.checks[check.reference].not_healthy
-        return check.allowance(total=now.total, healthy=now.healthy - (0 if is_counted else 1))
-
 
 def _unanswerable(kind: str, error: Exception) -> ApplicationError:
     return ApplicationError(
         str(error), type=kind, non_retryable=True, category=ApplicationErrorCategory.BENIGN
     )
-
-
-def _unread_templates(state: StateView, reference: CheckReference) -> Iterator[str]:
-    check = state.checks[reference].check
-    for step in () if isinstance(check, InvalidCheckError) else check.steps:
-        if state.template_kinds(step.template.api_version, step.template.kind) is None:
-            yield str(step.template)

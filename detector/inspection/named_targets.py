@@ -62,7 +62,7 @@ class NamedTargets:
             (check, target)
             for reference, check in checks
             if not isinstance(check, InvalidCheckError)
-            for target in self._meant(reference)
+            for target in self._matching(reference)
             if check.selects(target)
         ]
         if found or self._exists(self._name):
@@ -78,10 +78,10 @@ class NamedTargets:
         return [
             (reference, check)
             for reference, check in found
-            if isinstance(check, InvalidCheckError) and any(self._meant(reference))
+            if isinstance(check, InvalidCheckError) and any(self._matching(reference))
         ]
 
-    def _meant(self, check: CheckReference) -> Iterator[Target]:
+    def _matching(self, check: CheckReference) -> Iterator[Target]:
         of_check, _, rest = self._name.rpartition("/")
         for target in self._of_last_part(place_of(check)):
             is_of_check = rest in (target.metadata.name, target.node_name) and is_called(of_check, check)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from detector.answers.judged_target import check_holds
 from detector.answers.observation_builder import ObservationBuilder, Observer
 from detector.limits.remediation_limits import Limiting
-from detector.state import facts
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.health_check import HealthCheck
@@ -186,11 +186,11 @@ class Preview:
 
     def holds_of(self, check: CheckReference) -> tuple[Hold, ...]:
         """The holds of a check as a whole, in the order of precedence."""
-        found = facts.check_holds(
+        found = check_holds(
             self.state,
             check,
             self.now,
-            unseen=self.observer.freshness(check).unseen(self.observer.clock_hold()),
+            unseen=self.observer.freshness(check).unseen,
             allowance=self.state.allowance(check),
             storm=self.observer.storms.hold(check),
         )

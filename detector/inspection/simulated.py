@@ -24,34 +24,17 @@ from health.policy.policy_in_force import PolicyInForce
 from kube.time_slice import TimeSlice
 from objects.field_problem import FieldProblem
 from objects.timestamps import stamp
-from objects.yaml_document import NoDocumentError, read_document
+from objects.yaml_document import NoDocumentError
 
 SIMULATED_UID = "simulated"
 
 
 class RefusedTextError(Exception):
-    """The text is neither a valid check nor a valid policy; the message names the field and its value."""
+    """The text is no valid check; the message names the field and its value."""
 
 
-def policy_of(text: str) -> Policy:
-    """The policy that the text would be in force with.
-
-    Raises:
-        RefusedTextError: it is not valid.
-
-    """
-    try:
-        return Policy.parse(text)
-    except InvalidPolicyError as error:
-        raise RefusedTextError(str(error)) from error
-
-
-def check_of(text: str) -> CheckManifest:
-    """The check in the text, whose spec is not parsed yet; raises RefusedTextError."""
-    try:
-        return CheckManifest.of(read_document(text))
-    except (ManifestError, NoDocumentError) as error:
-        raise RefusedTextError(str(error)) from error
+REFUSED_TEXTS = (InvalidPolicyError, ManifestError, NoDocumentError, RefusedTextError)
+"""The errors of a text that is neither a valid check nor a valid policy."""
 
 
 def record_of(manifest: CheckManifest, stored: CheckRecord | None, now: datetime) -> CheckRecord:

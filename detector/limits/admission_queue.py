@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from detector.limits.in_flight import Remediated
 from detector.state.cluster_state import ClusterState
-from detector.state.in_flight import Remediated
 from health.model.references import CheckReference, IncidentReference
 from health.policy.limit_usage import LimitUsage, SlotChange
 from health.policy.limits import Slot, Waiting

@@ -18,13 +18,12 @@ from functools import partial
 
 from temporalio.service import RPCError
 
-from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import VISIBLE_AFTER
+from detector.dispatching.incident_calls import IncidentCalls, read_ended
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
+from detector.limits.in_flight import InFlight, Remediated
 from detector.limits.limit_scopes import LimitScopes
 from detector.limits.remediation_records import LIVES, Proves, RemediationRecords, Reserved
 from detector.state.cluster_state import ClusterState
-from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
 from health.gate.answer import answered
 from health.model.admission import Admission, Intent
@@ -45,7 +44,7 @@ from health.policy.policy import CurrentPolicy
 from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
 from kube.time_slice import TimeSlice
-from runtime.problems import Problems, retry_forever
+from runtime.problems import Problems
 
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
@@ -66,7 +65,7 @@ class LimitQuestion:
     due: datetime
     """When only limits hold it."""
     may_skip_its_wait: bool = False
-    """Whether a person may end its back-off and have it act earlier."""
+    """True if a person may end its back-off and have it act earlier."""
 
 
 class RemediationLimits:
@@ -115,15 +114,14 @@ class RemediationLimits:
         """
 
         async def read() -> None:
-            for incident, ended in await calls.ended_remediations(self.horizon):
-                self.note_ended(Remediated.of(incident), ended)
+            for end in await calls.ended(self.horizon):
+                if end.incident is not None:
+                    self.note_ended(Remediated.of(end.incident), end.attempt.ended)
+            self.complete()
 
         while True:
             if self.needs_ended:
-                await retry_forever("ended remediations", read, (RPCError,), problems)
-                self.complete()
-                await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-                await retry_forever("ended remediations", read, (RPCError,), problems)
+                await read_ended(read, (RPCError,), problems)
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     @property

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from detector.limits.in_flight import Remediated
 from detector.limits.limit_scopes import LimitScopes
 from detector.state.cluster_state import ClusterState
-from detector.state.in_flight import Remediated
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.policy.limit_usage import LimitUsage, SlotChange, Use

@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
-from detector.dispatching.dispatch import OpenIncident
+from detector.dispatching.incident_queues import OpenIncident
 from detector.state.cluster_state import ClusterState
 from health.check.ordered import is_by_order, trigger_of
 from health.model.approval import Progress
@@ -68,23 +68,18 @@ def observed_phase(
         return ObservedPhase.CLEANING_UP if observation.requests else None
     if observation.under_way:
         return ObservedPhase.UNDER_WAY
-    has_begun = observation.requests or (progress.spent and observation.state is TargetState.EXPIRED)
-    of_steps = _by_steps(observation, now, progress) if has_begun else None
-    if of_steps is not None:
-        return of_steps
+    if observation.requests and observation.state is TargetState.UNKNOWN:
+        return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
+    if observation.requests or (progress.spent and observation.state is TargetState.EXPIRED):
+        plan = Plan(observation.steps, progress.spent, progress.skipped)
+        course = plan.course(observation.requests, now)
+        if course.is_exhausted:
+            return ObservedPhase.EXHAUSTED
+        if course.running is not None:
+            return ObservedPhase.REQUESTED
     if observation.state is TargetState.WAITING:
         return ObservedPhase.WAITING
     return ObservedPhase.ADMITTED if observation.hold is None else ObservedPhase.HELD
-
-
-def _by_steps(observation: Observation, now: datetime, progress: Progress) -> ObservedPhase | None:
-    """The phase by the steps that were tried; None if all of them are over, and the next step is due."""
-    if observation.state is TargetState.UNKNOWN:
-        return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
-    course = Plan(observation.steps, progress.spent, progress.skipped).course(observation.requests, now)
-    if course.is_exhausted:
-        return ObservedPhase.EXHAUSTED
-    return None if course.running is None else ObservedPhase.REQUESTED
 
 
 def observed_hold(
@@ -118,17 +113,59 @@ class LiveMetrics(Collector):
         self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        is_leader = self._is_leader()
+        is_leader, state, context = (
+            self._is_leader(),
+            self._cluster_state,
+            self._cluster_state.cluster_context,
+        )
         yield GaugeMetricFamily("paramedic_leader", "1 while this detector is the leader.", value=is_leader)
-        yield _source_ages(self._ages())
-        if is_leader:
-            incidents, now = tuple(self._open_incidents()), self._now()
-            yield _checks(self._cluster_state)
-            yield _incidents(self._cluster_state, incidents, now)
-            yield _holds(self._cluster_state, incidents, now)
-            yield _policy(self._cluster_state)
-            yield _in_shadow(self._cluster_state)
-            yield _outages(self._cluster_state)
+        text = "Time since the last activity of a watch; +Inf before its first complete list."
+        ages = (
+            ((source,), inf if age is None else age.total_seconds()) for source, age in self._ages().items()
+        )
+        yield _gauge("paramedic_cache_age_seconds", text, ("source",), ages)
+        if not is_leader:
+            return
+
+        # Checks.
+        text = "Health checks by kind and by the phase of their status."
+        phases = Counter(
+            (reference.kind_name, str(check.record.status.get("phase", "")))
+            for reference, check in state.checks.items()
+        )
+        yield _gauge("paramedic_checks", text, ("kind", "phase"), sorted(phases.items()))
+        yield from self._of_incidents()
+        text = "1 while the policy is invalid, or required and missing."
+        yield GaugeMetricFamily("paramedic_policy_invalid", text, value=bool(context.policy.rejection))
+        text = "Checks for which nothing is written, by kind."
+        in_shadow: Counter[tuple[str, ...]] = Counter()
+        for reference, check in state.checks.items():
+            in_shadow[(reference.kind_name,)] += check.is_shadow_in(context)
+        yield _gauge("paramedic_checks_in_shadow", text, ("kind",), sorted(in_shadow.items()))
+        text = "1 while the outage guard suspects an outage in a cluster or one of its domains."
+        groups = sorted((outage.group for outage in context.outages.suspected), key=lambda group: group.key)
+        suspected = (((group.cluster, group.domain), 1) for group in groups)
+        yield _gauge("paramedic_suspected_outage", text, ("cluster", "domain"), suspected)
+
+    def _of_incidents(self) -> Iterator[GaugeMetricFamily]:
+        """The open incidents by phase and by hold, as of the latest answer to each."""
+        state, now = self._cluster_state, self._now()
+        # An existing check has all its series, so that an alert can tell zero from missing data.
+        phases = Counter({(str(check), phase): 0 for check in state.checks for phase in ObservedPhase})
+        holds: Counter[tuple[str, ...]] = Counter()
+        for entry in self._open_incidents():
+            check, target, observation = entry.incident.check, entry.incident.target, entry.last_observation
+            progress = state.progress.of(check, target.name, target.uid)
+            phase = observed_phase(observation, now, progress)
+            if phase is not None:
+                phases[str(check), phase] += 1
+            reason = observed_hold(observation, now, progress)
+            if observation is not None and reason is not None:
+                holds[str(check), reason, trigger_of(is_ordered=is_by_order(observation.fact))] += 1
+        text = "Open incidents by check and phase, as of the latest answer to each."
+        yield _gauge("paramedic_open_incidents", text, ("check", "phase"), sorted(phases.items()))
+        text = "Targets that are held now, by check, reason and trigger, as of the latest answers."
+        yield _gauge("paramedic_holds", text, ("check", "reason", "trigger"), sorted(holds.items()))
 
 
 def _gauge(
@@ -138,76 +175,6 @@ def _gauge(
     for values, value in samples:
         family.add_metric(values, value)
     return family
-
-
-def _source_ages(ages: Ages) -> GaugeMetricFamily:
-    text = "Time since the last activity of a watch; +Inf before its first complete list."
-    found = (((source,), inf if age is None else age.total_seconds()) for source, age in ages.items())
-    return _gauge("paramedic_cache_age_seconds", text, ("source",), found)
-
-
-def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "Health checks by kind and by the phase of their status."
-    phases = (
-        (reference.kind_name, str(check.record.status.get("phase", "")))
-        for reference, check in cluster_state.checks.items()
-    )
-    return _gauge("paramedic_checks", text, ("kind", "phase"), sorted(Counter(phases).items()))
-
-
-def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while the policy is invalid, or required and missing."
-    is_refused = bool(cluster_state.cluster_context.policy.rejection)
-    return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
-
-
-def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "Checks for which nothing is written, by kind."
-    context = cluster_state.cluster_context
-    found = Counter({(reference.kind_name,): 0 for reference in cluster_state.checks})
-    for reference, check in cluster_state.checks.items():
-        found[(reference.kind_name,)] += check.is_shadow_in(context)
-    return _gauge("paramedic_checks_in_shadow", text, ("kind",), sorted(found.items()))
-
-
-def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while the outage guard suspects an outage in a cluster or one of its domains."
-    suspected = (outage.group for outage in cluster_state.cluster_context.outages.suspected)
-    groups = sorted(suspected, key=lambda group: group.key)
-    found = (((group.cluster, group.domain), 1) for group in groups)
-    return _gauge("paramedic_suspected_outage", text, ("cluster", "domain"), found)
-
-
-def _incidents(
-    cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
-) -> GaugeMetricFamily:
-    text = "Open incidents by check and phase, as of the latest answer to each."
-    # An existing check has all its series, so that an alert can tell zero from missing data.
-    found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
-    for entry in incidents:
-        phase = observed_phase(entry.last_observation, now, _progress(cluster_state, entry))
-        if phase is not None:
-            found[str(entry.key.check), phase] += 1
-    return _gauge("paramedic_open_incidents", text, ("check", "phase"), sorted(found.items()))
-
-
-def _progress(cluster_state: ClusterState, entry: OpenIncident) -> Progress:
-    target = entry.key.target
-    return cluster_state.progress.of(entry.key.check, target.name, target.uid)
-
-
-def _holds(
-    cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
-) -> GaugeMetricFamily:
-    text = "Targets that are held now, by check, reason and trigger, as of the latest answers."
-    found: Counter[tuple[str, ...]] = Counter()
-    for entry in incidents:
-        observation = entry.last_observation
-        reason = observed_hold(observation, now, _progress(cluster_state, entry))
-        if observation is not None and reason is not None:
-            trigger = trigger_of(is_ordered=is_by_order(observation.fact))
-            found[str(entry.key.check), reason, trigger] += 1
-    return _gauge("paramedic_holds", text, ("check", "reason", "trigger"), sorted(found.items()))
 
 
 class ClockMetrics(Collector):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from detector.answers.judged_target import JudgedTarget, check_holds
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import TargetMoment, check_holds
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
@@ -73,28 +73,28 @@ class SnapshotDraft:
                 yield self._target(self.snapshot.check, name, self.now)
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
-        moment = _moment_of(self.state, check, name, now)
-        snapshot = _judged(self.state, check, name, moment)
-        if moment is None or snapshot.verdict.health is Health.HEALTHY:
+        judged = _judged_target(self.state, check, name, now)
+        snapshot = _judged(self.state, check, name, judged)
+        if judged is None or snapshot.verdict.health is Health.HEALTHY:
             return snapshot
-        holding, passed = moment.owners.longest, moment.owners.passed
+        holding, passed = judged.owners.longest, judged.owners.passed
         snapshot = replace(
             snapshot,
             owner_sign="" if holding is None else holding.sign,
             owner_until=None if holding is None else holding.until,
             overdue=tuple(work.overdue for work in passed if work.until <= now),
         )
-        return self._expired(moment, snapshot) if snapshot.verdict.health is Health.EXPIRED else snapshot
+        return self._expired(judged, snapshot) if snapshot.verdict.health is Health.EXPIRED else snapshot
 
-    def _expired(self, moment: TargetMoment, snapshot: TargetSnapshot) -> TargetSnapshot:
+    def _expired(self, judged: JudgedTarget, snapshot: TargetSnapshot) -> TargetSnapshot:
         """Add its holds and the progress of its steps to the snapshot of an expired target."""
-        check, target, findings = moment.check, moment.target, self.state.act_findings
-        course, back_off = moment.course(check.steps), self.back_offs[snapshot.name]
-        failed = snapshot.verdict.failed(moment.now)
-        held_back = back_off.hold(failed, moment.now, is_under_way=moment.is_remediated)
+        check, target, findings = judged.check, judged.target, self.state.act_findings
+        course, back_off = judged.course(check.steps), self.back_offs[snapshot.name]
+        failed = snapshot.verdict.failed(judged.now)
+        held_back = back_off.hold(failed, judged.now, is_under_way=judged.is_remediated)
         return replace(
             snapshot,
-            hold=target_hold(moment.facts),
+            hold=target_hold(judged.facts),
             # A classic remediation whose timeout is over is not exhausted: it has no other step (NHC 2.5).
             is_exhausted=not is_classic(check) and course.is_exhausted,
             step_ends=course.until,
@@ -106,19 +106,19 @@ class SnapshotDraft:
         )
 
 
-def _moment_of(state: StateView, check: HealthCheck, name: str, now: datetime) -> TargetMoment | None:
+def _judged_target(state: StateView, check: HealthCheck, name: str, now: datetime) -> JudgedTarget | None:
     """The target; None if it is gone, or if the check does not select it."""
     target = state.targets.get(check.reference, name)
-    return TargetMoment(state, check, target, now) if target and check.selects(target) else None
+    return JudgedTarget(state, check, target, now) if target and check.selects(target) else None
 
 
-def _judged(state: StateView, check: HealthCheck, name: str, moment: TargetMoment | None) -> TargetSnapshot:
+def _judged(state: StateView, check: HealthCheck, name: str, judged: JudgedTarget | None) -> TargetSnapshot:
     """The target with its verdict and requests; without a uid if the check does not select it."""
     requests = tuple(entry.snapshot for entry in state.requests.of(check.reference, name))
-    if moment is None:
+    if judged is None:
         return TargetSnapshot(name=name, uid="", verdict=HEALTHY, requests=requests)
-    uid, node_name = moment.target.metadata.uid, moment.target.node_name
-    return TargetSnapshot(name=name, uid=uid, verdict=moment.verdict, requests=requests, node_name=node_name)
+    uid, node_name = judged.target.metadata.uid, judged.target.node_name
+    return TargetSnapshot(name=name, uid=uid, verdict=judged.verdict, requests=requests, node_name=node_name)
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class SnapshotBuilder:
         entry = self.cluster_state.checks.get(reference)
         if entry is None or isinstance(entry.check, InvalidCheckError):
             return None
-        moment = _moment_of(self.cluster_state, entry.check, name, now)
-        return _judged(self.cluster_state, entry.check, name, moment)
+        judged = _judged_target(self.cluster_state, entry.check, name, now)
+        return _judged(self.cluster_state, entry.check, name, judged)
 
     def draft(self, reference: CheckReference, storm: Storm | None, now: datetime) -> SnapshotDraft | None:
         """The snapshot of a check without its targets, and the values to judge them; None if it is gone."""

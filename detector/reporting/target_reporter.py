@@ -18,9 +18,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
+from detector.answers.judged_target import check_holds
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_holds
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
 from health.check.target_report import TargetFindings, TargetReport, TargetReports

@@ -105,7 +105,7 @@ class CheckState:
             self._place(self.check, name, target, context)
         return before != self._place_of(name)
 
-    def doubt(self, name: str) -> bool:
+    def count_unjudged(self, name: str) -> bool:
         """Count a target that cannot be judged as not healthy; returns whether that is new."""
         before = self._place_of(name)
         self.selected.add(name)

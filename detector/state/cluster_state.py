@@ -197,7 +197,7 @@ class ClusterState(StateView):
             self.act_findings.keep_only(reference, name, uid)
             self.progress.keep_only(reference, name, uid)
             return numbers_changed
-        return check.doubt(name)
+        return check.count_unjudged(name)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool

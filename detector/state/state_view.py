@@ -165,12 +165,12 @@ class StateView:
         *checks: CheckReference,
         context: ClusterContext | None = None,
     ) -> "StateView":
-        """Return a copy of these checks, their targets, and the values that all checks share.
+        """Return a copy of these checks, and of the targets and values that all checks share.
 
         `context` replaces the cluster context.
         """
         view = StateView(self.template_kinds, self.check_hold_rows)
-        view.targets = self.targets.frozen({*map(place_of, checks)})
+        view.targets = self.targets.frozen()
         view.checks = {check: self.checks[check].frozen() for check in checks if check in self.checks}
         view.requests = self.requests.frozen()
         view.leases = dict(self.leases)

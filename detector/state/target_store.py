@@ -5,7 +5,7 @@ Leases are in the management cluster, so Nodes of workload clusters have none.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from detector.state.check_state import CheckState
 from health.kinds.registry import CHECK_KINDS
@@ -58,10 +58,9 @@ class TargetStore:
         else:
             self._undecodable.pop(name, None)
 
-    def frozen(self, places: Iterable[TargetPlace]) -> "TargetStore":
-        """Return a copy with the targets of these places only."""
+    def frozen(self) -> "TargetStore":
         store = TargetStore()
-        store._places.update({place: dict(self.at(place)) for place in places})
+        store._places.update({place: dict(found) for place, found in self._places.items()})
         store._undecodable = dict(self._undecodable)
         store._changing.update({cluster: dict(found) for cluster, found in self._changing.items()})
         return store

@@ -24,14 +24,13 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
-from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.state.state_view import StateView
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import UpgradePhase
 from health.policy.policy_in_force import is_in_shadow
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from runtime import search_attributes
-from runtime.problems import one_sentence, retry_forever
+from runtime.problems import Problems, one_sentence, retry_forever
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import (
     OBSERVE_UPGRADE,
@@ -65,6 +64,15 @@ class UpgradeSources:
 
 
 @dataclass(frozen=True)
+class LeaderDependencies:
+    """The values that the pauses take from their process: leadership, time, and reports of errors."""
+
+    is_leader: Callable[[], bool]
+    now: Callable[[], datetime]
+    problems: Problems
+
+
+@dataclass(frozen=True)
 class News:
     """The facts about which the workflow is woken: the upgrade, and the checks that wait for a write."""
 
@@ -91,7 +99,7 @@ class UpgradePauses:
         sources: UpgradeSources,
         *,
         is_on: bool,
-        dependencies: ReconcilerDependencies,
+        dependencies: LeaderDependencies,
         long_upgrade: timedelta,
     ) -> None:
         self._cluster = cluster

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.context.sources_of_checks import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
@@ -59,8 +59,8 @@ class Cluster:
         self.cluster_state = ClusterState("main-0a1b", NoGuard())
         self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.storms = Storms(self.cluster_state, lambda _: True, lambda: self.now)
-        told = (self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
-        for handler in (self.storms, Deletions(*told), MarkedTargets(*told)):
+        ends = UnrequestedEnds(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
+        for handler in (self.storms, ends):
             self.cluster_state.event_handlers.add_change_handler(handler.changed)
         self.cluster_state.event_handlers.add_request_handler(self.attempts.request_changed)
 

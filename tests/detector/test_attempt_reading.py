@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.attempts.attempts import NOT_READ, AttemptReading, Attempts
 from detector.dispatching.dispatch import Dispatch
-from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls, ListedEnd
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
@@ -97,7 +97,7 @@ class Reader:
         calls = IncidentCalls(lambda: self.client, self.cluster)
 
         async def all_are_listed() -> bool:
-            return len(await calls.ended_attempts(NOW - 9 * LIMIT)) == count
+            return len(await calls.ended(NOW - 9 * LIMIT)) == count
 
         await until(all_are_listed, within=timedelta(seconds=60), otherwise="not all are listed")
 
@@ -231,7 +231,7 @@ async def test_ended_attempts_are_read_as_soon_as_a_limit_needs_them(client: Cli
 class WithoutVisibility(IncidentCalls):
     """Temporal answers no list, as while `frontend.namespaceRPS.visibility` is exhausted."""
 
-    async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
+    async def ended(self, since: datetime) -> list[ListedEnd]:
         raise RPCError(f"namespace rate limit exceeded {since}", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
 
 
@@ -266,7 +266,7 @@ class NewLeader:
 
     async def start(self, incident: IncidentReference) -> Hold | None:
         """Start the incident; returns what holds it then."""
-        await self.dispatch.start(incident, self.observe(incident))
+        await self.dispatch.call(incident)
         return self.observe(incident).hold
 
 

@@ -4,9 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.attempts.attempts import NOT_READ, Attempts
-from detector.context.sources_of_checks import CheckFreshness
 from health.gate.back_off import EndedAttempt
 from health.model.observation import HoldReason, Observation
 from health.model.references import TargetReference
@@ -51,15 +49,8 @@ class Memory:
     def observe(self, name: str, at: timedelta) -> Observation:
         self.cluster.now = NOW + at
         incident = incident_of(name)
-        freshness = CheckFreshness()
         before = self.attempts.before(TargetName.of(incident.target))
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state,
-            incident=incident,
-            freshness=freshness,
-            now=self.cluster.now,
-            back_off=before,
-        ).observation()
+        return self.cluster.observe(incident.target.name, back_off=before)
 
 
 @pytest.fixture

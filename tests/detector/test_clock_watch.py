@@ -7,7 +7,6 @@ from email.utils import format_datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.context.clock_watch import ClockWatch
 from detector.context.sources_of_checks import CheckFreshness
 from detector.metrics.live_metrics import ClockMetrics
@@ -17,7 +16,6 @@ from kube.server_clock import ServerClock
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.metric_samples import Series, scrape, series
 
-FRESH = CheckFreshness()
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 INCIDENT = IncidentReference(cluster="main-0a1b", check=CHECK, target=TARGET)
 SKEW = series("paramedic_clock_skew_seconds")
@@ -56,13 +54,8 @@ class Detector:
         self.watch.look()
 
     def observe(self) -> Observation:
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state,
-            incident=INCIDENT,
-            freshness=FRESH,
-            now=self.now,
-            clock=self.watch.hold(),
-        ).observation()
+        freshness = CheckFreshness(clock=self.watch.hold())
+        return self.cluster.observe("node-1", now=self.now, freshness=freshness)
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self._registry)

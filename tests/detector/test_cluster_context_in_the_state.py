@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from detector.answers.judged_target import check_holds
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_holds
 from health.check.template_validity import Template, TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop

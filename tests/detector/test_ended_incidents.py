@@ -8,11 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
-from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.reconciler import CALLS_AT_ONCE
 from health.model.admission import Intent
 from health.model.observation import Observation
 from health.model.references import IncidentReference
@@ -85,10 +82,7 @@ class Detector:
         return self.handed_out[-1]
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness()
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state, incident=incident, freshness=freshness, now=self.now()
-        ).observation()
+        return self.cluster.observe(incident.target.name, uid=incident.target.uid, now=self.now())
 
 
 @pytest.fixture
@@ -109,7 +103,7 @@ async def detector() -> AsyncIterator[Detector]:
 async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_second_one(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.dispatching.reconciler.ALL_SEEN", timedelta(seconds=0.2))
+    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
     detector.calls.has_ended = True
     detector.cluster.node(NODE)
     await eventually(lambda: detector.calls.looked == 1)
@@ -125,7 +119,7 @@ async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_se
 async def test_request_that_is_still_there_when_all_is_seen_gets_an_incident(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.dispatching.reconciler.ALL_SEEN", timedelta(seconds=0.2))
+    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
     detector.calls.has_ended = True
     detector.cluster.node(NODE)
     await eventually(lambda: detector.calls.looked == 1)
@@ -139,6 +133,20 @@ async def test_node_that_fails_again_gets_an_incident_at_once(detector: Detector
     detector.calls.has_ended = True
     detector.cluster.node(NODE, ready="Unknown")
     await eventually(lambda: detector.calls.started == 2)
+
+
+async def test_new_leader_starts_the_overdue_target_before_those_that_wait() -> None:
+    made = Detector()
+    made.cluster.check(minHealthy=0)
+    names = [f"waits-{minutes}" for minutes in range(5)]
+    for minutes, name in enumerate(names):
+        made.cluster.node(name, ready="Unknown", since=made.now() - timedelta(minutes=minutes))
+    made.fail("overdue")
+    leading = asyncio.create_task(made.dispatch.lead())
+    await eventually(lambda: made.calls.names == ["overdue", *reversed(names)])
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
 
 
 async def test_incident_that_temporal_refuses_for_good_keeps_no_other_from_being_started() -> None:

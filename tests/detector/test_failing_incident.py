@@ -82,7 +82,7 @@ async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(
         detector.fail(name)
 
     await eventually(lambda: sorted(detector.calls.names) == sorted([BAD, GOOD, LATER]))
-    (entry,) = [incident for incident in detector.dispatch.open_incidents if incident.key.target.name == BAD]
+    (entry,) = [entry for entry in detector.dispatch.open_incidents if entry.incident.target.name == BAD]
     assert entry.last_observation is not None
     assert entry.last_observation.hold is not None
     assert entry.last_observation.hold.reason is HoldReason.FAILED

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detector.state.facts import TargetMoment
+from detector.answers.judged_target import JudgedTarget
 from health.gate.admission import target_hold
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
@@ -34,7 +34,7 @@ def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = F
         cluster.request("a")
     check = cluster.cluster_state.checks[CHECK].check
     assert not isinstance(check, InvalidCheckError)
-    return str(target_hold(TargetMoment(cluster.cluster_state, check, node, NOW).facts) or "")
+    return str(target_hold(JudgedTarget(cluster.cluster_state, check, node, NOW).facts) or "")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from detector.state.in_flight import InFlight, Remediated
+from detector.limits.in_flight import InFlight, Remediated
 from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
 

@@ -126,7 +126,7 @@ _SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 
 @pytest.fixture
 async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Person]:
-    monkeypatch.setattr("detector.dispatching.reconciler.RECONCILE_EVERY", SOON)
+    monkeypatch.setattr("detector.dispatching.dispatch.RECONCILE_EVERY", SOON)
     client = await client_of(temporal_server)
     made = Person(client)
     yield made
@@ -182,7 +182,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
 
-    assert healthy in [incident.key for incident in person.dispatch.open_incidents]
+    assert healthy in [entry.incident for entry in person.dispatch.open_incidents]
     assert await person.looks(person.started[1]) <= looks + 1  # one lookup may have been under way
     assert not leading.done()
 
@@ -203,10 +203,9 @@ async def test_copy_of_an_ended_incident_under_the_id_of_another_is_no_remediati
     await person.until_listed(2)
     since = ENDED - timedelta(hours=1)
 
-    assert dict(await person.calls.ended_attempts(since)) == {
-        TargetName("Node", "", "third"): EndedAttempt(2, ENDED)
-    }
-    assert await person.calls.ended_remediations(since) == [(named(person, "third"), ENDED)]
+    (end,) = await person.calls.ended(since)
+    assert end.attempts == ((TargetName("Node", "", "third"), EndedAttempt(2, ENDED)),)
+    assert end.incident == named(person, "third")
 
 
 def named(person: Person, name: str) -> IncidentReference:
@@ -240,7 +239,8 @@ async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Pers
     await person.start("nameless", id_=f"nameless-{person.cluster}", number=4, ended=ENDED)
     await person.until_listed(7)
 
-    found = dict(await person.calls.ended_attempts(ENDED - timedelta(hours=1)))
+    listed = await person.calls.ended(ENDED - timedelta(hours=1))
+    found = dict(attempt for end in listed for attempt in end.attempts)
 
     assert found == {
         TargetName("Node", "", name): EndedAttempt(number, ended)

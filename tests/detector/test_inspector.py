@@ -94,6 +94,18 @@ async def test_machine_is_explained_as_if_its_node_had_failed() -> None:
     assert [hold.reason for hold in supposed.holds] == [HoldReason.THRESHOLD]
 
 
+async def test_target_is_explained_under_every_check_as_of_the_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
+    detector = leading()
+    detector.cluster.check("others", minHealthy=0)
+    asked = asyncio.create_task(detector.inspector.explain(NameInput(name="u0")))
+    await asyncio.sleep(0)  # the first check is done
+    detector.cluster.node("u0")
+    assert [found.state for found in (await asked).checks] == ["Expired", "Expired"]
+
+
 async def test_holds_of_check_and_target_are_in_the_order_of_precedence_with_limits_and_counts() -> None:
     detector = leading(2, 1, Policy(limits=limits(maxInFlight=1)), minHealthy=2)
     detector.cluster.request("u1")

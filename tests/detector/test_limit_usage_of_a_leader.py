@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from detector.state.in_flight import Remediated
+from detector.limits.in_flight import Remediated
 from health.policy.limit_usage import LimitUsage
 from health.policy.limits import HOUR, LimitedRemediation, Limits, LimitScope
 from health.policy.policy import Policy

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.context.sources_of_checks import CheckFreshness
 from detector.state.check_state import CheckRecord
 from health.check.same_boot import SAME_BOOT
@@ -17,7 +16,6 @@ from health.runbook.wake_up import needs_wake_up
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check_object, condition, node_object
 
-FRESH = CheckFreshness()
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 BACK_OFF_LIMIT = timedelta(minutes=30)
 INCIDENT = incident_of("node-1")
@@ -47,14 +45,8 @@ def put_node(
 
 
 def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
-    return ObservationBuilder(
-        cluster_state=one.cluster_state,
-        incident=INCIDENT,
-        freshness=FRESH,
-        now=NOW,
-        back_off=RemediationBackOff(BACK_OFF_LIMIT),
-        clock=clock,
-    ).observation()
+    back_off = RemediationBackOff(BACK_OFF_LIMIT)
+    return one.observe("node-1", now=NOW, freshness=CheckFreshness(clock=clock), back_off=back_off)
 
 
 def test_incident_learns_boot_and_steps_of_a_healthy_target_where_recovery_is_to_be_proven() -> None:

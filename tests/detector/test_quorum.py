@@ -62,6 +62,14 @@ def nodes() -> SmallCluster:
     return made
 
 
+def test_copy_of_the_state_without_checks_knows_every_member(nodes: SmallCluster) -> None:
+    nodes.request("b", owner="Somebody")
+    (entry,) = nodes.cluster_state.requests.all()
+    quorum = nodes.cluster_state.quorum_of(entry)
+    assert quorum is not None
+    assert nodes.cluster_state.frozen().quorum_of(entry) == quorum
+
+
 @pytest.mark.parametrize("owner", ["", "Somebody"], ids=["of the check", "of another owner"])
 def test_etcd_node_waits_for_the_request_of_another_one_by_any_owner_and_without_a_label(
     nodes: SmallCluster, owner: str

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detector.limits.in_flight import Remediated
 from detector.limits.remediation_records import RecentStarts
-from detector.state.in_flight import Remediated
 from health.policy.limits import HOUR
 from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import MINUTE, NOW

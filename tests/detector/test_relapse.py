@@ -4,8 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from health.gate.back_off import NO_BACK_OFF
@@ -14,8 +12,6 @@ from health.model.approval import Progress
 from objects.timestamps import stamp
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check, check_object, escalation
-
-FRESH = CheckFreshness()
 
 pytestmark = pytest.mark.rule("rule 64")
 
@@ -29,10 +25,7 @@ def test_incident_of_an_unhealthy_target_learns_the_relapse_of_its_check(
     body["metadata"]["annotations"] = annotations
     one.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
     one.unhealthy("node-1")
-    builder = ObservationBuilder(
-        cluster_state=one.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=NOW
-    )
-    assert builder.observation().relapse_seconds == seconds
+    assert one.observe("node-1").relapse_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -48,10 +41,7 @@ def test_failure_of_a_node_that_was_created_lately_may_be_a_relapse_of_an_earlie
     one.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
     created = NOW - timedelta(minutes=age)
     one.node("node-1", ready="Unknown", since=NOW, creationTimestamp=stamp(created))
-    builder = ObservationBuilder(
-        cluster_state=one.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=NOW
-    )
-    assert builder.observation().is_new is is_new
+    assert one.observe("node-1").is_new is is_new
 
 
 def test_check_reports_a_relapse_without_a_step_left_although_it_has_no_request() -> None:

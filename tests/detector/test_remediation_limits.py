@@ -14,10 +14,10 @@ from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import CheckFreshness
 from detector.limits.admission_queue import TURN
+from detector.limits.in_flight import Remediated
 from detector.limits.remediation_limits import LimitQuestion, RemediationLimits
 from detector.limits.remediation_records import LIVES
 from detector.metrics.live_metrics import LimitMetrics
-from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, EndedAttempt, RemediationBackOff
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
@@ -83,7 +83,6 @@ class Leader:
             freshness=lambda _: CheckFreshness(),
             storms=Storms(self.cluster.cluster_state, lambda _: True, self.now),
             back_off=lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
-            clock_hold=lambda: None,
             limits=self.limits,
             now=self.now,
         )

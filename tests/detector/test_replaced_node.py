@@ -7,8 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
 from health.model.moves import Move, Phase, RemoveRequests
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
@@ -25,7 +23,6 @@ from tests.support.values.builders import NOW, node_object
 from tests.support.values.openshift import TEMPLATE
 
 LONG_AGO = NOW - timedelta(hours=1)
-FRESH = CheckFreshness()
 EARLIER, OTHER = "uid-node-1", "uid-other"
 
 
@@ -41,9 +38,7 @@ def cluster() -> SmallCluster:
 
 
 def observed(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
-    return ObservationBuilder(
-        cluster_state=cluster.cluster_state, incident=incident(uid), freshness=FRESH, now=cluster.now
-    ).observation()
+    return cluster.observe("node-1", uid=uid)
 
 
 def incident(uid: str) -> IncidentReference:

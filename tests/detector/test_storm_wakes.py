@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
-from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.check_state import CheckRecord
@@ -68,16 +66,9 @@ class Detector:
         return datetime.now(UTC)
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness()
         self.storms.advance(incident.check)
         hold = self.storms.hold(incident.check)
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state,
-            incident=incident,
-            freshness=freshness,
-            now=self.now(),
-            storm=hold,
-        ).observation()
+        return self.cluster.observe(incident.target.name, now=self.now(), storm=hold)
 
     def fill(self, cooldown: str) -> None:
         """Three nodes failed one after the other, and the cooldown of a storm begins now."""

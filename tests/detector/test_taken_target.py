@@ -4,17 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
-from health.model.observation import Hold, HoldReason, Observation
+from health.model.observation import Hold, HoldReason
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
-from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
 MASTER = {"role": "worker", "node-role.kubernetes.io/master": ""}
-FRESH = CheckFreshness()
 
 
 def lease_of(holder: str, uid: str = "", name: str = "node-node-1") -> LeaseRecord:
@@ -41,15 +38,8 @@ def cluster() -> SmallCluster:
     return one
 
 
-def observed(cluster: SmallCluster) -> Observation:
-    builder = ObservationBuilder(
-        cluster_state=cluster.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=cluster.now
-    )
-    return builder.observation()
-
-
 def hold_of(cluster: SmallCluster) -> Hold | None:
-    return observed(cluster).hold
+    return cluster.observe("node-1").hold
 
 
 @pytest.mark.rule("rule 13")
@@ -95,7 +85,7 @@ def test_lease_that_our_check_holds_for_an_earlier_node_of_the_name_holds_this_o
     hold = hold_of(cluster)
 
     assert (hold is not None) is is_held
-    assert (observed(cluster).lease_acquired_at is None) is is_held
+    assert (cluster.observe("node-1").lease_acquired_at is None) is is_held
     if hold is not None:
         assert hold.reason is HoldReason.TAKEN
         assert hold.message == (

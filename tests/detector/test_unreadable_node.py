@@ -4,20 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
-from health.model.observation import HoldReason, Observation, TargetState
+from health.model.observation import HoldReason, TargetState
 from health.model.target import node_name
-from tests.support.state.small_cluster import SmallCluster, incident_of
+from tests.support.state.small_cluster import SmallCluster
 
 LONG = timedelta(minutes=10)
-FRESH = CheckFreshness()
-
-
-def observed(cluster: SmallCluster, node: str) -> Observation:
-    return ObservationBuilder(
-        cluster_state=cluster.cluster_state, incident=incident_of(node), freshness=FRESH, now=cluster.now
-    ).observation()
 
 
 @pytest.mark.rule("rule 8/node")
@@ -30,7 +21,7 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
     problem = "status.conditions.0.type: should be a string"
     cluster.cluster_state.targets.put_undecodable(node_name("node-1"), problem)
 
-    unread, other = observed(cluster, "node-1"), observed(cluster, "node-2")
+    unread, other = cluster.observe("node-1"), cluster.observe("node-2")
 
     assert unread.state is TargetState.UNKNOWN
     assert unread.hold is not None

@@ -15,9 +15,8 @@ from temporalio.exceptions import ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
-from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade import upgrade_pauses
-from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
@@ -25,7 +24,6 @@ from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.policy.policy import Policy
 from health.policy.policy_in_force import SHADOW, PolicyInForce
 from health.upgrade.observation import UpgradeObservation
-from runtime.guard import Guard
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import SmallMachines
@@ -139,9 +137,7 @@ class World:
             self.machines.cluster_state,
             UpgradeSources(lambda: self.serves_signals, lambda: self.unread_signals, self._refresh),
             is_on=is_on,
-            dependencies=ReconcilerDependencies(
-                lambda: self.is_leader, lambda: self.now, Guard(), self.problems
-            ),
+            dependencies=LeaderDependencies(lambda: self.is_leader, lambda: self.now, self.problems),
             long_upgrade=HOUR,
         )
 

@@ -4,16 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources_of_checks import CheckFreshness
 from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation
-from health.model.references import IncidentReference, TargetReference
+from health.model.references import TargetReference
 from health.policy.maintenance_windows import MaintenanceWindow, open_windows
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from health.runbook.wake_up import needs_wake_up
-from tests.support.state.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import SmallCluster
 
 pytestmark = pytest.mark.rule("rule 43")
 
@@ -49,11 +47,7 @@ class World:
         )
 
     def observe(self) -> Observation:
-        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=NODE)
-        fresh = CheckFreshness()
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state, incident=incident, freshness=fresh, now=self.cluster.now
-        ).observation()
+        return self.cluster.observe("node-1")
 
 
 def test_window_that_opens_wakes_the_targets_that_it_held() -> None:

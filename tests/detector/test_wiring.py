@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.detector import Detector, build
 from detector.parts import Parts
 from detector.state.cluster_state import ClusterState
@@ -67,8 +67,7 @@ async def test_storms_handle_a_change_before_the_parts_that_read_them(
     names = [getattr(handler, "__qualname__", "") for handler in state.event_handlers.of_changes]
     assert names == [
         "Storms.changed",
-        "Deletions.changed",
-        "MarkedTargets.changed",
+        "UnrequestedEnds.changed",
         "RemediationLimits.changed",
         "Dispatch.changed",
         "StatusReporters.changed",
@@ -150,8 +149,7 @@ async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_
     attempts = Attempts(Policy, cluster_state, lambda: NOW)
     Sources(connection, cluster_state, Watched(), Problems(), Policy)
     Storms(cluster_state, lambda _: True, lambda: NOW)
-    for part in (Deletions, MarkedTargets):
-        part(cluster_state, attempts, lambda _: True, lambda: NOW)
+    UnrequestedEnds(cluster_state, attempts, lambda _: True, lambda: NOW)
 
     assert {name: repr(value) for name, value in vars(cluster_state).items()} == before
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from detector.dispatching.work_queue import WorkQueue
+from detector.dispatching.incident_queues import WorkQueue
 from health.model.references import CheckReference, IncidentReference, TargetReference
 
 SOON, LATER = 1.0, 2.0
@@ -21,7 +21,7 @@ def incident(name: str) -> IncidentReference:
 ONE, OTHER = incident("one"), incident("other")
 
 
-async def taken(queue: WorkQueue[IncidentReference]) -> list[IncidentReference]:
+async def taken(queue: WorkQueue) -> list[IncidentReference]:
     """All incidents that the queue returns now, in order."""
     found: list[IncidentReference] = []
     getting = asyncio.ensure_future(queue.get())
@@ -36,7 +36,7 @@ async def taken(queue: WorkQueue[IncidentReference]) -> list[IncidentReference]:
 
 @pytest.mark.parametrize("orders", [(SOON, LATER), (LATER, SOON)])
 async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[float, float]) -> None:
-    queue = WorkQueue[IncidentReference]()
+    queue = WorkQueue()
     for name, order in zip((ONE, OTHER), orders, strict=True):
         queue.put(name, order)
         queue.put(name, order)
@@ -46,7 +46,7 @@ async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[float
 
 async def test_incident_that_may_wait_is_called_before_those_that_came_after_its_deadline() -> None:
     time = [0.0]
-    queue = WorkQueue[IncidentReference](lambda: time[0])
+    queue = WorkQueue(lambda: time[0])
     queue.put(ONE, 300.0)
     for moment in range(299, 304):
         time[0] = float(moment)
@@ -57,7 +57,7 @@ async def test_incident_that_may_wait_is_called_before_those_that_came_after_its
 
 
 async def test_incident_that_waits_is_brought_forward_when_it_may_wait_less() -> None:
-    queue = WorkQueue[IncidentReference]()
+    queue = WorkQueue()
     queue.put(ONE, 300.0)
     queue.put(OTHER, LATER)
     queue.put(ONE, SOON)
@@ -67,7 +67,7 @@ async def test_incident_that_waits_is_brought_forward_when_it_may_wait_less() ->
 
 @pytest.mark.rule("rule 1")
 async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> None:
-    queue = WorkQueue[IncidentReference]()
+    queue = WorkQueue()
     queue.put(ONE, SOON)
     assert await taken(queue) == [ONE]
     queue.put(ONE, LATER)
@@ -83,7 +83,7 @@ async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> N
 
 
 async def test_next_lead_begins_with_an_empty_queue_and_no_call() -> None:
-    queue = WorkQueue[IncidentReference]()
+    queue = WorkQueue()
     queue.put(ONE, SOON)
     await taken(queue)
     queue.put(ONE, SOON)

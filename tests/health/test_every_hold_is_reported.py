@@ -179,22 +179,20 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
 
 
 @pytest.mark.parametrize(
-    ("freshness", "clock", "expected"),
+    ("freshness", "expected"),
     [
-        (CheckFreshness(), None, Unseen()),
-        (CheckFreshness(unread=UnreadSource("nodes")), None, HoldReason.STALE_CACHE),
-        (CheckFreshness(unread=UnreadSource("nodes")), SKEW, HoldReason.STALE_CACHE),
-        (CheckFreshness(), SKEW, HoldReason.CLOCK_SKEW),
-        (CheckFreshness(clock=SKEW), None, HoldReason.CLOCK_SKEW),
+        (CheckFreshness(), Unseen()),
+        (CheckFreshness(unread=UnreadSource("nodes")), HoldReason.STALE_CACHE),
+        (CheckFreshness(unread=UnreadSource("nodes"), clock=SKEW), HoldReason.STALE_CACHE),
+        (CheckFreshness(clock=SKEW), HoldReason.CLOCK_SKEW),
         (
             CheckFreshness(inputs=Unseen(None, "context", "templates", "requests")),
-            None,
             Unseen(None, "context", "templates", "requests"),
         ),
     ],
 )
 def test_unseen_context_is_the_hold_in_answers_to_incidents(
-    freshness: CheckFreshness, clock: Hold | None, expected: object
+    freshness: CheckFreshness, expected: object
 ) -> None:
-    found = freshness.unseen(clock)
+    found = freshness.unseen
     assert (found if found.blind is None else found.blind.reason) == expected

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.dispatching.reconciler import UNANSWERED
+from detector.dispatching.dispatch import UNANSWERED
 from detector.reporting import status_reporter, target_reporter
 from devcluster.simulation import retrying as simulation
 from devcluster.supervisor import RESTARTS

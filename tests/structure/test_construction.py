@@ -44,7 +44,7 @@ ASSIGNED_ELSEWHERE = {
     "detector/context/outage_watch.py": _RECORD,
     "detector/feeds/workload_clusters.py": _RECORD,
     "detector/nodehealthcheck/kind.py": _RECORD,
-    "detector/state/in_flight.py": _RECORD,
+    "detector/limits/in_flight.py": _RECORD,
     "detector/state/state_view.py": _COPY,
     "detector/state/target_store.py": _COPY,
     "health/kinds/machines/check.py": "names the object of an error before it is raised",

@@ -31,13 +31,13 @@ async def listed(incident: IncidentDriver, *owners: TargetName) -> list[EndedAtt
     names = [TargetName.of(incident.reference.target), *owners]
 
     async def are_listed() -> bool:
-        return len(await calls.ended_attempts(LONG_AGO)) == len(names)
+        return bool(await calls.ended(LONG_AGO))
 
     await until(are_listed, within=timedelta(seconds=60), otherwise=f"not {names} are listed")
-    found = await calls.ended_attempts(LONG_AGO)
+    (end,) = await calls.ended(LONG_AGO)
+    found = end.attempts
     assert [target for target, _ in found] == names
-    of_limits = await calls.ended_remediations(LONG_AGO)
-    assert set(of_limits) == {(incident.reference, attempt.ended) for _, attempt in found}
+    assert end.incident == incident.reference
     return sorted((attempt for _, attempt in found), key=lambda attempt: attempt.ended)
 
 

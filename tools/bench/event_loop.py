@@ -13,7 +13,7 @@ from bench.workers import CHECK, KIND, check_object, unknown_node
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.context.sources_of_checks import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
@@ -37,7 +37,6 @@ from workflows.inspection_contracts import NameInput, SimulateInput
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-_FRESH = CheckFreshness()
 _NAMES = tuple(f"node-{number}" for number in range(_TARGETS))
 
 Work = Callable[[], Awaitable[object]]
@@ -72,10 +71,9 @@ class _Crowd:
         limits = RemediationLimits(state, _policy, lambda *_: True, _now)
         observer = self.observer = Observer(
             cluster_state=state,
-            freshness=lambda _: _FRESH,
+            freshness=lambda _: CheckFreshness(clock=self.clock),
             storms=self.storms,
             back_off=self.attempts.before,
-            clock_hold=lambda: self.clock,
             limits=limits,
             now=_now,
         )
@@ -91,12 +89,10 @@ class _Crowd:
             answered=limits.answered,
             earlier_attempts=AttemptReading(self.calls, self.attempts, state, Problems()),
         )
-        dependencies = (state, self.attempts, lambda _: True, _now)
-        deletions, marks = Deletions(*dependencies), MarkedTargets(*dependencies)
+        ends = UnrequestedEnds(state, self.attempts, lambda _: True, _now)
         for changed in (
             self.storms.changed,
-            deletions.changed,
-            marks.changed,
+            ends.changed,
             limits.changed,
             self.dispatch.changed,
             self._hear,

@@ -63,7 +63,6 @@ class _Leader:
             freshness=lambda _: CheckFreshness(),
             storms=Storms(self._state, lambda _: True, lambda: self._now),
             back_off=lambda *_: NO_BACK_OFF,
-            clock_hold=lambda: None,
             limits=self.limits,
             now=lambda: self._now,
         )

@@ -43,7 +43,6 @@ class Leading(Generic[Cluster]):
             freshness=lambda _: CheckFreshness(),
             storms=Storms(self.state, lambda _: True, lambda: NOW),
             back_off=lambda *_: self.back_off,
-            clock_hold=lambda: None,
             limits=self.limits,
             now=lambda: NOW,
         )

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from detector.dispatching.dispatch import OpenIncidents, subject_of
+from detector.dispatching.incident_queues import OpenIncidents
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -34,7 +34,7 @@ class SmallCluster(SmallState):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.open = OpenIncidents(subject_of)
+        self.open = OpenIncidents()
 
     def check_body(self, annotations: dict[str, str] | None, **spec: Any) -> dict[str, Any]:
         conditions = [{"type": "Ready", "status": "Unknown", "duration": spec.pop("duration", "5m")}]

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.openshift.kind import machine_join
 from health.gate.back_off import RemediationBackOff
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -35,9 +35,8 @@ class SmallMachines(SmallState):
         self.attempts.complete()
         self.join = machine_join(self.cluster_state)
         self.is_read = True
-        for observer in (Deletions, MarkedTargets):
-            made = observer(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
-            self.cluster_state.event_handlers.add_change_handler(made.changed)
+        ends = UnrequestedEnds(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
+        self.cluster_state.event_handlers.add_change_handler(ends.changed)
 
     def check_body(self, annotations: dict[str, str] | None, **spec: Any) -> dict[str, Any]:
         return check_object(annotations, **{"unhealthyConditions": [UNKNOWN], **spec})

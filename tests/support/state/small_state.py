@@ -119,17 +119,15 @@ class SmallState(ABC):
         return {incident.target.name for incident in self.cluster_state.all_wanted()}
 
     def observe(
-        self, target: str, *, check: str = WORKERS, uid: str = "", is_handled: bool = True
+        self, target: str, *, check: str = WORKERS, uid: str = "", is_handled: bool = True, **values: Any
     ) -> Observation:
-        """The observation of the incident of a target, without limits."""
+        """The observation of the incident of a target without limits, with these values of the builder."""
         incident = self.incident(target, check, uid=uid)
-        return ObservationBuilder(
-            cluster_state=self.cluster_state,
-            incident=incident,
-            freshness=CheckFreshness(is_handled=is_handled),
-            now=self.now,
-            back_off=self._back_off(incident),
-        ).observation()
+        fresh = CheckFreshness(is_handled=is_handled)
+        defaults = {"freshness": fresh, "now": self.now, "back_off": self._back_off(incident)}
+        found = {**defaults, **values}
+        builder = ObservationBuilder(cluster_state=self.cluster_state, incident=incident, **found)
+        return builder.observation()
 
     def _back_off(self, incident: IncidentReference) -> RemediationBackOff:  # noqa: ARG002  for kinds with attempts
         return NO_BACK_OFF

@@ -1,9 +1,10 @@
-"""Facts about a check and one target beyond its verdict, read from the state at one moment.
+"""JudgedTarget: one target under its check, with every fact that observation, status and explanation use.
 
-They include other holders of the target, other members of its quorum, and the holds of the check.
+The gate decides on it: `question` has the holds of the check and the facts of the target, which include other
+holders of the target and other members of its quorum.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -14,12 +15,14 @@ from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.annotated_hold import hold_on_target
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
-from health.check.ordered import is_by_order
+from health.check.ordered import is_by_order, order_on, with_allowed_force
+from health.check.template_validity import version_of
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import UpgradePhase
-from health.gate.admission import HOLDER_ASK_AGAIN_SECONDS, CurrentHolder, TargetFacts
+from health.gate.admission import HOLDER_ASK_AGAIN_SECONDS, CurrentHolder, Question, TargetFacts
 from health.gate.approval_hold import approval_hold, required_approval
+from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import Progress, RequiredApproval
@@ -55,13 +58,41 @@ class Owners:
 
 
 @dataclass(frozen=True)
-class TargetMoment:
-    """One target that a check selects, by the state of its cluster at one moment; each fact is made once."""
+class JudgedTarget:
+    """One target as its check judges it, by the state of its cluster at one time; each fact is made once."""
 
     state: StateView
     check: HealthCheck
     target: Target
     now: datetime
+    _: KW_ONLY
+    unseen: Unseen = ALL_SEEN
+    storm: Hold | None = None
+    """The storm of the check, if it holds new requests."""
+    back_off: RemediationBackOff = NO_BACK_OFF
+    """The latest remediation of the target."""
+
+    @cached_property
+    def question(self) -> Question:
+        """The question to the gate, without the limit that a remediation would break."""
+        reference, fact = self.check.reference, self.verdict.fact
+        order = order_on(reference, self.target) if is_by_order(fact) else None
+        own = (entry for entry in self.requests if entry.request.target_uid in self._own_uids)
+        is_under_way = self.target.is_marked or any(own)
+        return Question(
+            of_check=check_holds(
+                self.state,
+                reference,
+                self.now,
+                target=self.target,
+                unseen=self.unseen,
+                allowance=self.state.allowance(reference),
+                storm=self.storm,
+            ),
+            target=self.facts,
+            order=order and with_allowed_force(order, self._policy),
+            back_off=self.back_off.hold(fact.since, self.now, is_under_way=is_under_way) if fact else None,
+        )
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -76,10 +107,20 @@ class TargetMoment:
     def steps(self) -> tuple[Step, ...]:
         return self.check.steps_for(self.target)
 
+    @property
+    def templates(self) -> str:
+        """Fingerprint of the templates of its steps."""
+        return version_of([step.template for step in self.steps], self.state.template_kinds)
+
     @cached_property
     def progress(self) -> Progress:
         metadata = self.target.metadata
         return self.state.progress.of(self.check.reference, metadata.name, metadata.uid)
+
+    @property
+    def _own_uids(self) -> tuple[str, str]:
+        """The uids that its requests name; "" where a request names none."""
+        return "", self.target.metadata.uid
 
     @property
     def is_remediated(self) -> bool:
@@ -108,8 +149,7 @@ class TargetMoment:
         target, of_node, owner = self.target, facts_of_node(self.target), self.owners.longest
         # During a remediation its remediator cordons and taints the Node.
         maintenance = "" if self.is_remediated else self._policy.held_nodes.why(of_node.spec)
-        own = ("", target.metadata.uid)
-        earlier = (entry for entry in self.requests if entry.request.target_uid not in own)
+        earlier = (entry for entry in self.requests if entry.request.target_uid not in self._own_uids)
         return TargetFacts(
             annotated=hold_on_target(target, self._policy, self.now),
             is_excluded=target.is_excluded,
