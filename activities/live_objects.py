@@ -67,10 +67,8 @@ class LiveObjects:
 
     async def check(self, reference: CheckReference) -> Object:
         """The check, in the first version of its kind that we read and the API server serves."""
-        kind, discovery = CHECK_KINDS[reference.group_kind], self.management.discovery
-        with discovery.forgetting(*kind.api_versions):
-            resource = await discovery.first_served(kind)
-            return await self.shared.get(resource, reference.name, reference.namespace)
+        resource = await self.management.discovery.first_served(CHECK_KINDS[reference.group_kind])
+        return await self.shared.get(resource, reference.name, reference.namespace)
 
     async def context(self, check: HealthCheck) -> ClusterContext:
         """The cluster context that the rules of `check` use."""

@@ -23,8 +23,6 @@ class ClusterConnection:
 
     transport: Transport
     client: Client
-    discovery: Discovery
-    """Shared by all callers of this connection: an entry that one of them invalidates is invalid for all."""
     cluster: str = MANAGEMENT_CLUSTER
     """The name of the cluster."""
 
@@ -37,7 +35,12 @@ class ClusterConnection:
         labels: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
         """A connection by `transport`; each object that its client creates gets `labels`."""
-        return cls(transport, Client(transport, field_manager, labels), Discovery(transport), cluster)
+        return cls(transport, Client(transport, field_manager, labels), cluster)
+
+    @property
+    def discovery(self) -> Discovery:
+        """Shared by all callers of this connection: an entry that one of them drops is dropped for all."""
+        return self.client.discovery
 
     @property
     def server_clock(self) -> ServerClock:

@@ -5,8 +5,7 @@ answers 404 for custom resources.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -119,18 +118,9 @@ class Discovery:
         return None
 
     def forget(self, *api_versions: str) -> None:
-        """Drop the cached group versions, after a change of one of their CRDs."""
+        """Drop the cached group versions: a CRD of theirs has changed, or a request met an unserved kind."""
         for api_version in api_versions:
             self._resources.pop(api_version, None)
-
-    @contextmanager
-    def forgetting(self, *api_versions: str) -> Iterator[None]:
-        """Drop these group versions if the block meets a kind that is not served: the cache may be old."""
-        try:
-            yield
-        except KindUnknown:
-            self.forget(*api_versions)
-            raise
 
     async def _versions(self, api_version: str) -> tuple[str, ...]:
         """All versions of the group, preferred first; the core group has one version and no list."""
