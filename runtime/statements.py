@@ -115,30 +115,6 @@ def of_caches(fullness: Mapping[str, float]) -> Statement:
     return Statement(condition, Answer.FALSE, "NearlyFull", words)
 
 
-@dataclass(frozen=True)
-class LeaderObservation:
-    """The leader Lease, as it was seen last."""
-
-    version: str
-    last_renewed: timedelta
-    """When the Lease was last seen to change, by the observer's clock; times in a Lease may be of another
-    clock."""
-
-    def is_leaderless(self, now: timedelta) -> bool:
-        """True if no detector has led for so long that a takeover is not to be expected."""
-        return now - self.last_renewed >= LEADERLESS_FOR
-
-
-def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
-    """The observation after one more look at the Lease of that version; "" without a Lease.
-
-    The first look, and a look after a failed one, starts anew.
-    """
-    if before is None or (holder and version != before.version):
-        return LeaderObservation(version, now)
-    return LeaderObservation(version, before.last_renewed)
-
-
 def by_others(lease: str) -> tuple[Statement, ...]:
     """The statements of other processes if no detector leads by that Lease."""
     no_leader = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
