@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConnectConfig
@@ -20,7 +19,7 @@ from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.parameters import configured_name
 from cli.shared.terminal import PLAIN_DATA
 from health.model.incident_result import IN_A_ROW
-from objects.address import Address
+from objects.address import Address, is_loopback
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.listed_incidents import strangers
@@ -129,15 +128,8 @@ async def is_unprotected(config: ClientConnectConfig) -> Found:
     address = config["target_host"]
     metadata = {name.lower() for name in config.get("rpc_metadata") or {}}
     has_credentials = bool(config.get("api_key")) or "authorization" in metadata
-    if not (config.get("tls") or has_credentials or _is_loopback(Address.parse(address).host)):
+    if not (config.get("tls") or has_credentials or is_loopback(Address.parse(address).host)):
         yield f"Temporal at {address} is asked without TLS and without credentials"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.rstrip(".").lower().split(".")[-1] == "localhost"
 
 
 @OF_NAMESPACE.finds(
