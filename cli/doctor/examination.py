@@ -4,7 +4,7 @@ A question that cannot be answered, for lack of a right or of an answer, becomes
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from pydantic import ValidationError
@@ -100,11 +100,14 @@ async def _asked(cluster: ExaminedCluster) -> list[Finding]:
         except KubernetesError as error:
             unanswered.setdefault(error.message, (error, []))[1].append(question.reason)
     is_one_of_us = bool(unanswered) and await cluster.is_one_of_us()
-    for problem, reasons in unanswered.values():
-        what = f"cannot look for {', '.join(reasons)}: {in_mid_sentence(problem.message)}"
-        severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
-        if is_one_of_us and isinstance(problem, Forbidden):
-            # Our processes have only the rights that they need.
-            severity, advice = FindingSeverity.NOTE, "an administrator can see it"
-        found.append(Finding(severity=severity, reason="CannotLook", what=what, advice=advice))
-    return found
+    return [*found, *(cannot_look(*each, is_one_of_us=is_one_of_us) for each in unanswered.values())]
+
+
+def cannot_look(error: KubernetesError, reasons: Iterable[str], *, is_one_of_us: bool) -> Finding:
+    """The finding for questions that one request leaves without an answer; each reason is named once."""
+    what = f"cannot look for {', '.join(dict.fromkeys(reasons))}: {in_mid_sentence(error.message)}"
+    severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
+    if is_one_of_us and isinstance(error, Forbidden):
+        # Our processes have only the rights that they need.
+        severity, advice = FindingSeverity.NOTE, "an administrator can see it"
+    return Finding(severity=severity, reason="CannotLook", what=what, advice=advice)

@@ -29,7 +29,7 @@ def lease(version: str, holder: str) -> Answer:
 
 
 class Looks:
-    """Looks at a Lease, each with the time since the first look, and whether it saw that no detector leads."""
+    """Looks at a Lease at given times since the first look: did the look see that no detector leads?"""
 
     def __init__(self, server: ApiServer, client: Client) -> None:
         self._server = server
