@@ -126,10 +126,10 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
     """
     identities = tuple(clusters)
     query = (
-        f"WorkflowType IN ({quoted((WORKFLOW, UPGRADE_PAUSE))})"
+        f"WorkflowType IN ({quoted(WORKFLOW, UPGRADE_PAUSE)})"
         " AND ExecutionStatus = 'Running'"
-        f" AND ({CLUSTER.name} IN ({quoted(identities)})"
-        f" OR TaskQueue IN ({quoted(map(worker_queue, identities))}))"
+        f" AND ({CLUSTER.name} IN ({quoted(*identities)})"
+        f" OR TaskQueue IN ({quoted(*map(worker_queue, identities))}))"
     )
     found: list[Stranger] = []
     left = MOST_READ

@@ -5,7 +5,6 @@ attributes of back-off are changed once, at the end of an incident that acted; `
 becomes blocked or goes on. `paramedic setup` registers all of them once per Temporal namespace.
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -43,9 +42,9 @@ def of_cluster(cluster: str) -> TypedSearchAttributes:
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
 
 
-def quoted(words: Iterable[str]) -> str:
-    """The words as a list in a query."""
-    return ", ".join(f"'{word}'" for word in words)
+def quoted(*texts: str) -> str:
+    """String literals in a query, with commas between them."""
+    return ", ".join("'" + text.replace("\\", "\\\\").replace("'", "''") + "'" for text in texts)
 
 
 def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:

@@ -9,25 +9,24 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
+from cli.doctor.checks import CHECK_RULES
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
-from cli.doctor.of_checks import OF_CHECKS
-from cli.doctor.of_installation import OF_INSTALLATION
-from cli.doctor.of_temporal import NO_WORKER, temporal_findings
-from cli.doctor.of_workload_clusters import OF_WORKLOAD_CLUSTERS
-from cli.doctor.rights import OF_RIGHTS
+from cli.doctor.installation import INSTALLATION_RULES
+from cli.doctor.rights import RIGHT_RULES, WORKLOAD_CLUSTER_RULES
+from cli.doctor.temporal import NO_WORKER, temporal_findings
 from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
-from cli.shared.parameters import identities
 from health.policy.policy import DEFAULTS
 from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import ClusterConnections, WorkloadConnections
+from objects.clusters import identities
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
 
-QUESTIONS = (*OF_INSTALLATION, *OF_RIGHTS, *OF_CHECKS, *OF_WORKLOAD_CLUSTERS)
+QUESTIONS = (*INSTALLATION_RULES, *RIGHT_RULES, *CHECK_RULES, *WORKLOAD_CLUSTER_RULES)
 
 
 async def examine(settings: Settings, environment: Mapping[str, str]) -> Examined:

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.words import QUESTIONS, listed, message, title, words_of
+from cli.inspection.explanation import QUESTIONS, listed, message, title, words_of
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask

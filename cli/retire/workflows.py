@@ -16,7 +16,6 @@ from cli.incidents.visibility import Filter, open_incidents
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
-from cli.shared.parameters import quoted
 from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.runbook.orders import AbortOrder
@@ -24,6 +23,7 @@ from kube.rate_limiter import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.problems import one_sentence
+from runtime.search_attributes import quoted
 from runtime.temporal_trouble import is_for_all
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.notification_contracts import NOTIFY

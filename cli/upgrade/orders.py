@@ -25,13 +25,12 @@ from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime, of_cluster
-from cli.shared.parameters import is_cluster_called
-from cli.shared.updating import answered
-from cli.upgrade.finding import find_one, with_state
-from cli.upgrade.summary import UpgradeSummary
+from cli.shared.workflow_update import answered
+from cli.upgrade.summary import UpgradeSummary, find_one, with_state
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import kind_name, with_kind
 from health.upgrade.orders import OrderName, PauseRefusal
+from objects.clusters import is_cluster_called
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime import search_attributes

@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.doctor.of_temporal import temporal_findings
+from cli.doctor.temporal import temporal_findings
 from cli.shared.connection import RPC_TIMEOUT
 from devcluster import programs
 from health.model.moves import Phase

@@ -4,7 +4,7 @@ from rich.console import Console
 from cli.doctor.command import finding_table
 from cli.doctor.examination import QUESTIONS, cannot_look
 from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
-from cli.doctor.of_temporal import OF_NAMESPACE, OF_QUEUES, OF_WORKFLOWS
+from cli.doctor.temporal import NAMESPACE_RULES, QUEUE_RULES, WORKFLOW_RULES
 from devcluster.manifests import ROOT
 from kube.errors import Forbidden, KubernetesError, Unreachable
 
@@ -86,6 +86,6 @@ def test_finding_on_a_terminal_is_wrapped_and_its_advice_has_a_line_of_its_own()
 
 def test_page_has_a_row_for_each_question() -> None:
     page = (ROOT / "docs" / "cli-doctor.md").read_text()
-    of_temporal = {question.reason for question in (*OF_NAMESPACE, *OF_QUEUES, *OF_WORKFLOWS)}
+    of_temporal = {question.reason for question in (*NAMESPACE_RULES, *QUEUE_RULES, *WORKFLOW_RULES)}
     of_cluster = {question.reason for question in QUESTIONS} - {"CheckFails"}
     assert {reason for reason in of_cluster | of_temporal if f"`{reason}`" not in page} == set()

@@ -14,8 +14,8 @@ from objects.timestamps import stamp
 from runtime.process_names import DETECTOR, WORKER
 
 PROBLEM, WARNING, NOTE = FindingSeverity
-OF_CHECKS = FindingRules[ExaminedCluster]()
-finds = OF_CHECKS.finds
+CHECK_RULES = FindingRules[ExaminedCluster]()
+finds = CHECK_RULES.finds
 RECENTLY = timedelta(hours=1)
 _OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from temporalio.client import Client
 
-from cli.doctor.of_temporal import (
+from cli.doctor.temporal import (
     LATE,
     QUERIED,
     Temporal,

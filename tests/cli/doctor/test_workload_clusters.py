@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_workload_clusters import KubeconfigSecret, judged_clusters, unusable_findings
+from cli.doctor.rights import KubeconfigSecret, judged_clusters, unusable_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.right import Process
 from kube.connection import ClusterConnection
