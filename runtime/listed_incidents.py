@@ -16,8 +16,8 @@ from temporalio.client import Client, WorkflowExecution
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, TargetReference, check_of
-from objects.bounded_id import is_cut
 from objects.frozen import Frozen
+from objects.short_text import is_cut
 from runtime.payload_codec import UnreadablePayload
 from runtime.search_attributes import CHECK, CLUSTER, TARGET, quoted
 from workflows.contracts import worker_queue

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from objects.fail_fast import FailFast
+from objects.bounds import FailFast
 from objects.field_problem import FieldProblem, dotted
 from objects.patterns import matching
 from objects.yaml_document import LONGEST, NoDocumentError, read_document

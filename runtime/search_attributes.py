@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.model.references import IncidentReference
-from objects.bounded_id import bounded_id
+from objects.short_text import bounded_id
 from workflows import messages
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, BLOCKED
 

@@ -14,9 +14,9 @@ from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, is_called, kind_name, with_kind
-from objects.bounded_id import bounded_id
 from objects.clusters import is_cluster_called
 from objects.group_kind import ServedKind
+from objects.short_text import bounded_id
 from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
