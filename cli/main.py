@@ -29,7 +29,7 @@ from cli.stop import start, stop
 from cli.upgrade.command import upgrade
 from health.runbook.orders import ORDERS
 from runtime.exit import leave
-from runtime.utf8 import in_utf8
+from runtime.temporal import in_utf8
 
 NO_FILES = ":4"
 """The last line of an answer to kubectl: it shall not complete names of files."""

@@ -27,8 +27,7 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.clusters import INSTALLATION_LABEL
 from runtime.exposition import TemporalMetrics, metrics_route, temporal_core
-from runtime.payload_codec import PROCESS_DATA, with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PROCESS_DATA, PayloadKeys, with_keys
 from runtime.problems import Problems, retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings, SettingsError

@@ -16,17 +16,18 @@ from kube.server_clock import monotonic_clock
 from objects.event import InvolvedObject
 from runtime.guard import Guard
 from runtime.paramedic_status import (
+    LEADERLESS_FOR,
     NAME,
     PARAMEDIC_STATUSES,
     Installation,
     ParamedicStatusDocument,
     Statement,
     amended,
+    by_others,
     events,
 )
 from runtime.problems import Problems, one_sentence
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import LEADERLESS_FOR, by_others
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0

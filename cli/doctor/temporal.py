@@ -23,8 +23,7 @@ from objects.clusters import configured_name
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.listed_incidents import strangers
-from runtime.payload_codec import with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys, with_keys
 from runtime.polling import QUEUES, Backlog, backlog, is_polled
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE

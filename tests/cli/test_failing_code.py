@@ -19,8 +19,7 @@ from cli.shared.connection import RPC_TIMEOUT
 from devcluster import programs
 from health.model.moves import Phase
 from runtime import search_attributes, task_failures
-from runtime.payload_codec import with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys, with_keys
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import POLL_SECONDS, Fleet
 from tests.support.values.observations import expired

@@ -9,9 +9,8 @@ from kube.errors import KindUnknown
 from kube.lease import new_lease
 from kube.resource import LEASES
 from kube.server_clock import wall_clock
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES
+from runtime.paramedic_status import LEADERLESS_FOR, NAME, PARAMEDIC_STATUSES
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import LEADERLESS_FOR
 from runtime.status_writer import LeaderWatch, StatusWriter
 from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 

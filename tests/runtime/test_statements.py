@@ -4,9 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
-from runtime.statements import (
+from runtime.paramedic_status import (
     NO_WORKER_GRACE,
+    Answer,
+    ConditionType,
+    ParamedicCondition,
+    Statement,
     WorkerObservation,
     by_leader,
     by_others,

@@ -16,9 +16,19 @@ from kube.lease import LeaseRecord, new_lease, renewed
 from kube.resource import LEASES, Object
 from kube.transport import Transport
 from objects.timestamps import stamp
-from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
+from runtime.paramedic_status import (
+    STALE,
+    Installation,
+    ParamedicStatusDocument,
+    WorkerObservation,
+    amended,
+    by_leader,
+    by_others,
+    of_caches,
+    of_refusals,
+    of_slots,
+)
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import WorkerObservation, by_leader, by_others, of_caches, of_refusals, of_slots
 from tests.cli.doctor.known_cluster import KnownCluster, said
 from tests.support.values.builders import NOW
 
