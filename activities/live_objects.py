@@ -16,10 +16,9 @@ from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
 from kube.client import SharedReads
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections
 from kube.errors import none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
-from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 from objects.group_kind import GroupKind
 

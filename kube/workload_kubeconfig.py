@@ -5,11 +5,16 @@ read, no user is impersonated, and the certificate of the server is always verif
 refused, too, because they may change server or user. Errors quote nothing of the kubeconfig.
 """
 
+import os
 import re
+import ssl
+import tempfile
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -45,6 +50,9 @@ _REFUSED = {
 
 _SERVICE = re.compile(r"(?!localhost$)[a-z]([-a-z0-9]*[a-z0-9])?")
 """The name of a Service: no dot, and no address such as 2130706433 or 0x7f000001."""
+
+
+_NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,3 +211,46 @@ def _text(entry: Mapping[str, Any], entry_name: str, name: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     _refuse(f"the {name} of {entry_name} is not text")
+
+
+def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
+    """A context that trusts only the kubeconfig's authority, and sends its client certificate.
+
+    Raises NotConfigured: one of the certificates, or the key, is invalid.
+    """
+    # Each error is raised outside of its block, so that the error of the library is not its context.
+    context: ssl.SSLContext | None = None
+    with suppress(ssl.SSLError):
+        context = ssl.create_default_context(cadata=kubeconfig.certificate_authority or None)
+    if context is None:
+        raise unusable(where, "the certificate-authority-data of its cluster is no certificate")
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # see `configuration.without_retries`
+    if kubeconfig.client_certificate:
+        pair = f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}"
+        is_loaded = False
+        with _readable_by_name(pair) as file, suppress(ssl.SSLError):
+            context.load_cert_chain(file, password=_NO_PASSPHRASE)
+            is_loaded = True
+        if not is_loaded:
+            why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
+            raise unusable(where, why)
+    return context
+
+
+@contextmanager
+def _readable_by_name(text: str) -> Iterator[str]:
+    """The name of a file with that content, until the end of the context.
+
+    OpenSSL reads a client certificate and its key from a named file. It gets a file in memory; if the system
+    does not support these, a temporary file that only we can read, and that is deleted at once.
+    """
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
+        with os.fdopen(os.memfd_create("client-certificate"), "w") as file:
+            file.write(text)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile("w") as file:  # made with mode 0600
+        file.write(text)
+        file.flush()
+        yield file.name

@@ -5,7 +5,6 @@ A question that cannot be answered, for lack of a right or of an answer, becomes
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 
 from pydantic import ValidationError
 
@@ -18,10 +17,9 @@ from cli.doctor.temporal import NO_WORKER, temporal_findings
 from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
 from health.policy.policy import DEFAULTS
-from kube.connection import ClusterConnection, read_cluster_identity
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import identities
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
@@ -71,22 +69,18 @@ async def _both(settings: Settings, environment: Mapping[str, str]) -> tuple[str
                 expected,
                 temporal_namespace(environment),
             )
+            try:
+                back_off_limit = (await cluster.policy()).policy.back_off_limit
+            except (KubernetesError, ValidationError):  # another finding
+                back_off_limit = DEFAULTS.back_off_limit
             of_cluster, of_temporal = await asyncio.gather(
                 _asked(cluster),
-                temporal_findings(environment, expected, await _back_off_limit(cluster)),
+                temporal_findings(environment, expected, back_off_limit),
             )
     if any(finding.reason == "OtherInstallation" for finding in of_cluster):
         # A wrong name of the cluster explains a missing worker.
         of_temporal = [finding for finding in of_temporal if finding.reason != NO_WORKER]
     return expected[0], [*of_cluster, *of_temporal]
-
-
-async def _back_off_limit(cluster: ExaminedCluster) -> timedelta:
-    """The limit of the policy; the default if the policy cannot be read (another finding)."""
-    try:
-        return (await cluster.policy()).policy.back_off_limit
-    except (KubernetesError, ValidationError):
-        return DEFAULTS.back_off_limit
 
 
 async def _asked(cluster: ExaminedCluster) -> list[Finding]:

@@ -25,9 +25,9 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Process, Right
+from kube.connection import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError
 from kube.resource import NODES
-from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.rights import (
     ETCD,
@@ -69,19 +69,19 @@ async def workload_clusters(cluster: ExaminedCluster) -> list[KubeconfigSecret]:
 
     """
     live, found = LiveObjects(cluster.connections, KIND_ACTIVITIES), []
+
+    async def context_of(check: HealthCheck) -> ClusterContext:
+        try:
+            return await live.context(check)
+        except (ValidationError, StepHeld):  # StepHeld: an object that it names is missing, as its Cluster
+            return ClusterContext()  # the status of the check reports the hold
+
     for kind in cluster.settings.check_kinds:
         if kind.kubeconfig is not None:
             checks = await cluster.readable(kind)
-            contexts = await asyncio.gather(*(_context_of(live, check) for check in checks))
+            contexts = await asyncio.gather(*(context_of(check) for check in checks))
             found += judged_clusters(kind, zip(checks, contexts, strict=True))
     return found
-
-
-async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
-    try:
-        return await live.context(check)
-    except (ValidationError, StepHeld):  # StepHeld: an object that it names is missing, such as its Cluster
-        return ClusterContext()  # the status of the check reports the hold
 
 
 def judged_clusters(

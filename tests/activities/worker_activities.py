@@ -19,9 +19,8 @@ from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from kube.client import Client
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import INSTALLATION_LABEL
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kube.errors import NotConfigured
-from kube.workload_connections import tls_context
-from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
+from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig, tls_context
 from objects.yaml_document import LONGEST, MOST_PARTS
 from tests.support.api.kubeconfigs import SECRET, TOKEN, Pair, encoded, kubeconfig
 
