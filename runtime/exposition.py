@@ -67,12 +67,8 @@ def in_text(families: Collection[Metric]) -> bytes:
     return text
 
 
-async def _nothing() -> bytes:
-    return b""
-
-
 def metrics_route(
-    registry: CollectorRegistry, more: Callable[[], Awaitable[bytes]] = _nothing
+    registry: CollectorRegistry, more: Callable[[], Awaitable[bytes]] | None = None
 ) -> web.RouteDef:
     """The route of GET /metrics, for `serve`; `more` is text that follows the metrics of the registry."""
 
@@ -80,7 +76,7 @@ def metrics_route(
         families = list(registry.collect())
         # Formatting a thousand histograms takes a tenth of a second, too long for the event loop.
         text = await asyncio.to_thread(in_text, families)
-        text += await more()
+        text += await more() if more else b""
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return web.get("/metrics", metrics)

@@ -7,9 +7,9 @@ The addresses of Temporal and Kubernetes have their standard settings: `TEMPORAL
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -56,10 +56,6 @@ def _an_address(text: str) -> str:
     return text
 
 
-def _an_address_or_none(text: str) -> str:
-    return text and _an_address(text)
-
-
 def _signals(listed: object) -> object:
     if not isinstance(listed, str):
         return listed
@@ -67,11 +63,6 @@ def _signals(listed: object) -> object:
         return tuple(UpgradeSignal.parse(word.strip()) for word in listed.split(","))
     except ValueError as error:
         raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
-
-
-def _signals_of_kinds(given: Mapping[str, Any]) -> tuple[UpgradeSignal, ...]:
-    kinds: Sequence[CheckKind] = given["check_kinds"]
-    return (CLUSTER_VERSION, *(signal for kind in kinds for signal in kind.upgrade_signals))
 
 
 def _kinds(listed: str) -> tuple[CheckKind, ...]:
@@ -84,23 +75,8 @@ def _kinds(listed: str) -> tuple[CheckKind, ...]:
     return tuple(kinds_by_name[name] for name in dict.fromkeys(names))
 
 
-def _kinds_if_text(listed: object) -> object:
-    return _kinds(listed) if isinstance(listed, str) else listed
-
-
 class SettingsError(Exception):
     """A variable of the environment is invalid; the message has its name and value."""
-
-
-def _added_kinds(environment: Mapping[str, str]) -> tuple[CheckKind, ...]:
-    """The kinds in the variables PARAMEDIC_CHECK_KINDS_*, one variable for each component."""
-    added: list[CheckKind] = []
-    for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
-        try:
-            added += _kinds(environment[name])
-        except PydanticCustomError as error:
-            raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
-    return tuple(added)
 
 
 class Settings(Frozen):
@@ -118,8 +94,10 @@ class Settings(Frozen):
     """PARAMEDIC_WORKER_SERVICE_ACCOUNT: the same for the worker."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; an empty host is all."""
-    webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
-    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; "" is none."""
+    webhook_address: Annotated[
+        Annotated[str, AfterValidator(_an_address)] | None, BeforeValidator(lambda text: text or None)
+    ] = None
+    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; none without it."""
     webhook_certificate_directory: str = "/etc/paramedic/webhook"
     """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: the folder of its tls.crt and tls.key."""
     payload_keys_file: str | None = None
@@ -140,13 +118,19 @@ class Settings(Frozen):
     """PARAMEDIC_NOTIFICATION_DIRECTORY: the folder of the files with addresses that the policy names."""
     confirmations: Literal["remove", "keep"] = "remove"
     """PARAMEDIC_CONFIRMATIONS: whether a person's annotation that a target is healthy is removed."""
-    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT
+    check_kinds: Annotated[
+        tuple[CheckKind, ...],
+        BeforeValidator(lambda listed: _kinds(listed) if isinstance(listed, str) else listed),
+    ] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: the handled kinds of health check, with commas.
     Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to the default."""
     missing_policy: Literal["hold", "allow"] = "allow"
     """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
-        default_factory=_signals_of_kinds
+        default_factory=lambda given: (
+            CLUSTER_VERSION,
+            *(signal for kind in given["check_kinds"] for signal in kind.upgrade_signals),
+        )
     )
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: conditions that signal upgrades."""
     upgrade_pause: Literal["on", "off"] = "on"
@@ -181,7 +165,12 @@ class Settings(Frozen):
             for name, value in environment.items()
             if name.startswith(PREFIX)
         }
-        added = _added_kinds(environment)
+        added: list[CheckKind] = []
+        for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
+            try:
+                added += _kinds(environment[name])
+            except PydanticCustomError as error:
+                raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
         if added and CHECK_KINDS_VARIABLE not in environment:
             given["check_kinds"] = tuple(dict.fromkeys((*HANDLED_BY_DEFAULT, *added)))
         try:

@@ -24,7 +24,7 @@ from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.listed_incidents import strangers
 from runtime.payload_codec import PayloadKeys, with_keys
-from runtime.polling import QUEUES, Backlog, backlog, is_polled
+from runtime.polling import QUEUES, Backlog, backlog, workers_polling
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.temporal import address_of, connect, temporal_settings
@@ -162,7 +162,7 @@ async def missing_search_attributes(temporal: Temporal) -> Found:
 async def no_worker(temporal: Temporal) -> Found:
     """No worker that gets new workflows polled within the last minutes."""
     queues = [worker_queue(cluster) for cluster in temporal.clusters]
-    if not any([await is_polled(temporal.client, queue) for queue in queues]):
+    if not any([await workers_polling(temporal.client, queue) for queue in queues]):
         name = configured_name(temporal.clusters[0])
         yield f"no worker takes new workflows from the task queue {queues[0]} (PARAMEDIC_CLUSTER={name})"
 

@@ -18,7 +18,6 @@ from workflows.inspection_contracts import (
     Decided,
     ExplainAnswer,
     ExplanationAnswer,
-    LeaseAnswer,
     TargetAnswer,
 )
 
@@ -101,7 +100,11 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
     limits = (f"{one.limits}, by {one.chosen_by}; {one.in_flight} in flight" for one in view.limits)
     yield from labelled("Limits", limits)
     yield "Windows", view.maintenance_windows
-    yield from labelled("Lease", [_holder(lease, now) for lease in view.leases] or ["free"])
+    leases = []
+    for lease in view.leases:
+        until = f" for {short(lease.until - now)} more" if lease.until else ""
+        leases.append(f"{lease.lease} is held by {lease.holder}{until}")
+    yield from labelled("Lease", leases or ["free"])
     yield "Back-off", view.back_off
     yield from labelled("Steps", view.steps or ["none"])
     yield from labelled("Requests", decision.requests)
@@ -172,8 +175,3 @@ def _condition(condition: ConditionAnswer, now: datetime) -> str:
         return f"{rule}: matches, {condition.words}"
     since = f" since {ago(condition.since, now)}" if condition.since else ""
     return f"{rule}: no match, {condition.type} is {condition.status}{since}"
-
-
-def _holder(lease: LeaseAnswer, now: datetime) -> str:
-    until = f" for {short(lease.until - now)} more" if lease.until else ""
-    return f"{lease.lease} is held by {lease.holder}{until}"

@@ -12,7 +12,7 @@ from temporalio.client import Client
 from cli.shared.connection import RPC_TIMEOUT
 from objects.clusters import is_cluster_called
 from runtime import search_attributes
-from runtime.polling import is_polled
+from runtime.polling import workers_polling
 from workflows.contracts import worker_queue
 
 MOST_CLUSTERS = 1000
@@ -42,7 +42,7 @@ async def unknown_cluster(client: Client, cluster: str) -> str:
         return ""
     clusters = await known_clusters(client)
     is_known = any(is_cluster_called(cluster, other) for other in clusters)
-    if is_known or await is_polled(client, worker_queue(cluster)):
+    if is_known or await workers_polling(client, worker_queue(cluster)):
         return ""
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
     named = ", ".join(clusters[:MOST_NAMED]) or "none"
