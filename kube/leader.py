@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
+from kube.errors import AlreadyExists, KubernetesError, none_if_absent
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
 from kube.retry_on_conflict import retry_on_conflict
@@ -177,15 +177,10 @@ class LeaderElection:
         sent = self._clock()
         try:
             async with asyncio.timeout(self._patience()):
-                try:
-                    holds = await self._try()
-                except (Conflict, NotFound):
-                    # The Lease changed after our last read: read again at once, another process may lead.
-                    self._ours = None
-                    holds = await self._try()
+                # A Lease that changed after our last read is read again at once: another process may lead.
+                holds = await retry_on_conflict(self._try, tries=2, may_vanish=True)
         except (KubernetesError, TimeoutError) as error:
             # The state of the Lease is unknown: leadership lasts until its deadline, and no longer.
-            self._ours = None
             self.problem = str(error) or "The Lease of the leader was not answered in time."
             if not self._failing:
                 self._failing = True
@@ -215,7 +210,9 @@ class LeaderElection:
             self._on_stopped()
 
     async def _try(self) -> bool:
-        lease = self._ours or await self._find()
+        # After our last write; a failed try forgets it.
+        known, self._ours = self._ours, None
+        lease = known or await self._find()
         if not self._started:
             renewed_at = None if lease is None else lease.spec.renew_time
             # A person deleted the Lease or its time. Another process may have led until now.
