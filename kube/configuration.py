@@ -267,8 +267,8 @@ def use_proxy(configuration: Configuration) -> None:
     configuration.proxy = configuration.proxy or (None if is_direct else proxies.get(url.scheme))
 
 
-def use_token(configuration: Configuration, token: str) -> None:
-    """Send this token from now on; "" means none."""
+def use_token(configuration: Configuration, token: str | None) -> None:
+    """Send this token from now on; None means none."""
     configuration.api_key = {_SCHEME: f"Bearer {token}"} if token else {}
 
 

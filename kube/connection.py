@@ -204,8 +204,8 @@ class _Opened:
         configuration = self._configuration = without_retries()
         configuration.host = kubeconfig.server
         # For the unused context of the library, which would load all certificates of the system.
-        configuration.ca_cert_data = kubeconfig.certificate_authority or None
-        configuration.tls_server_name = kubeconfig.tls_server_name or None
+        configuration.ca_cert_data = kubeconfig.certificate_authority
+        configuration.tls_server_name = kubeconfig.tls_server_name
         use_token(configuration, kubeconfig.token)
         use_proxy(configuration)
         tls = tls_context(kubeconfig, str(secret))

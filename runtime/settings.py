@@ -5,14 +5,12 @@ The addresses of Temporal and Kubernetes have their standard settings: `TEMPORAL
 """
 
 import os
-import re
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic_core import PydanticCustomError
 
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
@@ -23,6 +21,7 @@ from kube.answer_bounds import MIB
 from objects.address import LARGEST_PORT, Address
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen
+from objects.patterns import matching
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 
 PREFIX = "PARAMEDIC_"
@@ -37,32 +36,24 @@ LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
 
 def _a_label(longest: int) -> AfterValidator:
     """Text in the format of Kubernetes namespaces."""
-
-    def check(text: str) -> str:
-        if len(text) <= longest and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text):
-            return text
-        sentence = f"must be 1 to {longest} of a-z, 0-9 and -, with no - at either end"
-        raise PydanticCustomError("label", "{sentence}", {"sentence": sentence})
-
-    return AfterValidator(check)
+    allowed = f"must be 1 to {longest} of a-z, 0-9 and -, with no - at either end"
+    return matching(rf"[a-z0-9]([-a-z0-9]{{0,{longest - 2}}}[a-z0-9])?", allowed)
 
 
 def _an_address(text: str) -> str:
     try:
         Address.parse(text)
     except ValueError as error:
-        kind, sentence = "address", f"must be host:port, with a port from 1 to {LARGEST_PORT}"
-        raise PydanticCustomError(kind, sentence) from error  # its message has no "Value error, " before it
+        raise ValueError(f"must be host:port, with a port from 1 to {LARGEST_PORT}") from error
     return text
 
 
 def _signals(listed: object) -> object:
-    if not isinstance(listed, str):
-        return listed
-    try:
-        return tuple(UpgradeSignal.parse(word.strip()) for word in listed.split(","))
-    except ValueError as error:
-        raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
+    return (
+        [UpgradeSignal.parse(word.strip()) for word in listed.split(",")]
+        if isinstance(listed, str)
+        else listed
+    )
 
 
 def _kinds(listed: str) -> tuple[CheckKind, ...]:
@@ -70,8 +61,7 @@ def _kinds(listed: str) -> tuple[CheckKind, ...]:
     names = [name.strip() for name in listed.split(",")]
     unknown = next((name for name in names if name not in kinds_by_name), None)
     if unknown is not None:
-        why = f"there is no kind {unknown!r}, there are {', '.join(kinds_by_name)}"
-        raise PydanticCustomError("check_kinds", "{why}", {"why": why})
+        raise ValueError(f"there is no kind {unknown!r}, there are {', '.join(kinds_by_name)}")
     return tuple(kinds_by_name[name] for name in dict.fromkeys(names))
 
 
@@ -169,7 +159,7 @@ class Settings(Frozen):
         for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
             try:
                 added += _kinds(environment[name])
-            except PydanticCustomError as error:
+            except ValueError as error:
                 raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
         if added and CHECK_KINDS_VARIABLE not in environment:
             given["check_kinds"] = tuple(dict.fromkeys((*HANDLED_BY_DEFAULT, *added)))

@@ -57,7 +57,7 @@ class UpgradeSummary:
     closed: datetime | None = None
     state: UpgradePauseState | None = None
     """Its present or last state; None: see `problem`."""
-    problem: str = ""
+    problem: str | None = None
     is_unreadable: bool = False
     """True if the key to decrypt its state is missing."""
 
@@ -74,19 +74,20 @@ class CheckPauseView(Frozen):
     since: datetime | None
     """When it was first seen in this state."""
     why: str
-    identity: str
-    """The sender of the order to pause or unpause it; "" without an order."""
-    problem: str
-    """Why its latest write failed; "": it did not."""
+    identity: str | None
+    """The sender of the order to pause or unpause it; None without an order."""
+    problem: str | None
+    """Why its latest write failed; None: it did not."""
 
 
 class PauseOrderView(Frozen):
     """A person's order to an upgrade pause."""
 
     order: OpenEnum[OrderName]
-    check: str
+    check: str | None
+    """None: every check."""
     reason: str
-    identity: str
+    identity: str | None
     given_at: datetime
     until: datetime | None
 
@@ -100,11 +101,11 @@ class UpgradeView(Frozen):
     cluster: str
     started_at: datetime
     closed_at: datetime | None
-    problem: str
-    details: str
-    """Its state in words; "" if it is unknown."""
+    problem: str | None
+    details: str | None
+    """Its state in words; None if it is unknown."""
     phase: OpenEnum[UpgradePhase] | None
-    signal: str
+    signal: str | None
     upgrading_since: datetime | None
     told_as_long_at: datetime | None
     checks: tuple[CheckPauseView, ...]
@@ -127,8 +128,8 @@ class UpgradeView(Frozen):
                     state=row.state,
                     since=row.since,
                     why=why,
-                    identity=order.identity if order else "",
-                    problem=row.problem,
+                    identity=order.identity or None if order else None,
+                    problem=row.problem or None,
                 )
             )
         return cls(
@@ -139,9 +140,9 @@ class UpgradeView(Frozen):
             started_at=summary.started,
             closed_at=summary.closed,
             problem=summary.problem,
-            details=state.details,
+            details=state.details or None,
             phase=state.phase,
-            signal=state.sign,
+            signal=state.sign or None,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             told_as_long_at=memory.warned_at,
             checks=tuple(checks),
@@ -149,9 +150,9 @@ class UpgradeView(Frozen):
             orders=tuple(
                 PauseOrderView(
                     order=order.order,
-                    check=order.check,
+                    check=order.check or None,
                     reason=order.reason,
-                    identity=order.identity,
+                    identity=order.identity or None,
                     given_at=order.given,
                     until=order.until,
                 )
