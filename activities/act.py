@@ -231,9 +231,8 @@ class RequestStep:
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:
-            with self._discovery.forgetting(reference.api_version):
-                resource = await self._discovery.resource(reference.api_version, reference.kind)
-                return await self._live.shared.get(resource, reference.name, reference.namespace)
+            resource = await self._discovery.resource(reference.api_version, reference.kind)
+            return await self._live.shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
@@ -244,8 +243,7 @@ class RequestStep:
         """
         namespace = body["metadata"]["namespace"]
         try:
-            with self._discovery.forgetting(resource.api_version):
-                return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
+            return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
         except AlreadyExists:
             found = await self._client.get(resource, body["metadata"]["name"], namespace)
         except KubernetesError as error:

@@ -16,10 +16,9 @@ from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
 from kube.client import SharedReads
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections
 from kube.errors import none_if_absent
 from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
-from kube.workload_connections import ClusterConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 from objects.group_kind import GroupKind
 
@@ -67,10 +66,8 @@ class LiveObjects:
 
     async def check(self, reference: CheckReference) -> Object:
         """The check, in the first version of its kind that we read and the API server serves."""
-        kind, discovery = CHECK_KINDS[reference.group_kind], self.management.discovery
-        with discovery.forgetting(*kind.api_versions):
-            resource = await discovery.first_served(kind)
-            return await self.shared.get(resource, reference.name, reference.namespace)
+        resource = await self.management.discovery.first_served(CHECK_KINDS[reference.group_kind])
+        return await self.shared.get(resource, reference.name, reference.namespace)
 
     async def context(self, check: HealthCheck) -> ClusterContext:
         """The cluster context that the rules of `check` use."""

@@ -5,7 +5,6 @@ would in the act.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Object, resource_of
 from objects.durations import in_words
 from objects.field_problem import unforeseen
 from objects.metadata import ObjectMetadata
+from objects.short_text import cut_with_hash
 from objects.timestamps import stamp
 from workflows.contracts import (
     EVIDENCE_LONGEST,
@@ -39,7 +39,7 @@ from workflows.contracts import (
     EvidenceResult,
 )
 
-_LONGEST_LABEL, _HASH_LENGTH = 63, 8
+_LONGEST_LABEL = 63
 _LONGEST_FACT = 300
 _PRUNING = timedelta(milliseconds=500)
 MOST_READ = 2000
@@ -169,11 +169,7 @@ class Filing:
 
 def label(value: str) -> str:
     """The value as a valid label: _ replaces /, and a hash replaces the end of a long value."""
-    plain = value.replace("/", "_")
-    if len(plain) <= _LONGEST_LABEL:
-        return plain
-    end = hashlib.sha256(value.encode()).hexdigest()[:_HASH_LENGTH]
-    return f"{plain[: _LONGEST_LABEL - _HASH_LENGTH - 1]}-{end}"
+    return cut_with_hash(value.replace("/", "_"), _LONGEST_LABEL)
 
 
 @dataclass(frozen=True)

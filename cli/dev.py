@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.shared.errors import UsageError, fail
-from cli.shared.parameters import at_least, one_of
+from cli.shared.options import at_least, one_of
 from kube.errors import NotConfigured
 from runtime.settings import NOTIFICATION_DIRECTORY_VARIABLE
 

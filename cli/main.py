@@ -20,16 +20,16 @@ from cli.incidents.show import show
 from cli.inspection.commands import check, explain, remediate, simulate
 from cli.policy import policy
 from cli.retire.command import retire
-from cli.setting_up import setup
+from cli.setup import setup
 from cli.shadow import shadow
 from cli.shared.connection import choose_temporal
 from cli.shared.errors import ExitCode, print_error, print_usage_error
 from cli.shared.output import Output, in_foreground
-from cli.stopping import start, stop
+from cli.stop import start, stop
 from cli.upgrade.command import upgrade
 from health.runbook.orders import ORDERS
 from runtime.exit import leave
-from runtime.utf8 import in_utf8
+from runtime.temporal import in_utf8
 
 NO_FILES = ":4"
 """The last line of an answer to kubectl: it shall not complete names of files."""

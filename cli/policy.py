@@ -1,23 +1,25 @@
 """`paramedic policy`: shows the values that a policy sets, or why it is invalid, and tries a receiver.
 
-`check` needs neither Temporal nor a cluster. It parses the policy as the detector does.
+`check` needs neither Temporal nor a cluster. A file is parsed as the detector parses the policy.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, ValidationError
 
 from cli.shared.errors import UsageError, carry_out, fail
-from cli.shared.options import ClusterChoice, InspectedCluster, OfContext
-from cli.shared.parameters import filled
-from cli.shared.policy_file import NAMES_NO_FIELD, policy_in, read_file
-from health.policy.policy import InvalidPolicyError, Policy
+from cli.shared.options import ClusterChoice, InspectedCluster, OfContext, filled
+from health.policy.policy import KEY, POLICY, InvalidPolicyError, Policy, policy_of
 from objects.durations import in_words
+from objects.field_problem import FieldProblem
+from objects.frozen import FrozenObject
+from objects.yaml_document import LONGEST, NoDocumentError, read_document
 
 policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
@@ -62,7 +64,7 @@ def notify(
 ) -> None:
     """Send a test message to a receiver of the policy in the cluster, and print its answer."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
-    from cli.notifying import send_trial  # noqa: PLC0415  see above
+    from cli.trial_notification import send_trial  # noqa: PLC0415  see above
 
     choice = ClusterChoice(context, kubeconfig_context, cluster)
     typer.echo(carry_out(send_trial(choice, receiver, directory)))
@@ -99,3 +101,64 @@ def _plain(value: object, *, only_changed: bool = False) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+STANDARD_INPUT = "-"
+NAMES_NO_FIELD = (
+    "names no field; blank text, unlike {}, holds every check if PARAMEDIC_MISSING_POLICY=hold is set"
+)
+
+
+def read_file(file: str) -> bytes:
+    """The content of the file, one byte longer than allowed at most, so that the parser can refuse it.
+
+    Raises:
+        UsageError: the file cannot be read.
+
+    """
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(LONGEST + 1)
+        with Path(file).open("rb") as opened:
+            return opened.read(LONGEST + 1)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}") from error
+
+
+def fields_in(text: bytes) -> Mapping[str, Any]:
+    """The fields of a document; none if it is no document, which the parser of the policy reports."""
+    try:
+        return read_document(text)
+    except NoDocumentError:
+        return {}
+
+
+class _Named(FrozenObject):
+    name: str
+
+
+class _Manifest(FrozenObject):
+    """A ConfigMap in a manifest; unlike a stored one it has no uid."""
+
+    metadata: _Named
+    data: Mapping[str, str] = Field(default_factory=dict)
+
+
+def policy_in(text: bytes) -> tuple[str, Policy]:
+    """The policy in a file, as text and parsed: the policy itself, or the ConfigMap with it.
+
+    Raises:
+        InvalidPolicyError: it is not valid; names the field and its value.
+
+    """
+    content = fields_in(text)
+    if content.get("kind") != "ConfigMap":
+        document = Policy.parse(text)
+        return text.decode(), document
+    try:
+        manifest = _Manifest.model_validate(content)
+    except ValidationError as error:
+        raise InvalidPolicyError(str(FieldProblem.of(error))) from error
+    if manifest.metadata.name != POLICY:
+        raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
+    return manifest.data.get(KEY, ""), policy_of(manifest.data)

@@ -41,7 +41,7 @@ class Acted(StrEnum):
     NEITHER = "neither"
 
 
-class Deed(Frozen):
+class ShadowStep(Frozen):
     """One step that a side took, or would have taken."""
 
     what: str
@@ -61,16 +61,16 @@ class Comparison(Frozen):
     started_at: datetime
     closed_at: datetime | None
     acted: Acted
-    would_have: tuple[Deed, ...]
-    others: tuple[Deed, ...]
+    would_have: tuple[ShadowStep, ...]
+    others: tuple[ShadowStep, ...]
     later_by_seconds: float | None
     """How many seconds later Paramedic would have acted; negative if earlier, null unless both acted."""
 
     @classmethod
     def of(cls, document: IncidentDocument, record: ShadowRecord) -> Self:
-        would_have = tuple(Deed(what=str(step), at=step.at) for step in record.steps)
+        would_have = tuple(ShadowStep(what=str(step), at=step.at) for step in record.steps)
         others = tuple(
-            Deed(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
+            ShadowStep(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
         )
         both = would_have and others
         later_by = (would_have[0].at - min(other.at for other in others)).total_seconds() if both else None
@@ -218,16 +218,16 @@ class ShadowReport(Frozen):
                 stamp(comparison.started_at),
                 comparison.target,
                 comparison.check,
-                _deeds(comparison.would_have),
-                _deeds(comparison.others),
+                _steps(comparison.would_have),
+                _steps(comparison.others),
                 "-" if later is None else _difference(later),
             )
             table.add_row(*map(Text, cells))
         return table
 
 
-def _deeds(deeds: Iterable[Deed]) -> str:
-    return ", ".join(f"{deed.what} at {stamp(deed.at)}" for deed in deeds) or "-"
+def _steps(steps: Iterable[ShadowStep]) -> str:
+    return ", ".join(f"{step.what} at {stamp(step.at)}" for step in steps) or "-"
 
 
 def _difference(seconds: float) -> str:

@@ -14,6 +14,7 @@ MOST_VALUES bounds.
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -74,16 +75,12 @@ _OF_A_VALUE = 100
 
 def memory_limit(files: Iterable[Path] = CGROUP_FILES) -> int:
     """In bytes: the least of the container's limit and the memory of the machine."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(machine, *(_limit(file) or machine for file in files))
-
-
-def _limit(file: Path) -> int | None:
-    try:
-        text = file.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdecimal() else None
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in files:
+        with suppress(OSError):
+            text = file.read_text().strip()
+            limits += [int(text)] if text.isdecimal() and int(text) else []
+    return min(limits)
 
 
 def most_kept_by(limit: int) -> int:

@@ -5,7 +5,8 @@ library, is refused for custom resources.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
@@ -16,7 +17,8 @@ from pydantic_core import from_json
 from kube import answer_bounds
 from kube.answer_bounds import check_bound, memory_of_object
 from kube.decoding_thread import decoded
-from kube.errors import Expired, Malformed
+from kube.discovery import Discovery
+from kube.errors import Expired, KindUnknown, Malformed
 from kube.listing import FROM_CACHE, PageReader, Paging, selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
@@ -52,27 +54,26 @@ class Client:
         """Each object that it creates gets `labels`."""
         self._transport = transport
         self.labels = labels
+        self.discovery = Discovery(transport)
+        """It forgets a group version as soon as an answer shows that the kind is no longer served there."""
         self._field_manager: Query = (("fieldManager", field_manager),)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         """The object as the API server holds it now, not from a cache."""
-        path = resource.path(namespace, name)
-        return await _decoded(await self._transport.request("GET", path), path)
+        return await self._send("GET", resource, resource.path(namespace, name))
 
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         """Create the object; `AlreadyExists` if its name is taken."""
-        path = resource.path(namespace)
-        answer = await self._transport.request(
-            "POST", path, query=self._field_manager, body=_labelled(body, self.labels)
-        )
-        return await _decoded(answer, path)
+        if self.labels:
+            metadata = body.get("metadata") or {}
+            labels = {**(metadata.get("labels") or {}), **self.labels}
+            body = body | {"metadata": metadata | {"labels": labels}}
+        return await self._send("POST", resource, resource.path(namespace), self._field_manager, body)
 
     async def with_defaults(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         """The object with its defaults, as the API server would create it; a dry run stores nothing."""
-        path = resource.path(namespace)
         query = (*self._field_manager, *_DRY_RUN)
-        answer = await self._transport.request("POST", path, query=query, body=body)
-        return await _decoded(answer, path)
+        return await self._send("POST", resource, resource.path(namespace), query, body)
 
     async def delete(
         self,
@@ -87,13 +88,12 @@ class Client:
 
         An object with finalizers stays until they are removed.
         """
-        path = resource.path(namespace, name)
         wanted = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in wanted.items() if value is not None}
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions:
             options["preconditions"] = preconditions
-        return await _decoded(await self._transport.request("DELETE", path, body=options), path)
+        return await self._send("DELETE", resource, resource.path(namespace, name), body=options)
 
     async def merge_patch(
         self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
@@ -104,10 +104,30 @@ class Client:
         changed.
         """
         path = resource.path(namespace, name, subresource)
-        answer = await self._transport.request(
-            "PATCH", path, query=self._field_manager, body=body, content_type=_MERGE_PATCH
-        )
+        return await self._send("PATCH", resource, path, self._field_manager, body, content_type=_MERGE_PATCH)
+
+    async def _send(  # noqa: PLR0913, PLR0917  the parts of a request
+        self,
+        method: str,
+        resource: Resource,
+        path: str,
+        query: Query = (),
+        body: Object | None = None,
+        content_type: str = _JSON,
+    ) -> Object:
+        with self._noting_unknown(resource):
+            answer = await self._transport.request(
+                method, path, query=query, body=body, content_type=content_type
+            )
         return await _decoded(answer, path)
+
+    @contextmanager
+    def _noting_unknown(self, resource: Resource) -> Iterator[None]:
+        try:
+            yield
+        except KindUnknown:
+            self.discovery.forget(resource.api_version)
+            raise
 
     async def list(
         self,
@@ -122,18 +142,18 @@ class Client:
         `where` drops objects as they are read, page by page. Items of built-in kinds have no apiVersion and
         kind. Raises Malformed also if the objects need more memory than MOST_LISTED.
         """
-        path, selected = resource.path(namespace), selectors(label_selector, name)
+        selected = selectors(label_selector, name)
         try:
-            return await self._list_once(path, selected, where=where)
+            return await self._list_once(resource, namespace, selected, where=where)
         except Expired:  # the list was compacted away between two of its pages
-            return await self._list_once(path, selected, where=where)
+            return await self._list_once(resource, namespace, selected, where=where)
 
     async def list_metadata(
         self, resource: Resource, namespace: str = "", label_selector: str = ""
     ) -> _Objects:
         """The metadata of each object, without the rest of it."""
-        path = resource.path(namespace)
-        return await self._list_once(path, selectors(label_selector, ""), _METADATA_ALONE)
+        selected = selectors(label_selector, "")
+        return await self._list_once(resource, namespace, selected, _METADATA_ALONE)
 
     async def list_some(
         self, resource: Resource, field_selector: str, namespace: str = "", *, most: int
@@ -143,9 +163,9 @@ class Client:
         It asks for no more pages when it has `most` objects, or objects of MOST_OF_SOME; with a cache there
         is one page, of all.
         """
-        path, selected = resource.path(namespace), [("fieldSelector", field_selector)]
+        selected = [("fieldSelector", field_selector)]
         items, is_cut, memory = _Objects(), False, 0
-        async for page, has_more in self._pages(path, selected, [FROM_CACHE]):
+        async for page, has_more in self._pages(resource, namespace, selected, [FROM_CACHE]):
             items.extend(page)
             memory += sum(map(memory_of_object, page))
             is_full = len(items) >= most or memory > answer_bounds.MOST_OF_SOME
@@ -155,36 +175,46 @@ class Client:
         return items[:most], is_cut
 
     async def _list_once(
-        self, path: str, selected: Query, accept: str = _JSON, where: Callable[[Object], object] = _any
+        self,
+        resource: Resource,
+        namespace: str,
+        selected: Query,
+        accept: str = _JSON,
+        where: Callable[[Object], object] = _any,
     ) -> _Objects:
         items, memory = _Objects(), 0
-        async for page, _ in self._pages(path, selected, accept=accept):
+        async for page, _ in self._pages(resource, namespace, selected, accept=accept):
             kept = [item for item in page if where(item)]
             items += kept
             memory += sum(map(memory_of_object, kept))
-            subject = f"The list of {path}"
+            subject = f"The list of {resource.path(namespace)}"
             check_bound(subject, memory, self._transport.room.listed, "bytes of memory")
             check_bound(subject, len(items), self._transport.room.objects, "objects")
         return items
 
     async def _pages(
-        self, path: str, selected: Query, first: Query = (), accept: str = _JSON
+        self,
+        resource: Resource,
+        namespace: str,
+        selected: Query,
+        first: Query = (),
+        accept: str = _JSON,
     ) -> AsyncIterator[tuple[_Objects, bool]]:
         """Each page, and whether more follow; parameters in `first` apply to the whole list."""
+        path = resource.path(namespace)
         reader, rest = PageReader(self._transport, path, _PAGING, accept), first
         while True:
-            answer = await reader.read([*selected, *rest])
-            items, token = _page(await _decoded(answer, path), path)
+            with self._noting_unknown(resource):
+                answer = await _decoded(await reader.read([*selected, *rest]), path)
+            metadata, items = answer.get("metadata"), answer.get("items") or []
+            token = metadata.get("continue", "") if isinstance(metadata, dict) else None
+            is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+            if not is_list or not isinstance(token, str):
+                raise Malformed(f"The answer for {path} is not a list.", path=path)
             yield items, bool(token)
             if not token:
                 return
             rest = [("continue", token)]
-
-
-def _labelled(body: Object, labels: Mapping[str, str]) -> Object:
-    metadata = body.get("metadata") or {}
-    own = metadata.get("labels") or {}
-    return body | {"metadata": metadata | {"labels": {**own, **labels}}} if labels else body
 
 
 async def _decoded(answer: bytes, path: str) -> Object:
@@ -201,16 +231,6 @@ def _object(answer: bytes, path: str) -> Object:
     if not isinstance(value, dict):
         raise Malformed(f"The answer for {path} is not an object.", path=path)
     return value
-
-
-def _page(answer: Object, path: str) -> tuple[_Objects, str]:
-    """The objects of a page, and the token of the next one."""
-    metadata, items = answer.get("metadata"), answer.get("items") or []
-    token = metadata.get("continue", "") if isinstance(metadata, dict) else None
-    is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
-    if not is_list or not isinstance(token, str):
-        raise Malformed(f"The answer for {path} is not a list.", path=path)
-    return items, token
 
 
 class SharedReads:

@@ -58,7 +58,15 @@ def usable(files: str, context: str | None) -> Usable:
             credentials of `context` (None: the current one).
 
     """
-    found = [file for path in files.split(os.pathsep) if path and (file := _existing(path)) is not None]
+    found: list[Path] = []
+    for path in filter(None, files.split(os.pathsep)):
+        try:
+            file = Path(path).expanduser()
+            found += [file] if file.exists() else []
+        except RuntimeError as error:  # ~with an unknown user name
+            raise _unusable(path, str(error)) from error
+        except OSError as error:  # a folder without access
+            raise _unusable(path, error.strerror or type(error).__name__) from error
     if not found:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
@@ -112,17 +120,6 @@ def _has(entry: Content, field: str) -> bool:
 
 def _words(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def _existing(path: str) -> Path | None:
-    try:
-        file = Path(path).expanduser()
-    except RuntimeError as error:  # ~with an unknown user name
-        raise _unusable(path, str(error)) from error
-    try:
-        return file if file.exists() else None
-    except OSError as error:  # a folder without access
-        raise _unusable(file, error.strerror or type(error).__name__) from error
 
 
 def _unusable(files: str | Path, why: str) -> NotConfigured:
@@ -181,31 +178,24 @@ def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:
     entry = _named(contents, "context", name)
     if entry is None:
         return f"it has no context {name!r}{', which its current-context names' if is_current else ''}"
-    return _lacks_of_context(contents, name, entry)
-
-
-def _lacks_of_context(contents: list[Content], name: str, entry: Content) -> str:
     cluster, user = entry.get("cluster"), entry.get("user")
     if not cluster:
         return f"its context {name!r} names no cluster"
     settings = _named(contents, "cluster", cluster)
     if settings is None:
         return f"its context {name!r} names the cluster {cluster!r}, which it does not have"
-    if not _is_address(str(settings.get("server", ""))):
+    try:
+        server = urlsplit(str(settings.get("server", "")))
+        is_address = server.scheme in {"https", "http"} and bool(server.hostname)
+    except ValueError:  # "[" without "]"
+        is_address = False
+    if not is_address:
         return f"its cluster {cluster!r} has no server that is an address with https://"
     if not user:
         return f"its context {name!r} names no user"
     if _named(contents, "user", user) is None:
         return f"its context {name!r} names the user {user!r}, which it does not have"
     return ""
-
-
-def _is_address(server: str) -> bool:
-    try:
-        parts = urlsplit(server)
-    except ValueError:  # "[" without "]"
-        return False
-    return parts.scheme in {"https", "http"} and bool(parts.hostname)
 
 
 def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
@@ -235,7 +225,13 @@ _UNREADABLE = (
 
 def loader(kubeconfig: str | None, context: str | None) -> Load:
     """The source: the given file, else $KUBECONFIG, else ~/.kube/config, else the Pod's service account."""
-    files = kubeconfig or os.environ.get("KUBECONFIG") or _default_file()
+    files = kubeconfig or os.environ.get("KUBECONFIG") or ""
+    if not files:
+        default = Path.home() / ".kube" / "config"
+        try:
+            files = str(default) if default.exists() else ""
+        except OSError:  # a folder without access; reading it reports that
+            files = str(default)
     return _from_kubeconfig(files, context) if files else _from_service_account
 
 
@@ -271,17 +267,9 @@ def use_proxy(configuration: Configuration) -> None:
     configuration.proxy = configuration.proxy or (None if is_direct else proxies.get(url.scheme))
 
 
-def use_token(configuration: Configuration, token: str) -> None:
-    """Send this token from now on; "" means none."""
+def use_token(configuration: Configuration, token: str | None) -> None:
+    """Send this token from now on; None means none."""
     configuration.api_key = {_SCHEME: f"Bearer {token}"} if token else {}
-
-
-def _default_file() -> str:
-    file = Path.home() / ".kube" / "config"
-    try:
-        return str(file) if file.exists() else ""
-    except OSError:  # a folder without access; reading it reports that
-        return str(file)
 
 
 def _from_kubeconfig(files: str, context: str | None) -> Load:

@@ -5,7 +5,7 @@ examined, to find a bookmark, an error, or the object that does not decode. Of a
 metadata is read again.
 
 In an answer with more JSON values than MOST_VALUES, an object that does not decode becomes its identity,
-without the reason: the error would contain its values as Python values (objects/fail_fast.py). pydantic still
+without the reason: the error would contain its values as Python values (objects/bounds.py). pydantic still
 copies each invalid value for a moment, for each field that is wrong with it, so the objects of an answer with
 over MOST_DECODED_VALUES are only named.
 """
@@ -32,7 +32,7 @@ from kube.answer_bounds import (
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
-from objects.fail_fast import OR_NONE
+from objects.bounds import OR_NONE
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import FrozenObject
 

@@ -5,8 +5,7 @@ answers 404 for custom resources.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -104,7 +103,18 @@ class Discovery:
             await self._request(NODES.api_version)
         except NotFound as error:
             raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
-        listed = await self._versions(api_version)
+        # All versions of the group, preferred first; the core group has one version and no list.
+        listed: tuple[str, ...] = ()
+        group, slash, _ = api_version.partition("/")
+        if slash and _GROUP_VERSION.fullmatch(api_version):
+            path = f"/apis/{group}"
+            try:
+                answer = await self._transport.request("GET", path)
+                listed = tuple(one.group_version for one in _ApiGroup.model_validate_json(answer).versions)
+            except KindUnknown:
+                pass
+            except ValidationError as error:
+                raise Malformed(f"The answer for {path} is not a group.", path=path) from error
         in_motion: KindUnknown | None = None
         for version in dict.fromkeys((api_version, *listed)):
             try:
@@ -119,34 +129,9 @@ class Discovery:
         return None
 
     def forget(self, *api_versions: str) -> None:
-        """Drop the cached group versions, after a change of one of their CRDs."""
+        """Drop the cached group versions: a CRD of theirs has changed, or a request met an unserved kind."""
         for api_version in api_versions:
             self._resources.pop(api_version, None)
-
-    @contextmanager
-    def forgetting(self, *api_versions: str) -> Iterator[None]:
-        """Drop these group versions if the block meets a kind that is not served: the cache may be old."""
-        try:
-            yield
-        except KindUnknown:
-            self.forget(*api_versions)
-            raise
-
-    async def _versions(self, api_version: str) -> tuple[str, ...]:
-        """All versions of the group, preferred first; the core group has one version and no list."""
-        group, slash, _ = api_version.partition("/")
-        if not slash or not _GROUP_VERSION.fullmatch(api_version):
-            return ()
-        path = f"/apis/{group}"
-        try:
-            answer = await self._transport.request("GET", path)
-        except KindUnknown:
-            return ()
-        try:
-            listed = _ApiGroup.model_validate_json(answer).versions
-        except ValidationError as error:
-            raise Malformed(f"The answer for {path} is not a group.", path=path) from error
-        return tuple(version.group_version for version in listed)
 
     async def _refresh(self, api_version: str) -> dict[str, Resource]:
         self.forget(api_version)

@@ -10,6 +10,7 @@ from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import EVENTS, Object
 from objects.event import Event, InvolvedObject
+from objects.short_text import cut_to_length
 from objects.timestamps import stamp
 
 _LONGEST_NAME = 253
@@ -45,9 +46,6 @@ class Events:
             "name": about.name,
             "uid": about.uid,
         }
-        message = event.message
-        if len(message) > _LONGEST_MESSAGE:
-            message = message[: _LONGEST_MESSAGE - 1] + "…"
         body: Object = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -55,7 +53,7 @@ class Events:
             "involvedObject": {key: value for key, value in involved.items() if value},
             "type": event.severity.value,
             "reason": event.reason,
-            "message": message,
+            "message": cut_to_length(event.message, _LONGEST_MESSAGE),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound, none_if_absent
+from kube.errors import AlreadyExists, LeaseTaken, Malformed, NotFound, none_if_absent
 from kube.lease import (
     SLACK,
     LeaseHolder,
@@ -27,12 +26,10 @@ from kube.lease import (
     written_duration,
 )
 from kube.resource import LEASES, Object
+from kube.retry_on_conflict import retry_on_conflict
 from objects.metadata import OwnerReference
 
 _ATTEMPTS = 3  # a Lease that changes three times in a row has another holder
-
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class HeldLeases:
                 patch = taken_over(lease, identity, lasting, now, owner)
             return await self._patch(name, for_target(patch, holder, lease))
 
-        return await _retry(obtain_once)
+        return await retry_on_conflict(obtain_once, _ATTEMPTS, may_vanish=True)
 
     async def renew(
         self,
@@ -110,7 +107,7 @@ class HeldLeases:
                 return _held(lease)
             return await self._patch(name, renewed(lease, written_duration(duration), now))
 
-        return await _retry(renew_once)
+        return await retry_on_conflict(renew_once, _ATTEMPTS, may_vanish=True)
 
     async def is_held(self, name: str, holder: LeaseHolder) -> bool:
         """True if `holder` has the Lease, expired or not."""
@@ -125,7 +122,7 @@ class HeldLeases:
             if lease is not None and _is_held(lease, holder):
                 await self._patch(name, renewed(lease, duration, now))
 
-        await _retry(shorten_once)
+        await retry_on_conflict(shorten_once, _ATTEMPTS, may_vanish=True)
 
     async def release(
         self, name: str, holder: LeaseHolder, release_lock: Callable[[str], Awaitable[None]] | None = None
@@ -148,7 +145,7 @@ class HeldLeases:
                 )
             return True
 
-        return await _retry(release_once)
+        return await retry_on_conflict(release_once, _ATTEMPTS, may_vanish=True)
 
     async def _get(self, name: str) -> LeaseRecord:
         return LeaseRecord.read(await self._client.get(LEASES, name, self._namespace))
@@ -160,18 +157,6 @@ class HeldLeases:
         # An operator made a Lease that we adopt or take over, and a person may remove a label.
         body["metadata"]["labels"] = dict(self._client.labels)
         return _held(LeaseRecord.read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
-
-
-async def _retry(step: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Repeat the step if the Lease was changed or deleted between its read and its write."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return await step()
-        except KindUnknown:
-            raise
-        except (Conflict, NotFound):
-            continue
-    return await step()
 
 
 def _held(lease: LeaseRecord) -> LeaseHeld:

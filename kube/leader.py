@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent
+from kube.errors import AlreadyExists, KubernetesError, none_if_absent
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
 from kube.retry_on_conflict import retry_on_conflict
@@ -87,13 +87,6 @@ class LeaderTerm:
         await self._is_over.wait()
 
 
-def _nothing() -> None: ...
-
-
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class LeaseTimes:
     """The times of an election, by the monotonic clock of each candidate."""
@@ -128,9 +121,9 @@ class LeaderElection:
         leadership: Leadership,
         *,
         times: LeaseTimes = LEASE_TIMES,
-        on_started: Callable[[], None] = _nothing,
-        on_stopped: Callable[[], None] = _nothing,
-        gives_way: Callable[[], bool] = _never,
+        on_started: Callable[[], None] = lambda: None,
+        on_stopped: Callable[[], None] = lambda: None,
+        gives_way: Callable[[], bool] = lambda: False,
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
         """While `gives_way` returns True, another process is to lead, and this one does not stand."""
@@ -167,16 +160,27 @@ class LeaderElection:
         self._leadership.end()
         self._ours = None
         self._stop_if_over()
-        await self._give_back()
+
+        async def release_if_held() -> None:
+            lease = await self._find()
+            if lease is not None and lease.spec.holder_identity == self._identity:
+                await self._write(released(lease, self._now()))
+
+        try:
+            async with asyncio.timeout(self._times.retry_period.total_seconds()):
+                # Twice: an interrupted renewal may arrive after our read.
+                await retry_on_conflict(release_if_held, tries=2)
+        except (KubernetesError, TimeoutError) as error:
+            _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
 
     async def _round(self) -> None:
         sent = self._clock()
         try:
             async with asyncio.timeout(self._patience()):
-                holds = await self._take_or_keep()
+                # A Lease that changed after our last read is read again at once: another process may lead.
+                holds = await retry_on_conflict(self._try, tries=2, may_vanish=True)
         except (KubernetesError, TimeoutError) as error:
             # The state of the Lease is unknown: leadership lasts until its deadline, and no longer.
-            self._ours = None
             self.problem = str(error) or "The Lease of the leader was not answered in time."
             if not self._failing:
                 self._failing = True
@@ -205,16 +209,10 @@ class LeaderElection:
             _logger.info("%s does not lead any more.", self._identity)
             self._on_stopped()
 
-    async def _take_or_keep(self) -> bool:
-        try:
-            return await self._try()
-        except (Conflict, NotFound):
-            # The Lease changed after our last read: read again at once, another process may lead.
-            self._ours = None
-            return await self._try()
-
     async def _try(self) -> bool:
-        lease = self._ours or await self._find()
+        # After our last write; a failed try forgets it.
+        known, self._ours = self._ours, None
+        lease = known or await self._find()
         if not self._started:
             renewed_at = None if lease is None else lease.spec.renew_time
             # A person deleted the Lease or its time. Another process may have led until now.
@@ -251,16 +249,3 @@ class LeaderElection:
         patch["metadata"]["labels"] = dict(self._client.labels)  # another name may have led before
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)
         self._ours = LeaseRecord.read(answer)
-
-    async def _give_back(self) -> None:
-        try:
-            async with asyncio.timeout(self._times.retry_period.total_seconds()):
-                # Twice: an interrupted renewal may arrive after our read.
-                await retry_on_conflict(self._release_if_held, tries=2)
-        except (KubernetesError, TimeoutError) as error:
-            _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
-
-    async def _release_if_held(self) -> None:
-        lease = await self._find()
-        if lease is not None and lease.spec.holder_identity == self._identity:
-            await self._write(released(lease, self._now()))

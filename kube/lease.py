@@ -8,7 +8,6 @@ the target in an annotation, which distinguishes it from an earlier target of th
 it (of another operator, or of an older version) is judged by holderIdentity alone.
 """
 
-import hashlib
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ from kube.resource import Object
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
+from objects.short_text import cut_with_hash
 from objects.timestamps import micro_time
 
 _LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions have 32 bits
@@ -33,7 +33,6 @@ _CLOCK_SKEW = timedelta(seconds=60)
 
 _OF_NODE = "node-"
 _LONGEST_NAME = 253
-_HASH_LENGTH = 10
 SLACK = timedelta(seconds=60)
 """The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: a live
 holder renews it in time, and a dead one does not keep the node for long."""
@@ -115,7 +114,7 @@ def name_for_node(node_name: str) -> str:
 
 def lock_of(cluster: str) -> str:
     """The name of the control-plane lock of a cluster: `paramedic-control-plane[.<namespace>.<name>]`."""
-    return _bounded(".".join(filter(None, (CONTROL_PLANE_LOCK, *cluster.split("/")))))
+    return cut_with_hash(".".join(filter(None, (CONTROL_PLANE_LOCK, *cluster.split("/")))), _LONGEST_NAME)
 
 
 def is_lock(lease_name: str) -> bool:
@@ -130,14 +129,7 @@ def name_for(kind: str, namespace: str, name: str) -> str:
     """
     if not namespace:
         return f"{kind}-{name}".lower()
-    return _bounded(f"{kind}-{namespace}.{name}".lower())
-
-
-def _bounded(whole: str) -> str:
-    if len(whole) <= _LONGEST_NAME:
-        return whole
-    digits = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
-    return f"{whole[: _LONGEST_NAME - _HASH_LENGTH - 1].rstrip('.-')}-{digits}"
+    return cut_with_hash(f"{kind}-{namespace}.{name}".lower(), _LONGEST_NAME)
 
 
 def node_of(lease_name: str) -> str:

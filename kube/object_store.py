@@ -54,15 +54,11 @@ class UndecodableLog:
             self._omitted += len(new)
             return
         count, self._omitted = len(new) + self._omitted, 0
-        named = [f"{_name(failure.key)}: {failure.error}" for failure in new[:MOST_NAMED]]
+        named = [f"{'/'.join(filter(None, failure.key))}: {failure.error}" for failure in new[:MOST_NAMED]]
         more = f"; and {count - len(named)} more" if count > len(named) else ""
         _logger.warning(
             "%d of %s do not decode and are left out: %s%s", count, self._source, "; ".join(named), more
         )
-
-
-def _name(key: Key) -> str:
-    return "/".join(part for part in key if part)
 
 
 def _changes(key: Key, old: RecordT | None, new: RecordT) -> list[Change[RecordT]]:
@@ -75,13 +71,15 @@ def _changes(key: Key, old: RecordT | None, new: RecordT) -> list[Change[RecordT
 
 def _has_same_content(old: Record, new: Record) -> bool:
     # Equal resourceVersions prove nothing: an object has other content in another version of its API.
-    is_same = not _differ(old, new, but="metadata")
-    return is_same and not _differ(old.metadata, new.metadata, but="resource_version")
-
-
-def _differ(old: object, new: object, *, but: str) -> bool:
-    names = _fields(type(old))  # type: ignore[arg-type]  # classes can be hashed, whatever their objects can
-    return any(getattr(old, name) != getattr(new, name) for name in names if name != but)
+    return all(
+        getattr(before, name) == getattr(after, name)
+        for before, after, but in (
+            (old, new, "metadata"),
+            (old.metadata, new.metadata, "resource_version"),
+        )
+        for name in _fields(type(before))
+        if name != but
+    )
 
 
 @cache

@@ -5,11 +5,10 @@ conditional, so their entries are kept, and a lost race is answered with 409 (AD
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from kube.client import Client
-from kube.errors import Conflict
+from kube.errors import Conflict, KindUnknown, NotFound
 from kube.resource import Object, Resource
 
 TRIES = 5
@@ -18,11 +17,21 @@ Change = Callable[[Object], dict[str, Any]]
 """The merge patch for an object; empty if none is needed."""
 
 
-async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], tries: int = TRIES) -> Result:
-    """The result of `attempt`, which reads again each time; the last of the `tries` may raise Conflict."""
+async def retry_on_conflict(
+    attempt: Callable[[], Awaitable[Result]], tries: int = TRIES, *, may_vanish: bool = False
+) -> Result:
+    """The result of `attempt`, which reads again each time; the last of the `tries` may raise Conflict.
+
+    With `may_vanish` also after NotFound: the object was deleted between its read and its write.
+    """
     for _ in range(tries - 1):
-        with suppress(Conflict):
+        try:
             return await attempt()
+        except Conflict:
+            continue
+        except NotFound as error:
+            if isinstance(error, KindUnknown) or not may_vanish:
+                raise
     return await attempt()
 
 

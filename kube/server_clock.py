@@ -92,10 +92,13 @@ class ServerClock:
     def note(self, headers: Mapping[str, str], sent: float) -> None:
         """Record the answer that has just arrived for a request sent at `sent` (by `monotonic`)."""
         self.look()
-        date = None if "Age" in headers else _parsed(headers.get("Date", ""))
-        if date is None:
-            return
         received = self.monotonic()
+        try:
+            date = datetime.strptime(headers.get("Date", ""), _IMF_FIXDATE).replace(tzinfo=UTC)
+        except ValueError:
+            return
+        if "Age" in headers or not _FIRST_YEAR <= date.year <= _LAST_YEAR:
+            return
         measured = Offset.of(date, sent, received)
         self._offset = measured if self._offset is None else self._offset.narrowed(measured)
         self._noted_at = received
@@ -134,11 +137,3 @@ class ServerClock:
 
     def _own_offset_now(self) -> float:
         return self._wall().timestamp() - self.monotonic()
-
-
-def _parsed(date: str) -> datetime | None:
-    try:
-        parsed = datetime.strptime(date, _IMF_FIXDATE).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return parsed if _FIRST_YEAR <= parsed.year <= _LAST_YEAR else None

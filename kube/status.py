@@ -23,6 +23,7 @@ from kube.errors import (
     Unauthorized,
 )
 from objects.frozen import FrozenObject
+from objects.short_text import cut_to_length
 
 _LONGEST_RETRY_AFTER_SECONDS = 300  # more is never meant, and an unbounded number could overflow
 _MOST_DIGITS = 20  # longer numbers are ignored
@@ -75,17 +76,27 @@ def classify(request: str, path: str, status: int, body: bytes, retry_after: str
         )
     is_number = retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
     wait = _wait(int(retry_after)) if is_number else None
-    return from_status(request, path, status, _read(body), wait)
+    try:
+        answered = Status.model_validate_json(body)
+    except ValidationError:
+        answered = _NO_STATUS
+    return from_status(request, path, status, answered if answered.kind == "Status" else _NO_STATUS, wait)
 
 
 def from_status(
     request: str, path: str, code: int, answered: Status, retry_after: timedelta | None = None
 ) -> KubernetesError:
     """The error for a `Status`, which watches also contain in their stream."""
-    kind = _class_of(code, answered)
+    kind = ServerFault if code >= _SERVER_FAULTS else _BY_STATUS.get(code, KubernetesError)
+    if code == _CONFLICT and answered.reason == "AlreadyExists":
+        kind = AlreadyExists
+    # The server names a missing object; if it names none, the kind is missing.
+    if code == _NOT_FOUND and not (answered.details and answered.details.name):
+        kind = KindUnknown
     if retry_after is None and answered.details and answered.details.retry_after_seconds > 0:
         retry_after = _wait(answered.details.retry_after_seconds)
-    reason, message = _cut(answered.reason, _LONGEST_REASON), _cut(answered.message.strip(), _LONGEST_MESSAGE)
+    reason = cut_to_length(answered.reason, _LONGEST_REASON)
+    message = cut_to_length(answered.message.strip(), _LONGEST_MESSAGE)
     answer = f"{request} was answered {code} {reason}".rstrip()
     return kind(
         f"{answer}: {message}" if message else f"{answer}.",
@@ -94,29 +105,6 @@ def from_status(
         path=path,
         retry_after=retry_after,
     )
-
-
-def _class_of(code: int, answered: Status) -> type[KubernetesError]:
-    if code == _CONFLICT and answered.reason == "AlreadyExists":
-        return AlreadyExists
-    # The server names a missing object; if it names none, the kind is missing.
-    if code == _NOT_FOUND and not (answered.details and answered.details.name):
-        return KindUnknown
-    if code >= _SERVER_FAULTS:
-        return ServerFault
-    return _BY_STATUS.get(code, KubernetesError)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _read(body: bytes) -> Status:
-    try:
-        status = Status.model_validate_json(body)
-    except ValidationError:
-        return _NO_STATUS
-    return status if status.kind == "Status" else _NO_STATUS
 
 
 def _wait(seconds: int) -> timedelta:

@@ -5,11 +5,16 @@ read, no user is impersonated, and the certificate of the server is always verif
 refused, too, because they may change server or user. Errors quote nothing of the kubeconfig.
 """
 
+import os
 import re
+import ssl
+import tempfile
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -47,26 +52,27 @@ _SERVICE = re.compile(r"(?!localhost$)[a-z]([-a-z0-9]*[a-z0-9])?")
 """The name of a Service: no dot, and no address such as 2130706433 or 0x7f000001."""
 
 
+_NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkloadKubeconfig:
     """The address of an API server, and our credentials; its repr has no credentials."""
 
     server: str
-    certificate_authority: str = field(default="", repr=False)
-    """PEM; "" means the authorities that the system trusts, as in kubectl."""
-    tls_server_name: str = ""
-    client_certificate: str = field(default="", repr=False)
-    client_key: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
+    certificate_authority: str | None = field(default=None, repr=False)
+    """PEM; None means the authorities that the system trusts, as in kubectl."""
+    tls_server_name: str | None = None
+    client_certificate: str | None = field(default=None, repr=False)
+    client_key: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
 
     @property
     def endpoint(self) -> bytes:
         """A digest of all parts that a connection depends on; the token is sent with each request."""
-        parts = (self.server, self.certificate_authority, self.tls_server_name)
-        digests = [
-            sha256(part.encode()).digest() for part in (*parts, self.client_certificate, self.client_key)
-        ]
-        return sha256(b"".join(digests)).digest()
+        names = (self.server, self.certificate_authority, self.tls_server_name)
+        parts = (*names, self.client_certificate, self.client_key)
+        return sha256(b"".join(sha256((part or "").encode()).digest() for part in parts)).digest()
 
 
 def parse_workload_kubeconfig(text: bytes | str, secret: SecretField) -> WorkloadKubeconfig:
@@ -103,15 +109,24 @@ def _parse(document: Document, namespace: str) -> WorkloadKubeconfig:
     user = _named(document, "user", of_user, "its current context")
     _check_fields(cluster, "its cluster", _CLUSTER_FIELDS)
     _check_fields(user, "its user", _USER_FIELDS)
-    certificate, key, token = _credentials(user)
+    certificate = _pem(user, "its user", "client-certificate-data", "CERTIFICATE")
+    key = _pem(user, "its user", "client-key-data", "PRIVATE KEY")
+    token = _printable(user, "its user", "token")
+    if certificate and not key:
+        _refuse("its user has client-certificate-data, but no client-key-data")
+    if key and not certificate:
+        _refuse("its user has client-key-data, but no client-certificate-data")
+    if not (certificate or token):
+        _refuse("its user has neither a token nor client-certificate-data")
     server, host = _server(cluster, namespace)
+    authority = _pem(cluster, "its cluster", "certificate-authority-data", "CERTIFICATE")
     return WorkloadKubeconfig(
         server=server,
-        certificate_authority=_pem(cluster, "its cluster", "certificate-authority-data", "CERTIFICATE"),
+        certificate_authority=authority or None,
         tls_server_name=_printable(cluster, "its cluster", "tls-server-name") or host,
-        client_certificate=certificate,
-        client_key=key,
-        token=token,
+        client_certificate=certificate or None,
+        client_key=key or None,
+        token=token or None,
     )
 
 
@@ -138,22 +153,8 @@ def _check_fields(entry: Document, entry_name: str, allowed: frozenset[str]) -> 
         _refuse(f"{entry_name} has a field that is not known here")
 
 
-def _credentials(user: Document) -> tuple[str, str, str]:
-    """Client certificate, its key, and token; "" for each that is missing."""
-    certificate = _pem(user, "its user", "client-certificate-data", "CERTIFICATE")
-    key = _pem(user, "its user", "client-key-data", "PRIVATE KEY")
-    token = _printable(user, "its user", "token")
-    if certificate and not key:
-        _refuse("its user has client-certificate-data, but no client-key-data")
-    if key and not certificate:
-        _refuse("its user has client-key-data, but no client-certificate-data")
-    if not (certificate or token):
-        _refuse("its user has neither a token nor client-certificate-data")
-    return certificate, key, token
-
-
-def _server(cluster: Document, namespace: str) -> tuple[str, str]:
-    """The address to connect to, and the host as written if the address has another one, else "".
+def _server(cluster: Document, namespace: str) -> tuple[str, str | None]:
+    """The address to connect to, and the host as written if the address has another one, else None.
 
     HyperShift writes the name of a Service in the namespace of the Secret, which resolves only there, and its
     certificate has that name.
@@ -171,7 +172,7 @@ def _server(cluster: Document, namespace: str) -> tuple[str, str]:
     if url.query or url.fragment:
         _refuse("the server of its cluster has a query or a fragment")
     if not _SERVICE.fullmatch(host):
-        return server.rstrip("/"), ""
+        return server.rstrip("/"), None
     place = f"{host}.{namespace}.svc{f':{port}' if port is not None else ''}"
     return url._replace(netloc=place).geturl().rstrip("/"), host
 
@@ -203,3 +204,46 @@ def _text(entry: Mapping[str, Any], entry_name: str, name: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     _refuse(f"the {name} of {entry_name} is not text")
+
+
+def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
+    """A context that trusts only the kubeconfig's authority, and sends its client certificate.
+
+    Raises NotConfigured: one of the certificates, or the key, is invalid.
+    """
+    # Each error is raised outside of its block, so that the error of the library is not its context.
+    context: ssl.SSLContext | None = None
+    with suppress(ssl.SSLError):
+        context = ssl.create_default_context(cadata=kubeconfig.certificate_authority)
+    if context is None:
+        raise unusable(where, "the certificate-authority-data of its cluster is no certificate")
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # see `configuration.without_retries`
+    if kubeconfig.client_certificate:
+        pair = f"{kubeconfig.client_certificate}\n{kubeconfig.client_key}"
+        is_loaded = False
+        with _readable_by_name(pair) as file, suppress(ssl.SSLError):
+            context.load_cert_chain(file, password=_NO_PASSPHRASE)
+            is_loaded = True
+        if not is_loaded:
+            why = "the client-certificate-data and client-key-data of its user are no certificate and its key"
+            raise unusable(where, why)
+    return context
+
+
+@contextmanager
+def _readable_by_name(text: str) -> Iterator[str]:
+    """The name of a file with that content, until the end of the context.
+
+    OpenSSL reads a client certificate and its key from a named file. It gets a file in memory; if the system
+    does not support these, a temporary file that only we can read, and that is deleted at once.
+    """
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
+        with os.fdopen(os.memfd_create("client-certificate"), "w") as file:
+            file.write(text)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile("w") as file:  # made with mode 0600
+        file.write(text)
+        file.flush()
+        yield file.name

@@ -32,8 +32,11 @@ class Address:
 
 
 def is_loopback(host: str) -> bool:
-    """True for a host of this machine alone; an IPv6 address may be in brackets."""
+    """True for a host of this machine alone; an IPv6 address may be in brackets.
+
+    Names below `localhost` never leave the machine either (RFC 6761).
+    """
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.rstrip(".").lower().split(".")[-1] == "localhost"

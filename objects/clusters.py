@@ -34,13 +34,33 @@ def cluster_identity(name: str, kube_system_uid: str) -> str:
 
 def is_of(identity: str, kube_system_uid: str) -> bool:
     """True if the cluster with this identity has this uid of kube-system."""
-    return identity == cluster_identity(identity.rpartition("-")[0], kube_system_uid)
+    return identity == cluster_identity(configured_name(identity), kube_system_uid)
 
 
 def of_one_cluster(identity: str, others: Iterable[str]) -> frozenset[str]:
     """Those of the other identities that differ from this one in the configured name alone, or not at all."""
     uid = identity.rpartition("-")[2]
     return frozenset(other for other in others if other.rpartition("-")[2] == uid)
+
+
+def is_cluster_called(name: str, cluster: str) -> bool:
+    """True if `name` is the identity of this cluster, or the configured name in it; "" matches all."""
+    return name in ("", cluster, configured_name(cluster))
+
+
+def configured_name(identity: str) -> str:
+    """The name that processes of this identity are configured with."""
+    return identity.rpartition("-")[0]
+
+
+def identities(configured: str, identity: str) -> tuple[str, ...]:
+    """The possible identities of the cluster that a person calls `configured`, the likeliest first.
+
+    `identity` is that of processes with this configured name. If `configured` already ends with the same uid,
+    it is itself an identity, unless a user has configured an identity as the name.
+    """
+    end = identity.removeprefix(configured)
+    return (configured, identity) if configured.endswith(end) else (identity,)
 
 
 class SecretField(NamedTuple):

@@ -21,14 +21,12 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from temporalio.client import Interceptor
 
 from kube.client import Client
-from kube.connection import ClusterConnection, read_cluster_identity
+from kube.connection import ClusterConnection, WorkloadConnections, read_cluster_identity
 from kube.errors import KubernetesError
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
 from objects.clusters import INSTALLATION_LABEL
 from runtime.exposition import TemporalMetrics, metrics_route, temporal_core
-from runtime.payload_codec import PROCESS_DATA, with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PROCESS_DATA, PayloadKeys, with_keys
 from runtime.problems import Problems, retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings, SettingsError

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -68,12 +67,8 @@ def in_text(families: Collection[Metric]) -> bytes:
     return text
 
 
-async def _nothing() -> bytes:
-    return b""
-
-
 def metrics_route(
-    registry: CollectorRegistry, more: Callable[[], Awaitable[bytes]] = _nothing
+    registry: CollectorRegistry, more: Callable[[], Awaitable[bytes]] | None = None
 ) -> web.RouteDef:
     """The route of GET /metrics, for `serve`; `more` is text that follows the metrics of the registry."""
 
@@ -81,7 +76,7 @@ def metrics_route(
         families = list(registry.collect())
         # Formatting a thousand histograms takes a tenth of a second, too long for the event loop.
         text = await asyncio.to_thread(in_text, families)
-        text += await more()
+        text += await more() if more else b""
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return web.get("/metrics", metrics)
@@ -117,22 +112,17 @@ class TemporalCore:
                 aiohttp.ClientSession(timeout=timeout) as session,
                 session.get(f"http://127.0.0.1:{self.port}/metrics") as answer,
             ):
-                text = await _read(answer)
+                text = bytearray()
+                async for part in answer.content.iter_any():
+                    text += part
+                    if len(text) > LARGEST_TEXT:  # half a line would spoil the scrape
+                        reason = f"over {LARGEST_TEXT} bytes"
+                        _log.warning("no metrics of the Temporal SDK", extra={"reason": reason})
+                        return b""
         except (aiohttp.ClientError, TimeoutError) as error:
             _log.warning("no metrics of the Temporal SDK", extra={"reason": one_sentence(error)})
             return b""
-        return text
-
-
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """Read the whole text, or return b"" if it is too long: half a line would spoil the scrape."""
-    text = bytearray()
-    async for part in answer.content.iter_any():
-        text += part
-        if len(text) > LARGEST_TEXT:
-            _log.warning("no metrics of the Temporal SDK", extra={"reason": f"over {LARGEST_TEXT} bytes"})
-            return b""
-    return bytes(text)
+        return bytes(text)
 
 
 def temporal_core() -> TemporalCore:
@@ -142,10 +132,20 @@ def temporal_core() -> TemporalCore:
         ValueError: every port that was free a moment ago is taken.
 
     """
-    for _ in range(_PORTS_TRIED - 1):
-        with suppress(ValueError):
-            return _core(_free_port())
-    return _core(_free_port())
+    for number in range(1, _PORTS_TRIED + 1):
+        port = _free_port()
+        metrics = PrometheusConfig(
+            bind_address=f"127.0.0.1:{port}",
+            counters_total_suffix=True,
+            unit_suffix=True,
+            durations_as_seconds=True,
+        )
+        try:
+            return TemporalCore(Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics)), port)
+        except ValueError:
+            if number == _PORTS_TRIED:
+                raise
+    raise AssertionError
 
 
 def _free_port() -> int:
@@ -153,16 +153,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
-
-
-def _core(port: int) -> TemporalCore:
-    metrics = PrometheusConfig(
-        bind_address=f"127.0.0.1:{port}",
-        counters_total_suffix=True,
-        unit_suffix=True,
-        durations_as_seconds=True,
-    )
-    return TemporalCore(Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics)), port)
 
 
 class TemporalMetrics(Collector):

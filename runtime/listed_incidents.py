@@ -16,8 +16,8 @@ from temporalio.client import Client, WorkflowExecution
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, TargetReference, check_of
-from objects.bounded_id import is_cut
 from objects.frozen import Frozen
+from objects.short_text import is_cut
 from runtime.payload_codec import UnreadablePayload
 from runtime.search_attributes import CHECK, CLUSTER, TARGET, quoted
 from workflows.contracts import worker_queue
@@ -126,43 +126,38 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
     """
     identities = tuple(clusters)
     query = (
-        f"WorkflowType IN ({quoted((WORKFLOW, UPGRADE_PAUSE))})"
+        f"WorkflowType IN ({quoted(WORKFLOW, UPGRADE_PAUSE)})"
         " AND ExecutionStatus = 'Running'"
-        f" AND ({CLUSTER.name} IN ({quoted(identities)})"
-        f" OR TaskQueue IN ({quoted(map(worker_queue, identities))}))"
+        f" AND ({CLUSTER.name} IN ({quoted(*identities)})"
+        f" OR TaskQueue IN ({quoted(*map(worker_queue, identities))}))"
     )
     found: list[Stranger] = []
     left = MOST_READ
     async for execution in client.list_workflows(query, rpc_timeout=rpc_timeout):
-        if await _fits(execution):
+        # Search attribute or memo may confirm the id.
+        if execution.workflow_type == UPGRADE_PAUSE:
+            cluster = execution.typed_search_attributes.get(CLUSTER)
+            fits = cluster is not None and execution.id == upgrade_pause_id(cluster)
+        else:
+            listed = await listed_incident(execution)
+            fits = listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
+        if fits:
             continue
         if not left:
             break
         left -= 1
-        expected = await _expected_id(client, execution, rpc_timeout)
+        # Otherwise the input of the workflow names its incident or cluster.
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=client.namespace,
+            execution=Execution(workflow_id=execution.id, run_id=execution.run_id),
+            maximum_page_size=1,
+        )
+        answer = await client.workflow_service.get_workflow_execution_history(request, timeout=rpc_timeout)
+        start = answer.history.events[0].workflow_execution_started_event_attributes
+        try:
+            (subject,) = await client.data_converter.decode(start.input.payloads, [_Subject])
+        except (UnreadablePayload, *UNREADABLE):
+            subject = None
+        expected = subject.workflow_id if isinstance(subject, _Subject) else ""
         found += [Stranger(execution.id, expected)] if expected != execution.id else []
     return found
-
-
-async def _fits(execution: WorkflowExecution) -> bool:
-    """True if search attribute or memo confirm the id."""
-    cluster = execution.typed_search_attributes.get(CLUSTER)
-    if execution.workflow_type == UPGRADE_PAUSE:
-        return cluster is not None and execution.id == upgrade_pause_id(cluster)
-    listed = await listed_incident(execution)
-    return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
-
-
-async def _expected_id(client: Client, execution: WorkflowExecution, rpc_timeout: timedelta) -> str:
-    request = GetWorkflowExecutionHistoryRequest(
-        namespace=client.namespace,
-        execution=Execution(workflow_id=execution.id, run_id=execution.run_id),
-        maximum_page_size=1,
-    )
-    answer = await client.workflow_service.get_workflow_execution_history(request, timeout=rpc_timeout)
-    start = answer.history.events[0].workflow_execution_started_event_attributes
-    try:
-        (subject,) = await client.data_converter.decode(start.input.payloads, [_Subject])
-    except (UnreadablePayload, *UNREADABLE):
-        return ""
-    return subject.workflow_id if isinstance(subject, _Subject) else ""

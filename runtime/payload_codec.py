@@ -9,6 +9,11 @@ A refused payload raises where its value is read, not in the codec: there it wou
 task, again and again. So the SDK drops a signal, rejects an update or fails an activity with such an
 argument, and continues.
 
+The keys are in a file that a Secret is mounted as. As in the EncryptionConfiguration of Kubernetes, the first
+key encrypts, and each key decrypts the payloads that name it. With `requireEncryption`, plain payloads are
+refused, so that the keys authenticate (ADR 42). Errors about the file name its setting and field, and never a
+value: any value may be a key.
+
 Our processes decode with PROCESS_DATA, whose errors name field and value in plain words: people start
 workflows from the Temporal UI and read its error about a wrong value, which Temporal stores. An incident and
 an upgrade pause read their orders themselves (`workflows.orders`).
@@ -16,24 +21,29 @@ an upgrade pause read their orders themselves (`workflows.orders`).
 
 import dataclasses
 import os
-from collections.abc import Sequence
-from typing import Any
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from google.protobuf.message import DecodeError
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
     PayloadCodec,
-    PayloadConverter,
 )
 
-from objects.field_problem import FieldProblem
-from runtime.payload_keys import PayloadKeys
-from runtime.settings import PAYLOAD_KEYS_VARIABLE
+from objects.bounds import FailFast
+from objects.field_problem import FieldProblem, dotted
+from objects.patterns import matching
+from objects.yaml_document import LONGEST, NoDocumentError, read_document
+from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 
 ENCRYPTED = b"binary/encrypted"
 REFUSED = b"binary/refused"
@@ -44,6 +54,100 @@ _NOT_ENCRYPTED = (
     f"a payload in Temporal is not encrypted, and requireEncryption in the file of {PAYLOAD_KEYS_VARIABLE} "
     "refuses it"
 )
+_NOTHING = b"binary/null"
+"""The encoding of `None` by a client of Python, and of nil by one of Go. The SDK decodes it as any type."""
+_NULL = Payload(metadata={"encoding": b"json/plain"}, data=b"null")
+KEY_BYTES = 32
+_KEY_NAME = matching(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*",
+    "must be letters, digits, '.', '_' and '-', and begin with a letter or digit",
+)
+
+
+def _cipher(secret: object) -> AESGCM:
+    try:
+        key = b64decode(secret, validate=True) if isinstance(secret, str) else b""
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        kind, sentence = "key", f"must be {KEY_BYTES} bytes in base64"
+        raise PydanticCustomError(kind, sentence)
+    return AESGCM(key)
+
+
+class _Entry(FailFast, BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    name: Annotated[str, Field(max_length=63), _KEY_NAME]
+    secret: Annotated[AESGCM, BeforeValidator(_cipher)]
+
+
+class _File(FailFast, BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    encrypt: bool = True
+    require_encryption: bool = Field(default=False, alias="requireEncryption")
+    keys: Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]
+
+
+class PayloadKeys:
+    """The keys of one process, for its whole life; without any, nothing is encrypted."""
+
+    def __init__(
+        self, ciphers: Mapping[str, AESGCM], *, encrypts: bool = True, requires_encryption: bool = False
+    ) -> None:
+        """`ciphers` by the names of their keys; the first one encrypts, unless `encrypts` is False."""
+        self._ciphers = dict(ciphers)
+        self.encrypting = next(iter(self._ciphers), None) if encrypts else None
+        """The name of the encrypting key; None if there is none."""
+        self.requires_encryption = requires_encryption
+        """True if plain payloads are refused."""
+
+    @classmethod
+    def read(cls, path: str | None) -> Self:
+        """The keys in the file at `path`; None means no keys.
+
+        Raises:
+            SettingsError: the file is invalid.
+
+        """
+        if path is None:
+            return cls({})
+        if not path:
+            raise SettingsError(f"{PAYLOAD_KEYS_VARIABLE}: must not be empty")
+        # `from None`: errors of the parsers quote the file.
+        try:
+            with Path(path).open("rb") as file:
+                entries = _File.model_validate(read_document(file.read(LONGEST + 1)))
+        except OSError as error:
+            raise _wrong(path, str(error.strerror)) from error
+        except NoDocumentError as error:
+            raise _wrong(path, str(error)) from None
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)[0]
+            problem = FieldProblem.of_details(details, longest_value=0)
+            if details["type"] == "extra_forbidden":  # the name could be a secret
+                field, words = dotted(details["loc"][:-1]), "has a field that is not known"
+                problem = FieldProblem(field=field, words=words)
+            whole = "must have `keys`, a list with the `name` and the `secret` of each"
+            raise _wrong(path, whole if problem.field in {"", "keys"} else str(problem)) from None
+        ciphers = {entry.name: entry.secret for entry in entries.keys}
+        names = [entry.name for entry in entries.keys]
+        if double := next((name for name in names if names.count(name) > 1), None):
+            raise _wrong(path, f"keys: two are called {double!r}")
+        if entries.require_encryption and not entries.encrypt:
+            raise _wrong(path, "requireEncryption: needs encrypt: true, or we would refuse our own payloads")
+        return cls(ciphers, encrypts=entries.encrypt, requires_encryption=entries.require_encryption)
+
+    def __bool__(self) -> bool:
+        return bool(self._ciphers)
+
+    def get(self, name: str) -> AESGCM | None:
+        return self._ciphers.get(name)
+
+
+def _wrong(path: str, why: str) -> SettingsError:
+    return SettingsError(f"{PAYLOAD_KEYS_VARIABLE}: {path}: {why}")
 
 
 class UnreadablePayload(RuntimeError):
@@ -107,15 +211,10 @@ def with_keys(keys: PayloadKeys, converter: DataConverter = pydantic_data_conver
     encrypting = dataclasses.replace(converter, payload_codec=codec, failure_converter_class=failures)
     if not keys.requires_encryption:
         return encrypting
-    refusing = _refusing(converter.payload_converter_class)
-    return dataclasses.replace(encrypting, payload_converter_class=refusing)
-
-
-def _refusing(converter: type[PayloadConverter]) -> type[PayloadConverter]:
-    """The same converter, which raises for refused payloads."""
+    payload_converter = converter.payload_converter_class
 
     # A class, because the SDK creates an object of it for each workflow.
-    class Refusing(converter):  # type: ignore[misc, valid-type]
+    class Refusing(payload_converter):  # type: ignore[misc, valid-type]
         def from_payloads(
             self, payloads: Sequence[Payload], type_hints: list[type] | None = None
         ) -> list[Any]:
@@ -124,16 +223,11 @@ def _refusing(converter: type[PayloadConverter]) -> type[PayloadConverter]:
             values: list[Any] = super().from_payloads(payloads, type_hints)
             return values
 
-    return Refusing
+    return dataclasses.replace(encrypting, payload_converter_class=Refusing)
 
 
 class InvalidPayload(ValueError):
     """A payload does not fit the type of its value; the message names the field and the value."""
-
-
-_NOTHING = b"binary/null"
-"""The encoding of `None` by a client of Python, and of nil by one of Go. The SDK decodes it as any type."""
-_NULL = Payload(metadata={"encoding": b"json/plain"}, data=b"null")
 
 
 class ProcessPayloadConverter(PydanticPayloadConverter):

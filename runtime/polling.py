@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import TaskQueueType, WorkerVersioningMode
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioningInfo
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeTaskQueueResponse
@@ -51,12 +50,12 @@ class QueuePollers:
     @property
     def serving(self) -> frozenset[str]:
         """The identities of the workers that get new workflows."""
-        return frozenset(identity for identity, build in self.builds if self._takes(build))
-
-    def _takes(self, build: Build) -> bool:
-        if not build.deployment:
-            return not self.routed or Build("", "") in self.routed
-        return build in self.routed
+        takes_unversioned = not self.routed or Build("", "") in self.routed
+        return frozenset(
+            identity
+            for identity, build in self.builds
+            if (build in self.routed if build.deployment else takes_unversioned)
+        )
 
 
 async def queue_pollers(client: Client, queue: str) -> QueuePollers:
@@ -118,37 +117,28 @@ def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:
     """The pollers whose last poll is at most `POLLED_WITHIN` older than the last of all."""
     times = [(poller, poller.last_access_time.ToDatetime(UTC)) for poller in pollers]
     last = max((at for _, at in times), default=None)
-    return frozenset(
-        (poller.identity, _build(poller))
-        for poller, at in times
-        if last is not None and last - at <= POLLED_WITHIN
-    )
+    found = set()
+    for poller, at in times:
+        if last is not None and last - at <= POLLED_WITHIN:
+            options = poller.deployment_options
+            versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+            is_versioned = options.worker_versioning_mode == versioned
+            deployment = options.deployment_name if is_versioned else ""
+            found.add((poller.identity, Build(deployment, options.build_id)))
+    return frozenset(found)
 
 
 def routed(info: TaskQueueVersioningInfo) -> frozenset[Build]:
     """The versions that get new workflows of a queue; empty without versions."""
-    current = _version(info.current_deployment_version)
-    if not info.ramping_version_percentage:
-        return frozenset({current} if current.deployment else ())
-    return frozenset({current, _version(info.ramping_deployment_version)})
-
-
-def _version(version: WorkerDeploymentVersion) -> Build:
-    return Build(version.deployment_name, version.build_id)
-
-
-def _build(poller: PollerInfo) -> Build:
-    options = poller.deployment_options
-    versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
-    is_versioned = options.worker_versioning_mode == versioned
-    return Build(options.deployment_name if is_versioned else "", options.build_id)
+    current, ramping = (
+        Build(version.deployment_name, version.build_id)
+        for version in (info.current_deployment_version, info.ramping_deployment_version)
+    )
+    if info.ramping_version_percentage:
+        return frozenset({current, ramping})
+    return frozenset({current} if current.deployment else ())
 
 
 async def workers_polling(client: Client, queue: str) -> int:
     """The number of workers that get new workflows."""
     return len((await queue_pollers(client, queue)).serving)
-
-
-async def is_polled(client: Client, queue: str) -> bool:
-    """True if at least one worker gets new workflows."""
-    return await workers_polling(client, queue) > 0

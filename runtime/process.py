@@ -62,21 +62,19 @@ class _Options(argparse.ArgumentParser):
 def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
     """Run `main` until a signal ends it, then end the process; errors of `main` are raised."""
     _set_up_logs()
-    leave(_run(main, f"paramedic-{main.__module__.partition('.')[0]}"))
-
-
-def _run(main: Callable[[Settings], Awaitable[None]], program: str) -> int:
+    code = 0
     try:
-        settings = Settings.from_environment(os.environ | _options(program))
+        settings = Settings.from_environment(
+            os.environ | _options(f"paramedic-{main.__module__.partition('.')[0]}")
+        )
         for package in _OURS:  # libraries log whole responses at DEBUG, also of Secrets
             logging.getLogger(package).setLevel(settings.log_level.upper())
         keep_full_collections_short()
         uvloop.run(_until_signal(main(settings)))
-    except SettingsError as error:
-        return _refuse(error, BAD_SETTINGS)
-    except CannotListen as error:
-        return _refuse(error, FAILED)
-    return 0
+    except (SettingsError, CannotListen) as error:
+        sys.stderr.write(f"{error}\n")
+        code = BAD_SETTINGS if isinstance(error, SettingsError) else FAILED
+    leave(code)
 
 
 def _options(program: str) -> dict[str, str]:
@@ -93,11 +91,6 @@ def _options(program: str) -> dict[str, str]:
     )
     named: str | None = parser.parse_args().check_kinds
     return {} if named is None else {CHECK_KINDS_VARIABLE: named}
-
-
-def _refuse(error: Exception, code: int) -> int:
-    sys.stderr.write(f"{error}\n")
-    return code
 
 
 async def _until_signal(main: Awaitable[None]) -> None:
@@ -160,7 +153,7 @@ class JsonFormatter(logging.Formatter):
             line.setdefault(key, value)
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(_bounded(line))
+        return json.dumps({key: _short(value) for key, value in line.items()})
 
 
 def _context() -> Iterator[tuple[str, str | int]]:
@@ -175,18 +168,13 @@ def _context() -> Iterator[tuple[str, str | int]]:
         yield "run_id", workflow.info().run_id
 
 
-def _bounded(line: Mapping[str, object]) -> dict[str, object]:
-    """The same with short values; of a long text, as of a traceback, the beginning and the end stay."""
-    return {
-        key: value if isinstance(value, (int, float)) or value is None else _short(str(value))
-        for key, value in line.items()
-    }
-
-
-def _short(text: str) -> str:
+def _short(value: object) -> object:
+    """A value of a line; of a long text, as of a traceback, the beginning and the end stay."""
+    if value is None or isinstance(value, (int, float)):
+        return value
+    text, beginning = str(value), LONGEST_VALUE // 4
     if len(text) <= LONGEST_VALUE:
         return text
-    beginning = LONGEST_VALUE // 4
     return text[:beginning] + _CUT + text[beginning + len(_CUT) - LONGEST_VALUE :]
 
 

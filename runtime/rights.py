@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -55,29 +55,23 @@ def granted_by(file: str) -> tuple[Right, ...]:
             if (document["kind"], document["metadata"]["name"]) != (role["kind"], role["name"]):
                 continue
             namespace = document["metadata"].get("namespace", "")
-            if namespace == binding["metadata"].get("namespace", ""):
+            if namespace != binding["metadata"].get("namespace", ""):
+                continue
+            for process, rule in product(processes, document["rules"]):
+                names = rule.get("resourceNames", [""])
                 found += [
-                    right
-                    for process in processes
-                    for rule in document["rules"]
-                    for right in _rights(rule, process, namespace, file)
+                    Right(
+                        process=process,
+                        group=group,
+                        resource=resource,
+                        verbs=tuple(rule["verbs"]),
+                        namespace=namespace,
+                        name=name,
+                        granted_by=file,
+                    )
+                    for group, resource, name in product(rule["apiGroups"], rule["resources"], names)
                 ]
     return tuple(found)
-
-
-def _rights(rule: dict[str, Any], process: Process, namespace: str, file: str) -> Iterator[Right]:
-    for group in rule["apiGroups"]:
-        for resource in rule["resources"]:
-            for name in rule.get("resourceNames", [""]):
-                yield Right(
-                    process=process,
-                    group=group,
-                    resource=resource,
-                    verbs=tuple(rule["verbs"]),
-                    namespace=namespace,
-                    name=name,
-                    granted_by=file,
-                )
 
 
 def in_namespaces(rights: Iterable[Right], settings: Settings) -> Iterator[Right]:

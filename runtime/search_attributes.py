@@ -5,7 +5,6 @@ attributes of back-off are changed once, at the end of an incident that acted; `
 becomes blocked or goes on. `paramedic setup` registers all of them once per Temporal namespace.
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.model.references import IncidentReference
-from objects.bounded_id import bounded_id
+from objects.short_text import bounded_id
 from workflows import messages
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, BLOCKED
 
@@ -43,9 +42,9 @@ def of_cluster(cluster: str) -> TypedSearchAttributes:
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
 
 
-def quoted(words: Iterable[str]) -> str:
-    """The words as a list in a query."""
-    return ", ".join(f"'{word}'" for word in words)
+def quoted(*texts: str) -> str:
+    """String literals in a query, with commas between them."""
+    return ", ".join("'" + text.replace("\\", "\\\\").replace("'", "''") + "'" for text in texts)
 
 
 def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:

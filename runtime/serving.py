@@ -48,20 +48,16 @@ async def serve(
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     try:
-        await _listen(runner, address, setting, tls)
+        where = Address.parse(address)
+        try:
+            await web.TCPSite(runner, where.host, where.port, ssl_context=tls).start()
+        except OSError as error:
+            # asyncio's message repeats the address; the error of an unknown host has no errno.
+            why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+            raise CannotListen(f"{setting}: cannot listen on {address!r}: {why}") from error
         yield
     finally:
         await runner.cleanup()
-
-
-async def _listen(runner: web.AppRunner, address: str, setting: str, tls: ssl.SSLContext | None) -> None:
-    where = Address.parse(address)
-    try:
-        await web.TCPSite(runner, where.host, where.port, ssl_context=tls).start()
-    except OSError as error:
-        # asyncio's message repeats the address; the error of an unknown host has no errno.
-        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise CannotListen(f"{setting}: cannot listen on {address!r}: {why}") from error
 
 
 def readiness_routes(problems: Problems) -> list[web.RouteDef]:

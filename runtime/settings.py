@@ -5,14 +5,12 @@ The addresses of Temporal and Kubernetes have their standard settings: `TEMPORAL
 """
 
 import os
-import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic_core import PydanticCustomError
 
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
@@ -23,6 +21,7 @@ from kube.answer_bounds import MIB
 from objects.address import LARGEST_PORT, Address
 from objects.field_problem import FieldProblem, quoted
 from objects.frozen import Frozen
+from objects.patterns import matching
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 
 PREFIX = "PARAMEDIC_"
@@ -37,41 +36,24 @@ LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
 
 def _a_label(longest: int) -> AfterValidator:
     """Text in the format of Kubernetes namespaces."""
-
-    def check(text: str) -> str:
-        if len(text) <= longest and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text):
-            return text
-        sentence = f"must be 1 to {longest} of a-z, 0-9 and -, with no - at either end"
-        raise PydanticCustomError("label", "{sentence}", {"sentence": sentence})
-
-    return AfterValidator(check)
+    allowed = f"must be 1 to {longest} of a-z, 0-9 and -, with no - at either end"
+    return matching(rf"[a-z0-9]([-a-z0-9]{{0,{longest - 2}}}[a-z0-9])?", allowed)
 
 
 def _an_address(text: str) -> str:
     try:
         Address.parse(text)
     except ValueError as error:
-        kind, sentence = "address", f"must be host:port, with a port from 1 to {LARGEST_PORT}"
-        raise PydanticCustomError(kind, sentence) from error  # its message has no "Value error, " before it
+        raise ValueError(f"must be host:port, with a port from 1 to {LARGEST_PORT}") from error
     return text
 
 
-def _an_address_or_none(text: str) -> str:
-    return text and _an_address(text)
-
-
 def _signals(listed: object) -> object:
-    if not isinstance(listed, str):
-        return listed
-    try:
-        return tuple(UpgradeSignal.parse(word.strip()) for word in listed.split(","))
-    except ValueError as error:
-        raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
-
-
-def _signals_of_kinds(given: Mapping[str, Any]) -> tuple[UpgradeSignal, ...]:
-    kinds: Sequence[CheckKind] = given["check_kinds"]
-    return (CLUSTER_VERSION, *(signal for kind in kinds for signal in kind.upgrade_signals))
+    return (
+        [UpgradeSignal.parse(word.strip()) for word in listed.split(",")]
+        if isinstance(listed, str)
+        else listed
+    )
 
 
 def _kinds(listed: str) -> tuple[CheckKind, ...]:
@@ -79,28 +61,12 @@ def _kinds(listed: str) -> tuple[CheckKind, ...]:
     names = [name.strip() for name in listed.split(",")]
     unknown = next((name for name in names if name not in kinds_by_name), None)
     if unknown is not None:
-        why = f"there is no kind {unknown!r}, there are {', '.join(kinds_by_name)}"
-        raise PydanticCustomError("check_kinds", "{why}", {"why": why})
+        raise ValueError(f"there is no kind {unknown!r}, there are {', '.join(kinds_by_name)}")
     return tuple(kinds_by_name[name] for name in dict.fromkeys(names))
-
-
-def _kinds_if_text(listed: object) -> object:
-    return _kinds(listed) if isinstance(listed, str) else listed
 
 
 class SettingsError(Exception):
     """A variable of the environment is invalid; the message has its name and value."""
-
-
-def _added_kinds(environment: Mapping[str, str]) -> tuple[CheckKind, ...]:
-    """The kinds in the variables PARAMEDIC_CHECK_KINDS_*, one variable for each component."""
-    added: list[CheckKind] = []
-    for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
-        try:
-            added += _kinds(environment[name])
-        except PydanticCustomError as error:
-            raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
-    return tuple(added)
 
 
 class Settings(Frozen):
@@ -118,8 +84,10 @@ class Settings(Frozen):
     """PARAMEDIC_WORKER_SERVICE_ACCOUNT: the same for the worker."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; an empty host is all."""
-    webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
-    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; "" is none."""
+    webhook_address: Annotated[
+        Annotated[str, AfterValidator(_an_address)] | None, BeforeValidator(lambda text: text or None)
+    ] = None
+    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; none without it."""
     webhook_certificate_directory: str = "/etc/paramedic/webhook"
     """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: the folder of its tls.crt and tls.key."""
     payload_keys_file: str | None = None
@@ -140,13 +108,19 @@ class Settings(Frozen):
     """PARAMEDIC_NOTIFICATION_DIRECTORY: the folder of the files with addresses that the policy names."""
     confirmations: Literal["remove", "keep"] = "remove"
     """PARAMEDIC_CONFIRMATIONS: whether a person's annotation that a target is healthy is removed."""
-    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT
+    check_kinds: Annotated[
+        tuple[CheckKind, ...],
+        BeforeValidator(lambda listed: _kinds(listed) if isinstance(listed, str) else listed),
+    ] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: the handled kinds of health check, with commas.
     Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to the default."""
     missing_policy: Literal["hold", "allow"] = "allow"
     """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
-        default_factory=_signals_of_kinds
+        default_factory=lambda given: (
+            CLUSTER_VERSION,
+            *(signal for kind in given["check_kinds"] for signal in kind.upgrade_signals),
+        )
     )
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: conditions that signal upgrades."""
     upgrade_pause: Literal["on", "off"] = "on"
@@ -181,7 +155,12 @@ class Settings(Frozen):
             for name, value in environment.items()
             if name.startswith(PREFIX)
         }
-        added = _added_kinds(environment)
+        added: list[CheckKind] = []
+        for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
+            try:
+                added += _kinds(environment[name])
+            except ValueError as error:
+                raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
         if added and CHECK_KINDS_VARIABLE not in environment:
             given["check_kinds"] = tuple(dict.fromkeys((*HANDLED_BY_DEFAULT, *added)))
         try:

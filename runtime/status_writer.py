@@ -5,10 +5,10 @@ Only the names of emitted Events are remembered: each write is decided by the st
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound, none_if_absent, retry_after
+from kube.errors import AlreadyExists, Conflict, KubernetesError, none_if_absent, retry_after
 from kube.events import Events, event_name
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, Object
@@ -16,17 +16,18 @@ from kube.server_clock import monotonic_clock
 from objects.event import InvolvedObject
 from runtime.guard import Guard
 from runtime.paramedic_status import (
+    LEADERLESS_FOR,
     NAME,
     PARAMEDIC_STATUSES,
     Installation,
     ParamedicStatusDocument,
     Statement,
     amended,
+    by_others,
     events,
 )
 from runtime.problems import Problems, one_sentence
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import LeaderObservation, by_others, seen
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0
@@ -119,7 +120,8 @@ class LeaderWatch:
         self._namespace = namespace
         self._writer = writer
         self._clock = clock
-        self._observation: LeaderObservation | None = None
+        self._observation: tuple[str | None, float] | None = None
+        """The version of the Lease, None without one, and when it was last seen to be renewed."""
 
     def forget(self) -> None:
         """Discard earlier observations, for example after a failed look."""
@@ -127,27 +129,28 @@ class LeaderWatch:
 
     async def look(self) -> None:
         """Look at the Lease, and report if no detector leads; raises as StatusWriter."""
-        if not await self._note_leader():
+        if not await self._is_leaderless():
             return
         read = await self._writer.read()
-        if read is not None and await self._note_leader():
+        if read is not None and await self._is_leaderless():
             await self._writer.report(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
-    async def _note_leader(self) -> bool:
-        """Record the leader; True if there has been none for long."""
+    async def _is_leaderless(self) -> bool:
+        """True if no detector has led for so long that a takeover is not to be expected.
+
+        The first look, and a look after a failed one, starts anew. The times in a Lease are of another clock,
+        so this clock measures since when the Lease has not changed.
+        """
         before = self._observation
         self.forget()  # a failed or cancelled look must leave no observation
-        version, holder = await self._lease()
-        now = timedelta(seconds=self._clock())
-        self._observation = seen(before, version, holder, now)
-        return self._observation.is_leaderless(now)
-
-    async def _lease(self) -> tuple[str, str]:
-        try:
-            found = LeaseRecord.read(await self._client.get(LEASES, LEADER_LEASE, self._namespace))
-        except NotFound:
-            return "", ""
-        return found.metadata.resource_version, found.spec.holder_identity or ""
+        found = await none_if_absent(self._client.get(LEASES, LEADER_LEASE, self._namespace))
+        lease = None if found is None else LeaseRecord.read(found)
+        version, now = None if lease is None else lease.metadata.resource_version, self._clock()
+        renewed_at = now if before is None else before[1]
+        if before is not None and lease is not None and lease.spec.holder_identity and version != before[0]:
+            renewed_at = now
+        self._observation = version, renewed_at
+        return now - renewed_at >= LEADERLESS_FOR.total_seconds()
 
 
 async def look_forever(look: Callable[[], Awaitable[None]]) -> None:

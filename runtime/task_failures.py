@@ -61,7 +61,7 @@ async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[s
 def failing(workflow_types: Iterable[str], clusters: Iterable[str]) -> str:
     """The query for failing workflows of these clusters, by identity."""
     return (
-        f"WorkflowType IN ({search_attributes.quoted(workflow_types)}) AND ExecutionStatus = 'Running'"
-        f" AND {search_attributes.CLUSTER.name} IN ({search_attributes.quoted(clusters)})"
+        f"WorkflowType IN ({search_attributes.quoted(*workflow_types)}) AND ExecutionStatus = 'Running'"
+        f" AND {search_attributes.CLUSTER.name} IN ({search_attributes.quoted(*clusters)})"
         f" AND {REPORTED_PROBLEMS.name} = '{TASK_FAILED}'"
     )

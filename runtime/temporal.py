@@ -19,7 +19,6 @@ from temporalio.service import RPCError, TLSConfig
 from objects.address import Address
 from runtime.settings import SettingsError
 from runtime.temporal_trouble import setting_at_fault, unconnected
-from runtime.utf8 import in_utf8
 
 PREFIX = "TEMPORAL_"
 FILE = f"{PREFIX}CONFIG_FILE"
@@ -117,22 +116,19 @@ def _check(config: ClientConnectConfig, variables: Mapping[str, str]) -> None:
     if config.get("namespace") == "":
         raise SettingsError(f"{named('TEMPORAL_NAMESPACE', variables)}: must not be empty")
     tls = config.get("tls")
-    if isinstance(tls, TLSConfig):
-        _check_tls(tls, variables)
-
-
-def _check_tls(tls: TLSConfig, variables: Mapping[str, str]) -> None:
-    if tls.client_cert and not tls.client_private_key:
-        raise _alone("TEMPORAL_TLS_CLIENT_CERT", "TEMPORAL_TLS_CLIENT_KEY", variables)
-    if tls.client_private_key and not tls.client_cert:
-        raise _alone("TEMPORAL_TLS_CLIENT_KEY", "TEMPORAL_TLS_CLIENT_CERT", variables)
+    if not isinstance(tls, TLSConfig):
+        return
+    certificate, key = (
+        (tls.client_cert, "TEMPORAL_TLS_CLIENT_CERT"),
+        (tls.client_private_key, "TEMPORAL_TLS_CLIENT_KEY"),
+    )
+    for (content, setting), (other, other_setting) in ((certificate, key), (key, certificate)):
+        if content and not other:
+            needs = f"needs {other_setting}_PATH or {other_setting}_DATA beside it"
+            raise SettingsError(f"{named(setting, variables)}: {needs}")
     trusted = tls.server_root_ca_cert
     if trusted is not None and b"-----BEGIN CERTIFICATE-----" not in trusted:
         raise SettingsError(f"{named('TEMPORAL_TLS_SERVER_CA_CERT', variables)}: holds no certificate")
-
-
-def _alone(setting: str, other: str, variables: Mapping[str, str]) -> SettingsError:
-    return SettingsError(f"{named(setting, variables)}: needs {other}_PATH or {other}_DATA beside it")
 
 
 async def connect(
@@ -173,3 +169,13 @@ async def connect(
 
 def address_of(client: Client) -> str:
     return client.service_client.config.target_host
+
+
+def in_utf8(text: str) -> str:
+    """`text` decoded from its bytes; Python represents bytes that its locale cannot decode as surrogates.
+
+    Raises:
+        UnicodeError: the bytes are not UTF-8.
+
+    """
+    return text.encode(errors="surrogateescape").decode()

@@ -119,7 +119,12 @@ def unconnected(address: str, error: BaseException) -> TemporalUnreachable:
     message = " ".join(str(error).split()) or type(error).__name__
     if found := _ANSWERED.search(message):
         return refusing(address, _in_words(found[1], found[2] or ""))
-    return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(message)}")
+    reason = "the connection failed" if "::" in message else message
+    for pattern, meaning in _REASONS:
+        if found := pattern.search(message):
+            reason = found.expand(meaning)
+            break
+    return TemporalUnreachable(f"Temporal at {address} cannot be reached: {reason}")
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,3 @@ def setting_at_fault(error: BaseException) -> Fault | None:
             variable = found.expand(setting).upper().replace("-", "_")
             return Fault(f"TEMPORAL_{variable}", meaning)
     return None
-
-
-def _reason(message: str) -> str:
-    for pattern, meaning in _REASONS:
-        if found := pattern.search(message):
-            return found.expand(meaning)
-    return "the connection failed" if "::" in message else message

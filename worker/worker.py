@@ -34,11 +34,11 @@ from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
+from kube.connection import ClusterConnections
 from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
-from kube.workload_connections import ClusterConnections
 from runtime.connections import Connections, connected
 from runtime.problems import retry_forever
 from runtime.process_names import LEADER_LEASE, WORKER

@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.references import IncidentReference
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
-    from objects.brief import Brief
+    from objects.short_text import Brief
     from workflows import summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit.calls import in_summary

@@ -46,7 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
-    from objects.brief import Brief
+    from objects.short_text import Brief
     from workflows import summaries
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence

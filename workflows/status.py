@@ -15,7 +15,7 @@ from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.state import Memory
-from objects.markdown import escaped, listed
+from objects.short_text import escaped, listed
 from objects.timestamps import stamp
 from workflows.messages import State
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from health.model.details import Details
 from health.model.moves import AnnotationPatch, Phase, Wait
 from health.model.references import Action, Step, TargetReference
-from objects.brief import LONGEST_LINE, Brief
+from objects.short_text import LONGEST_LINE, Brief
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
 from workflows.kit.calls import in_summary
 

@@ -28,7 +28,7 @@ from health.runbook.task_notes import (
     removing_order,
     renewing_lease,
 )
-from objects.brief import Brief
+from objects.short_text import Brief
 from workflows import summaries
 from workflows.contracts import (
     ANNOTATE,

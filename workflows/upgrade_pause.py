@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from health.upgrade.observation import TURNED_OFF, UpgradeObservation
     from health.upgrade.orders import OrderName, PauseOrderRecord, RefusedOrder
     from objects.durations import in_words as in_time
-    from objects.markdown import escaped
+    from objects.short_text import escaped
     from objects.timestamps import stamp
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words

@@ -46,11 +46,9 @@ async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext
     """
     named = cast("MachineHealthCheck", check)
     namespace, name = named.metadata.namespace, named.spec.cluster_name
-    discovery = live.management.discovery
     try:
-        with discovery.forgetting(*CLUSTERS.api_versions):
-            resource = await discovery.first_served(CLUSTERS)
-            found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
+        resource = await live.management.discovery.first_served(CLUSTERS)
+        found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
     except KindUnknown:
         raise
     except NotFound as error:
@@ -63,9 +61,8 @@ async def read_machine(
 ) -> MachineTarget:
     """The Machine of that name, with any uid; with its Node once the control plane is initialized."""
     management = live.management
-    with management.discovery.forgetting(*MACHINES.api_versions):
-        resource = await management.discovery.first_served(MACHINES)
-        found = await management.client.get(resource, reference.name, reference.namespace)
+    resource = await management.discovery.first_served(MACHINES)
+    found = await management.client.get(resource, reference.name, reference.namespace)
     target = MachineTarget(Machine.model_validate(found))
     cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
     if cluster is None or not cluster.is_control_plane_initialized:

@@ -47,13 +47,11 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
     namespace, _, name = node.metadata.annotations.machine.partition("/")
     if not name or namespace != template.namespace:
         return None
-    discovery = live.management.discovery
     try:
-        resource = await discovery.resource(MACHINES.api_version, MACHINES.kind)
+        resource = await live.management.discovery.resource(MACHINES.api_version, MACHINES.kind)
     except KindUnknown:
         return None
-    with discovery.forgetting(MACHINES.api_version):
-        machine = await none_if_absent(live.management.client.get(resource, name, namespace))
+    machine = await none_if_absent(live.management.client.get(resource, name, namespace))
     if machine is None:
         return None
     return OwnerReference(

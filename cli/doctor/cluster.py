@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -14,10 +13,10 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce, is_in_shadow
+from kube.connection import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, none_if_absent
 from kube.lease import LeaseRecord
 from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
-from kube.workload_connections import ClusterConnections
 from objects.frozen import FrozenObject
 from objects.metadata import ManagedFields
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
@@ -35,7 +34,7 @@ class CheckMetadata(FrozenObject):
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExaminedCheck:
     """A check of any kind as the API server stores it, which may be invalid, and whether it is in shadow."""
 
@@ -43,13 +42,9 @@ class ExaminedCheck:
     body: Object
     metadata: CheckMetadata
     is_shadow: bool
-
-    @cached_property
-    def parsed(self) -> HealthCheck | InvalidCheckError:
-        try:
-            return self.kind.parse(self.body)
-        except InvalidCheckError as error:
-            return error
+    valid: HealthCheck | None
+    problem: str | None
+    """Why it is invalid; None for a valid check."""
 
     @property
     def status(self) -> Mapping[str, Any]:
@@ -112,11 +107,23 @@ class ExaminedCluster:
             policy = await self.policy()
         except Forbidden:  # the detector may only watch it; then annotations alone say what is in shadow
             policy = NO_OBJECT
-        return [
-            ExaminedCheck(kind, body, metadata, is_in_shadow(metadata.annotations, policy))
-            for body in stored
-            for metadata in [CheckMetadata.model_validate(body["metadata"])]
-        ]
+        found = []
+        for body in stored:
+            metadata, valid, problem = CheckMetadata.model_validate(body["metadata"]), None, None
+            try:
+                valid = kind.parse(body)
+            except InvalidCheckError as error:
+                problem = str(error)
+            check = ExaminedCheck(
+                kind=kind,
+                body=body,
+                metadata=metadata,
+                is_shadow=is_in_shadow(metadata.annotations, policy),
+                valid=valid,
+                problem=problem,
+            )
+            found.append(check)
+        return found
 
     async def checks(self) -> list[ExaminedCheck]:
         return [check for kind in self.settings.check_kinds for check in await self.checks_of(kind)]
@@ -124,7 +131,7 @@ class ExaminedCluster:
     async def readable(self, kind: CheckKind | None = None) -> list[HealthCheck]:
         """The valid checks of a kind, or of all handled kinds."""
         found = await self.checks() if kind is None else await self.checks_of(kind)
-        return [one.parsed for one in found if not isinstance(one.parsed, InvalidCheckError)]
+        return [one.valid for one in found if one.valid is not None]
 
     async def lease(self, name: str) -> Object | None:
         """The Lease of that name in our namespace."""

@@ -52,21 +52,17 @@ def doctor(
         examined = carry_out(examine(settings, environment))
     except SettingsError as error:
         raise fail(wrong_setting(error, "TEMPORAL_", context.find_root().params)) from error
-    _print(examined, output)
-    if examined.is_wrong:
-        raise typer.Exit(ExitCode.FAILED)
-
-
-def _print(examined: Examined, output: PageOutput) -> None:
     if output is PageOutput.JSON:
         print_json(examined)
-        return
-    out = console()
-    if out.is_terminal:
-        print_trimmed(finding_table(examined), out)
     else:
-        typer.echo("".join(f"{plain(str(finding))}\n" for finding in examined.findings), nl=False)
-    typer.echo(examined.summary, err=True)
+        out = console()
+        if out.is_terminal:
+            print_trimmed(finding_table(examined), out)
+        else:
+            typer.echo("".join(f"{plain(str(finding))}\n" for finding in examined.findings), nl=False)
+        typer.echo(examined.summary, err=True)
+    if examined.is_wrong:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def finding_table(examined: Examined) -> Table:

@@ -4,30 +4,27 @@ A question that cannot be answered, for lack of a right or of an answer, becomes
 """
 
 import asyncio
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
+from cli.doctor.checks import CHECK_RULES
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
-from cli.doctor.of_checks import OF_CHECKS
-from cli.doctor.of_installation import OF_INSTALLATION
-from cli.doctor.of_temporal import NO_WORKER, temporal_findings
-from cli.doctor.of_workload_clusters import OF_WORKLOAD_CLUSTERS
-from cli.doctor.rights import OF_RIGHTS
+from cli.doctor.installation import INSTALLATION_RULES
+from cli.doctor.rights import RIGHT_RULES, WORKLOAD_CLUSTER_RULES
+from cli.doctor.temporal import NO_WORKER, temporal_findings
 from cli.shared.errors import UsageError
 from cli.shared.installations import find_installation
-from cli.shared.parameters import identities
 from health.policy.policy import DEFAULTS
-from kube.connection import ClusterConnection, read_cluster_identity
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections, read_cluster_identity
 from kube.errors import Forbidden, KubernetesError
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
+from objects.clusters import identities
 from runtime.settings import CLUSTER_VARIABLE, Settings
 from runtime.temporal import temporal_namespace, temporal_settings
 
-QUESTIONS = (*OF_INSTALLATION, *OF_RIGHTS, *OF_CHECKS, *OF_WORKLOAD_CLUSTERS)
+QUESTIONS = (*INSTALLATION_RULES, *RIGHT_RULES, *CHECK_RULES, *WORKLOAD_CLUSTER_RULES)
 
 
 async def examine(settings: Settings, environment: Mapping[str, str]) -> Examined:
@@ -72,22 +69,18 @@ async def _both(settings: Settings, environment: Mapping[str, str]) -> tuple[str
                 expected,
                 temporal_namespace(environment),
             )
+            try:
+                back_off_limit = (await cluster.policy()).policy.back_off_limit
+            except (KubernetesError, ValidationError):  # another finding
+                back_off_limit = DEFAULTS.back_off_limit
             of_cluster, of_temporal = await asyncio.gather(
                 _asked(cluster),
-                temporal_findings(environment, expected, await _back_off_limit(cluster)),
+                temporal_findings(environment, expected, back_off_limit),
             )
     if any(finding.reason == "OtherInstallation" for finding in of_cluster):
         # A wrong name of the cluster explains a missing worker.
         of_temporal = [finding for finding in of_temporal if finding.reason != NO_WORKER]
     return expected[0], [*of_cluster, *of_temporal]
-
-
-async def _back_off_limit(cluster: ExaminedCluster) -> timedelta:
-    """The limit of the policy; the default if the policy cannot be read (another finding)."""
-    try:
-        return (await cluster.policy()).policy.back_off_limit
-    except (KubernetesError, ValidationError):
-        return DEFAULTS.back_off_limit
 
 
 async def _asked(cluster: ExaminedCluster) -> list[Finding]:
@@ -100,11 +93,14 @@ async def _asked(cluster: ExaminedCluster) -> list[Finding]:
         except KubernetesError as error:
             unanswered.setdefault(error.message, (error, []))[1].append(question.reason)
     is_one_of_us = bool(unanswered) and await cluster.is_one_of_us()
-    for problem, reasons in unanswered.values():
-        what = f"cannot look for {', '.join(reasons)}: {in_mid_sentence(problem.message)}"
-        severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
-        if is_one_of_us and isinstance(problem, Forbidden):
-            # Our processes have only the rights that they need.
-            severity, advice = FindingSeverity.NOTE, "an administrator can see it"
-        found.append(Finding(severity=severity, reason="CannotLook", what=what, advice=advice))
-    return found
+    return [*found, *(cannot_look(*each, is_one_of_us=is_one_of_us) for each in unanswered.values())]
+
+
+def cannot_look(error: KubernetesError, reasons: Iterable[str], *, is_one_of_us: bool) -> Finding:
+    """The finding for questions that one request leaves without an answer; each reason is named once."""
+    what = f"cannot look for {', '.join(dict.fromkeys(reasons))}: {in_mid_sentence(error.message)}"
+    severity, advice = FindingSeverity.WARNING, "make it possible, or run this as a user who may"
+    if is_one_of_us and isinstance(error, Forbidden):
+        # Our processes have only the rights that they need.
+        severity, advice = FindingSeverity.NOTE, "an administrator can see it"
+    return Finding(severity=severity, reason="CannotLook", what=what, advice=advice)

@@ -1,20 +1,38 @@
-"""The question whether our processes have all rights that the roles in `deploy/` grant.
+"""Questions about the rights of our processes, and about the workload clusters that checks name.
 
 An administrator, who may review others, asks about the ServiceAccounts of `deploy/`. One of these accounts
 asks about itself, and reports that it cannot review the other.
+
+Workload clusters are examined concurrently, each with a time limit, so a cluster that does not answer delays
+no other. Kubeconfigs are read as our processes read them, and their content is never shown.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
 
+from pydantic import ValidationError
+
+from activities.attempt import StepHeld
+from activities.live_objects import LiveObjects
+from activities.registry import KIND_ACTIVITIES
 from cli.doctor.cluster import ExaminedCluster
 from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found
-from cli.doctor.of_workload_clusters import workload_clusters
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import CLUSTER_VERSION
+from health.kinds.check_kind import CheckKind
 from health.kinds.right import Process, Right
-from kube.errors import Forbidden, KindUnknown
+from kube.connection import ClusterConnections
+from kube.errors import Forbidden, KindUnknown, KubernetesError
+from kube.resource import NODES
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.rights import (
     ETCD,
+    EVIDENCE_IN_WORKLOAD_CLUSTERS,
+    IN_WORKLOAD_CLUSTERS,
     granted_by,
     needs,
     needs_for_evidence,
@@ -26,16 +44,124 @@ from runtime.rights import (
     signals_upgrades_here,
 )
 
-OF_RIGHTS = FindingRules[ExaminedCluster]()
+WORKLOAD_CLUSTER_RULES = FindingRules[ExaminedCluster]()
+PATIENCE = timedelta(seconds=10)
+"""The limit for each cluster; a healthy one takes milliseconds."""
 
 
-@OF_RIGHTS.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
+@dataclass(frozen=True)
+class KubeconfigSecret:
+    """A workload cluster, and the Secret of its kubeconfig."""
+
+    name: str
+    secret: SecretField
+    granted_by: str
+    """The file with a role that lets our processes read that Secret."""
+    saves_evidence: bool = False
+    """True if a check asks for evidence of its Nodes."""
+
+
+async def workload_clusters(cluster: ExaminedCluster) -> list[KubeconfigSecret]:
+    """The clusters whose Nodes the valid checks judge.
+
+    Raises:
+        KubernetesError: an object that a check names cannot be read.
+
+    """
+    live, found = LiveObjects(cluster.connections, KIND_ACTIVITIES), []
+
+    async def context_of(check: HealthCheck) -> ClusterContext:
+        try:
+            return await live.context(check)
+        except (ValidationError, StepHeld):  # StepHeld: an object that it names is missing, as its Cluster
+            return ClusterContext()  # the status of the check reports the hold
+
+    for kind in cluster.settings.check_kinds:
+        if kind.kubeconfig is not None:
+            checks = await cluster.readable(kind)
+            contexts = await asyncio.gather(*(context_of(check) for check in checks))
+            found += judged_clusters(kind, zip(checks, contexts, strict=True))
+    return found
+
+
+def judged_clusters(
+    kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
+) -> list[KubeconfigSecret]:
+    """The clusters whose Nodes these checks judge, each in its context."""
+    if kind.kubeconfig is None:
+        return []
+    named = [(check.node_cluster(context), check.choices.evidence is not None) for check, context in judged]
+    with_evidence = {name for name, saves_evidence in named if saves_evidence}
+    return [
+        KubeconfigSecret(name, kind.kubeconfig(name), kind.kubeconfig_roles, name in with_evidence)
+        for name in sorted({name for name, _ in named} - {MANAGEMENT_CLUSTER})
+    ]
+
+
+@WORKLOAD_CLUSTER_RULES.finds(
+    "WorkloadClusterUnusable",
+    FindingSeverity.PROBLEM,
+    "correct that Secret, the rights of its identity, the API server or the network; the status of its "
+    "checks has the hold",
+)
+async def unusable(cluster: ExaminedCluster) -> Found:
+    for found in await unusable_findings(cluster.connections, await workload_clusters(cluster)):
+        yield found
+
+
+async def unusable_findings(
+    connections: ClusterConnections, clusters: Sequence[KubeconfigSecret], patience: timedelta = PATIENCE
+) -> list[Finding]:
+    """The findings about all these clusters, which are examined concurrently."""
+    found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
+    return [finding for of_one in found for finding in of_one]
+
+
+async def _examine(
+    connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
+) -> list[Finding]:
+    needs = [*granted_by(IN_WORKLOAD_CLUSTERS)]
+    if cluster.saves_evidence:
+        needs += granted_by(EVIDENCE_IN_WORKLOAD_CLUSTERS)
+    try:
+        connection = await connections.of(cluster.name, cluster.secret)
+    except Forbidden as error:  # the caller may not read the Secret, and our processes may
+        what = f"cannot look at the workload cluster {cluster.name}: {error.message.rstrip('.')}"
+        advice = "make it possible, or run this as a user who may"
+        return [Finding(severity=FindingSeverity.WARNING, reason="CannotLook", what=what, advice=advice)]
+    except KubernetesError as error:
+        return [unusable.finding(f"workload cluster {cluster.name}: {error.message.rstrip('.')}")]
+    try:
+        async with asyncio.timeout(patience.total_seconds()):
+            await connection.transport.request("GET", NODES.path(), query=[("limit", "1")])
+            refused = await refused_verbs(connection.client, needs)
+    except (KubernetesError, TimeoutError) as error:
+        late = f"its API server does not answer within {patience.total_seconds():g} s"
+        why = error.message.rstrip(".") if isinstance(error, KubernetesError) else late
+        return [unusable.finding(f"workload cluster {cluster.name}: {why}, with {cluster.secret}")]
+    return [
+        Finding(
+            severity=FindingSeverity.PROBLEM,
+            reason="WorkloadRightMissing",
+            what=f"the identity in {cluster.secret} may not {', '.join(verbs)} {need} "
+            f"in the workload cluster {cluster.name}",
+            advice=f"apply {need.granted_by} there",
+        )
+        for need, verbs in refused.items()
+        if need.process is Process.DETECTOR  # the worker has the same identity
+    ]
+
+
+RIGHT_RULES = FindingRules[ExaminedCluster]()
+
+
+@RIGHT_RULES.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
 async def missing_rights(cluster: ExaminedCluster) -> Found:
     async for found in _reviewed(cluster, await needed_rights(cluster)):
         yield found
 
 
-@OF_RIGHTS.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
+@RIGHT_RULES.finds("RightMissing", FindingSeverity.PROBLEM, "apply the file that grants it")
 async def missing_rights_on_kubeconfigs(cluster: ExaminedCluster) -> Found:
     wanted: list[Right] = []
     for one in await workload_clusters(cluster):

@@ -14,8 +14,7 @@ from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import of_cluster, printed_as
-from cli.shared.parameters import at_least, one_of, words
+from cli.shared.options import at_least, of_cluster, one_of, printed_as, words
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen

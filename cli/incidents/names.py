@@ -24,7 +24,7 @@ from health.model.references import (
     kind_names,
     workflow_id_of,
 )
-from objects.bounded_id import is_cut
+from objects.short_text import is_cut
 
 LISTED = "paramedic list shows the open incidents"
 """Advice for other orders without an incident: the target is healthy, or its name is misspelt."""

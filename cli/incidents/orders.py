@@ -21,9 +21,8 @@ from cli.incidents.summary import IncidentSummary
 from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
-from cli.shared.options import OrderTime, of_cluster
-from cli.shared.parameters import filled
-from cli.shared.updating import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
+from cli.shared.options import OrderTime, filled, of_cluster
+from cli.shared.workflow_update import ORDER_RPC_TIMEOUT, answered, ended, has_ended, refused
 from health.model.annotations import HOLD
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder

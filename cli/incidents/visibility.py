@@ -12,14 +12,15 @@ from temporalio.client import Client
 
 from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
-from cli.shared.parameters import is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, is_called, kind_name, with_kind
-from objects.bounded_id import bounded_id
+from objects.clusters import is_cluster_called
 from objects.group_kind import ServedKind
+from objects.short_text import bounded_id
 from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
+from runtime.search_attributes import quoted
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
 from workflows.messages import ATTEMPT_ENDED, WORKFLOW
 

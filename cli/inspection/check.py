@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.words import QUESTIONS, listed, message, title, words_of
+from cli.inspection.explanation import QUESTIONS, listed, message, title, words_of
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask
@@ -65,15 +65,16 @@ async def read_check(choice: ClusterChoice, name: str, since: timedelta, shown: 
 
     """
     answer = await ask(choice, CHECK, NameInput(name=name), CheckAnswer, shown)
-    view, begins = CheckView(**dict(answer)), answer.at - since
+    begins, outcomes, problem = answer.at - since, None, None
     async with any_namespace(choice.context) as client:
         try:
             wanted = Filter(check=answer.check, cluster=answer.cluster)
             found = await ended_since(client, wanted, begins)
             ended = await StateQueries(client).all(found, within=ANSWERED_WITHIN)
+            outcomes = EndedIncidents.of(ended, begins)
         except RPCError as error:
-            return view.model_copy(update={"problem_of_outcomes": error_sentence(error)})
-    return view.model_copy(update={"outcomes": EndedIncidents.of(ended, begins)})
+            problem = error_sentence(error)
+    return CheckView(**dict(answer), outcomes=outcomes, problem_of_outcomes=problem)
 
 
 def check_lines(view: CheckView) -> Iterator[Line]:

@@ -189,7 +189,7 @@ def remediate(  # noqa: PLR0913  each is an option
 
     Its limits, Leases and other holds apply; back-off and maintenance windows do not.
     """
-    from cli.inspection.ordering import order_remediation  # noqa: PLC0415  see the module
+    from cli.inspection.order import order_remediation  # noqa: PLC0415  see the module
     from workflows.inspection_contracts import PreviewOrderInput  # noqa: PLC0415
 
     wanted = PreviewOrderInput(

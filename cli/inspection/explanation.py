@@ -1,23 +1,58 @@
-"""The pages of `paramedic explain`: one for each check that selects the target, or may select it. Pure."""
+"""The decision about one target in words, and the pages of `paramedic explain`. Pure.
+
+`explain` has a page for each check that selects the target, or may select it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from cli.incidents.order_lines import standing_lines
-from cli.inspection.words import message, words_of
+from cli.incidents.order_lines import order_words, standing_lines
 from cli.shared.ages import ago, in_time, short
 from cli.shared.terminal import Line, labelled
-from health.model.observation import Hold
+from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 from workflows.inspection_contracts import (
     ConditionAnswer,
     Decided,
     ExplainAnswer,
     ExplanationAnswer,
-    LeaseAnswer,
+    TargetAnswer,
 )
+
+QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
+"""Holds with times, which differ from target to target."""
+
+
+def title(decision: TargetAnswer) -> str:
+    """The decision with its reason, by which `check` counts."""
+    hold = decision.hold
+    match decision.decided:
+        case Decided.WAITS if hold:
+            return f"{Decided.WAITS}, then held: {hold.reason}"
+        case Decided.HELD | Decided.UNKNOWN if hold:
+            return f"{decision.decided}: {hold.reason}"
+        case Decided.REMEDIATING | Decided.EXHAUSTED if decision.ordered is not None:
+            return f"{decision.decided}, and {Decided.HELD_BY_PERSON}"
+    return decision.decided
+
+
+def message(decision: TargetAnswer, now: datetime) -> str:
+    """The order of a person, or else the hold or condition that decides."""
+    return order_words(decision.ordered, now) if decision.ordered else decision.message
+
+
+def words_of(hold: Hold) -> str:
+    return f"{hold.reason}: {hold.message}"
+
+
+def listed(names: Iterable[str], most: int = 10) -> str:
+    """The first names, and the number of the others; the JSON of a command has all."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{', '.join(known[:most])}{more}"
+
 
 HEALTHY = "healthy, nothing to do"
 UNREAD = "unknown; the check may select it, and nothing new is done until the check is corrected"
@@ -65,7 +100,11 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
     limits = (f"{one.limits}, by {one.chosen_by}; {one.in_flight} in flight" for one in view.limits)
     yield from labelled("Limits", limits)
     yield "Windows", view.maintenance_windows
-    yield from labelled("Lease", [_holder(lease, now) for lease in view.leases] or ["free"])
+    leases = []
+    for lease in view.leases:
+        until = f" for {short(lease.until - now)} more" if lease.until else ""
+        leases.append(f"{lease.lease} is held by {lease.holder}{until}")
+    yield from labelled("Lease", leases or ["free"])
     yield "Back-off", view.back_off
     yield from labelled("Steps", view.steps or ["none"])
     yield from labelled("Requests", decision.requests)
@@ -136,8 +175,3 @@ def _condition(condition: ConditionAnswer, now: datetime) -> str:
         return f"{rule}: matches, {condition.words}"
     since = f" since {ago(condition.since, now)}" if condition.since else ""
     return f"{rule}: no match, {condition.type} is {condition.status}{since}"
-
-
-def _holder(lease: LeaseAnswer, now: datetime) -> str:
-    until = f" for {short(lease.until - now)} more" if lease.until else ""
-    return f"{lease.lease} is held by {lease.holder}{until}"

@@ -12,11 +12,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.inspection.words import message, title, words_of
+from cli.inspection.explanation import message, title, words_of
+from cli.policy import NAMES_NO_FIELD, fields_in, policy_in, read_file
 from cli.shared.errors import UsageError
 from cli.shared.leader import ask, reading_settings
 from cli.shared.options import ClusterChoice
-from cli.shared.policy_file import NAMES_NO_FIELD, fields_in, policy_in, read_file
 from cli.shared.terminal import table_of
 from health.kinds.check_manifest import CheckManifest, ManifestError, mapping_at
 from health.kinds.right import Process, Right

@@ -87,18 +87,20 @@ class RetiredCluster:
         names = sorted({kind.operator_lease for kind in CHECK_KINDS.values()})
         return [LeaseRecord.read(lease) for name in names for lease in await client.list(LEASES, name=name)]
 
-    async def evidence(self) -> str:
-        """A sentence about the evidence that exists, and how to delete it; "" if there is none."""
+    async def evidence(self) -> str | None:
+        """A sentence about the evidence that exists, and how to delete it; None if there is none."""
         namespace = self.settings.namespace
         delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
         try:
             found = await self._connection.client.list_metadata(CONFIG_MAPS, namespace, LABEL)
         except KubernetesError as error:
             return f"what there may be of evidence, which could not be listed: {error.message}; {delete}"
-        return f"{len(found)} ConfigMaps with evidence in {namespace}, for people: {delete}" if found else ""
+        return (
+            f"{len(found)} ConfigMaps with evidence in {namespace}, for people: {delete}" if found else None
+        )
 
-    async def dispose(self, of: OwnedObject) -> str:
-        """Do the action of `of`. Returns the reason of a failure, "" if it succeeded."""
+    async def dispose(self, of: OwnedObject) -> str | None:
+        """Do the action of `of`. Returns the reason of a failure, None if it succeeded."""
         client, resource, stored = self._connection.client, of.stored.resource, of.stored.metadata
         uid, version = stored.uid, stored.resource_version
         try:
@@ -115,10 +117,10 @@ class RetiredCluster:
         except KindUnknown as error:
             return error.message
         except NotFound:
-            return ""
+            return None
         except KubernetesError as error:
             return f"could not {of.disposal} {of.name}: {error.message}"
-        return ""
+        return None
 
     async def _labelled(self, resource: Resource) -> list[Stored]:
         try:
@@ -163,8 +165,8 @@ class RetiredCluster:
                     found[resource.group, resource.kind] = resource
         return frozenset(found.values())
 
-    async def _upgrading(self) -> str:
-        """Why a check must not be unpaused now; "" if there is no upgrade."""
+    async def _upgrading(self) -> str | None:
+        """Why a check must not be unpaused now; None if there is no upgrade."""
         upgrades = []
         for signal in signals_upgrades_here(self.settings):
             with suppress(KindUnknown):
@@ -178,6 +180,5 @@ class RetiredCluster:
         now = gravest(upgrades)
         if now.phase is UpgradePhase.UNKNOWN:
             return f"it is unknown whether the cluster is being upgraded: {now.why_unknown}"
-        return (
-            f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
-        )
+        is_under_way = now.phase is UpgradePhase.UNDER_WAY
+        return f"the cluster is being upgraded, says {now.sign}" if is_under_way else None

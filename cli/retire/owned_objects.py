@@ -91,8 +91,8 @@ class Snapshot:
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
     ordered: tuple[Stored, ...] = ()
     """Nodes, Machines and checks with annotations that give orders."""
-    upgrading: str = ""
-    """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
+    upgrading: str | None = None
+    """Why checks that are paused for an upgrade must stay paused; None if there is no upgrade."""
 
     @property
     def installed(self) -> tuple[FoundInstallation, ...]:
@@ -179,41 +179,33 @@ def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) ->
     proofs = [stored for stored in ours if stored.is_proof]
     leases = [stored for stored in ours if stored.resource == LEASES and not stored.is_proof]
     requests = [stored for stored in ours if stored.is_request]
-    found = (
-        *(_request(stored, is_handed_over=is_handed_over) for stored in requests),
-        *(_lease(stored, bool(requests), is_handed_over=is_handed_over) for stored in leases),
-        *_annotated(snapshot, identity, is_handed_over=is_handed_over),
-    )
-    if any(owned.disposal is not Disposition.LEAVE for owned in found):
-        return found
-    return (
-        *found,
-        *(OwnedObject(stored, Disposition.DELETE, "nobody writes it any more") for stored in proofs),
-    )
-
-
-def _request(stored: Stored, *, is_handed_over: bool) -> OwnedObject:
-    if is_handed_over:
-        return OwnedObject(stored, Disposition.LEAVE, "its operator goes on with it")
-    if stored.metadata.deletion_timestamp is None:
-        return OwnedObject(stored, Disposition.DELETE, "Paramedic made or adopted it")
-    finalizers = ", ".join(stored.body["metadata"].get("finalizers") or ()) or "the API server"
-    return OwnedObject(stored, Disposition.AWAIT, f"it is being deleted, and waits for {finalizers}")
-
-
-def _lease(stored: Stored, is_in_use: bool, *, is_handed_over: bool) -> OwnedObject:  # noqa: FBT001  one caller
-    holder = LeaseRecord.read(stored.body).spec.holder_identity or ""
-    entries = map(ManagedFields.model_validate, stored.body["metadata"].get("managedFields") or ())
-    written = [(entry.time, entry.manager) for entry in entries if entry.time is not None]
-    # The API server records whole seconds, so several may have written it last. An operator uses the same
-    # holder identity, and may hold it by now.
-    if {manager for time, manager in written if time == max(written)[0]} != {WORKER}:
-        return OwnedObject(stored, Disposition.LEAVE, f"another controller wrote it last, as {holder}")
-    if is_handed_over:
-        return OwnedObject(stored, Disposition.LEAVE, f"{holder} goes on to hold it, or it runs out")
-    if is_in_use:
-        return OwnedObject(stored, Disposition.AWAIT, "the requests are not gone yet")
-    return OwnedObject(stored, Disposition.DELETE, f"{holder} holds it, and remediates no more")
+    found: list[OwnedObject] = []
+    for stored in requests:
+        disposal, why = Disposition.DELETE, "Paramedic made or adopted it"
+        if is_handed_over:
+            disposal, why = Disposition.LEAVE, "its operator goes on with it"
+        elif stored.metadata.deletion_timestamp is not None:
+            finalizers = ", ".join(stored.body["metadata"].get("finalizers") or ()) or "the API server"
+            disposal, why = Disposition.AWAIT, f"it is being deleted, and waits for {finalizers}"
+        found.append(OwnedObject(stored, disposal, why))
+    for stored in leases:
+        holder = LeaseRecord.read(stored.body).spec.holder_identity or ""
+        entries = map(ManagedFields.model_validate, stored.body["metadata"].get("managedFields") or ())
+        written = [(entry.time, entry.manager) for entry in entries if entry.time is not None]
+        disposal, why = Disposition.DELETE, f"{holder} holds it, and remediates no more"
+        # The API server records whole seconds, so several may have written it last. An operator uses the same
+        # holder identity, and may hold it by now.
+        if {manager for time, manager in written if time == max(written)[0]} != {WORKER}:
+            disposal, why = Disposition.LEAVE, f"another controller wrote it last, as {holder}"
+        elif is_handed_over:
+            disposal, why = Disposition.LEAVE, f"{holder} goes on to hold it, or it runs out"
+        elif requests:
+            disposal, why = Disposition.AWAIT, "the requests are not gone yet"
+        found.append(OwnedObject(stored, disposal, why))
+    found += _annotated(snapshot, identity, is_handed_over=is_handed_over)
+    if all(owned.disposal is Disposition.LEAVE for owned in found):
+        found += [OwnedObject(stored, Disposition.DELETE, "nobody writes it any more") for stored in proofs]
+    return tuple(found)
 
 
 def _annotated(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> Iterator[OwnedObject]:

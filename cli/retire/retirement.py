@@ -39,12 +39,12 @@ from cli.retire.owned_objects import (
 from cli.retire.workflows import ClusterWorkflows, NoWorkflows
 from cli.shared.connection import temporal
 from cli.shared.errors import CommandError
-from cli.shared.parameters import identities
 from cli.shared.terminal import plain
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection, read_cluster_identity
 from kube.errors import KubernetesError
 from kube.transport import Transport
+from objects.clusters import identities
 from objects.field_problem import FieldProblem
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings

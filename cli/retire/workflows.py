@@ -16,7 +16,6 @@ from cli.incidents.visibility import Filter, open_incidents
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
-from cli.shared.parameters import quoted
 from cli.shared.terminal import plain
 from health.model.moves import Phase
 from health.runbook.orders import AbortOrder
@@ -24,6 +23,7 @@ from kube.rate_limiter import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.problems import one_sentence
+from runtime.search_attributes import quoted
 from runtime.temporal_trouble import is_for_all
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.notification_contracts import NOTIFY
@@ -165,8 +165,8 @@ class ClusterWorkflows:
         self._open = len(still_open)
         return still_open
 
-    async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str:
-        """Take its next step. Returns the reason to wait, "" if it has ended; an error stops no other."""
+    async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str | None:
+        """Take its next step. Returns the reason to wait, None if it has ended; an error stops no other."""
         workflow_id, name = summary.incident.workflow_id, summary.short_name
         step = next_step(
             summary,
@@ -184,7 +184,7 @@ class ClusterWorkflows:
                     order = GivenOrder(AbortOrder(reason=self._reason), self._cluster)
                     answer = await send(self._client, summary, order)
         except NotFoundError:  # it has ended meanwhile
-            return ""
+            return None
         except CommandError as error:
             return str(error)
         except RPCError as error:
@@ -195,22 +195,22 @@ class ClusterWorkflows:
         typer.echo(plain(f"{name}: {answer}"))
         return f"{name}: it cleans up"
 
-    async def _end(self, workflow_id: str, name: str, why: str) -> str:
-        """Terminate it unless an activity is at work. Returns the reason to wait, "" if it has ended."""
+    async def _end(self, workflow_id: str, name: str, why: str) -> str | None:
+        """Terminate it unless an activity is at work. Returns the reason to wait, None if it has ended."""
         handle = self._client.get_workflow_handle(workflow_id)
         try:
             found = await handle.describe(rpc_timeout=RPC_TIMEOUT)
             if found.status is not WorkflowExecutionStatus.RUNNING:
-                return ""
+                return None
             if acts := at_work(found.raw_description.pending_activities):
                 return f"{name}: {', '.join(acts)} is at work"
             await handle.terminate(reason=f"{self._reason}: {why}", rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return ""
+                return None
             raise
         typer.echo(plain(f"{name} has ended: {why}"))
-        return ""
+        return None
 
 
 class NoWorkflows:

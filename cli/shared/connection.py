@@ -23,8 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.shared.errors import CommandError, UnreachableError, UsageError, wrong_setting
 from cli.shared.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
-from runtime.payload_codec import UnreadablePayload, with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys, UnreadablePayload, with_keys
 from runtime.problems import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError

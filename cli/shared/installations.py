@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cli.shared.errors import NotFoundError, UsageError
-from cli.shared.parameters import configured_name, is_cluster_called
 from kube.client import Client
 from kube.errors import Forbidden, KindUnknown
 from kube.resource import LEASES, Object, Resource
-from objects.clusters import INSTALLATION_LABEL
+from objects.clusters import INSTALLATION_LABEL, configured_name, is_cluster_called
 from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX

@@ -10,9 +10,9 @@ from difflib import SequenceMatcher
 from temporalio.client import Client
 
 from cli.shared.connection import RPC_TIMEOUT
-from cli.shared.parameters import is_cluster_called, quoted
+from objects.clusters import is_cluster_called
 from runtime import search_attributes
-from runtime.polling import is_polled
+from runtime.polling import workers_polling
 from workflows.contracts import worker_queue
 
 MOST_CLUSTERS = 1000
@@ -26,7 +26,7 @@ async def known_clusters(client: Client, condition: str = "") -> list[str]:
     clusters: set[str] = set()
     name = search_attributes.CLUSTER.name
     while len(clusters) < MOST_CLUSTERS:
-        others = f"{name} NOT IN ({', '.join(map(quoted, sorted(clusters)))})" if clusters else ""
+        others = f"{name} NOT IN ({search_attributes.quoted(*sorted(clusters))})" if clusters else ""
         query = " AND ".join(filter(None, (f"{name} IS NOT NULL", others, condition)))
         listed = client.list_workflows(query, limit=PAGE, page_size=PAGE, rpc_timeout=RPC_TIMEOUT)
         page = {workflow.typed_search_attributes.get(search_attributes.CLUSTER) async for workflow in listed}
@@ -42,7 +42,7 @@ async def unknown_cluster(client: Client, cluster: str) -> str:
         return ""
     clusters = await known_clusters(client)
     is_known = any(is_cluster_called(cluster, other) for other in clusters)
-    if is_known or await is_polled(client, worker_queue(cluster)):
+    if is_known or await workers_polling(client, worker_queue(cluster)):
         return ""
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
     named = ", ".join(clusters[:MOST_NAMED]) or "none"

@@ -6,7 +6,7 @@ Temporal (ADR 62): the leader alone polls its queue, and the user needs no right
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -40,6 +40,15 @@ USER_AGENT = "paramedic-inspection"
 GRACE = timedelta(seconds=5)
 """Temporal ends the question first, and then says why."""
 _MOST_SHOWN = 5
+_STATUS_FIELDS = (
+    "phase",
+    "reason",
+    "healthyNodes",
+    "observedNodes",
+    "currentHealthy",
+    "expectedMachines",
+)
+_CONDITION_FIELDS = ("lastTransitionTime", "reason", "message")
 
 Answer = TypeVar("Answer", bound=Frozen)
 
@@ -174,20 +183,15 @@ async def objects_called(management: ClusterConnection, name: str) -> AsyncItera
     for resource in sorted(resources, key=lambda resource: resource.kind):
         with suppress(KubernetesError):
             for body in (await management.client.list(resource, name=last))[:_MOST_SHOWN]:
-                for line in _facts(resource.kind, body):
-                    yield line
-
-
-def _facts(kind: str, body: dict[str, Any]) -> Iterator[str]:
-    metadata, status = body["metadata"], body.get("status") or {}
-    yield "/".join(filter(None, (kind, metadata.get("namespace"), metadata["name"])))
-    for key, value in sorted((metadata.get("annotations") or {}).items()):
-        if key.startswith("paramedic.dev/"):
-            yield f"  {key}: {value}"
-    for field in ("phase", "reason", "healthyNodes", "observedNodes", "currentHealthy", "expectedMachines"):
-        if field in status:
-            yield f"  {field}: {status[field]}"
-    for condition in status.get("conditions") or ():
-        words = (f"{condition.get('type')}={condition.get('status')}", condition.get("lastTransitionTime"))
-        why = (condition.get("reason"), condition.get("message"))
-        yield "  " + " ".join(str(part) for part in (*words, *why) if part)
+                metadata, status = body["metadata"], body.get("status") or {}
+                yield "/".join(filter(None, (resource.kind, metadata.get("namespace"), metadata["name"])))
+                for key, value in sorted((metadata.get("annotations") or {}).items()):
+                    if key.startswith("paramedic.dev/"):
+                        yield f"  {key}: {value}"
+                for field in _STATUS_FIELDS:
+                    if field in status:
+                        yield f"  {field}: {status[field]}"
+                for condition in status.get("conditions") or ():
+                    state = f"{condition.get('type')}={condition.get('status')}"
+                    parts = (state, *(condition.get(name) for name in _CONDITION_FIELDS))
+                    yield "  " + " ".join(str(part) for part in parts if part)

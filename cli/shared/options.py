@@ -1,22 +1,64 @@
-"""The options that several commands have, and the parsers of their values."""
+"""The options that several commands have, and the parsers of their values; an error lists the allowed values.
 
-from collections.abc import Mapping
+The parsers replace typer's own, whose errors speak of the types of the validation library.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from cli.shared.ages import parse_days
-from cli.shared.parameters import filled, one_of, words
 from health.model.order import LONGEST_ORDER
 from objects.durations import parse_duration
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
 
+LARGEST_NUMBER = 10**18 - 1
 LONGEST_LOOK_BACK = timedelta(days=366)
 UNNAMED = "cluster"
 """The configured name of a cluster without an installation; no workflow has it."""
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
+    """Parse a word of `kind`, in any case."""
+
+    def parse(text: str) -> Choice:
+        for choice in kind:
+            if choice.casefold() == text.casefold():
+                return choice
+        raise typer.BadParameter(f"'{text}' is not one of {', '.join(kind)}")
+
+    return parse
+
+
+def words(kind: type[StrEnum]) -> str:
+    """The metavar that `--help` shows for an option of these words."""
+    return f"[{'|'.join(kind)}]"
+
+
+def filled(text: str) -> str:
+    """Parse any text that is not blank: a blank value is mostly an unset variable of a script."""
+    if not text.strip():
+        raise typer.BadParameter("must not be empty")
+    return text
+
+
+def at_least(least: int, most: int = LARGEST_NUMBER) -> Callable[[str | int], int]:
+    """Parse a whole number from `least` to `most`."""
+
+    def parse(value: str | int) -> int:
+        text = str(value)
+        if re.fullmatch(r"[0-9]{1,18}", text) and least <= int(text) <= most:
+            return int(text)
+        end = "on" if most == LARGEST_NUMBER else f"to {most}"
+        raise typer.BadParameter(f"'{text}' is not a whole number from {least} {end}")
+
+    return parse
 
 
 class PageOutput(StrEnum):

@@ -15,9 +15,8 @@ from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import PageOutput, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed, table_of
-from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import pause, unpause
-from cli.upgrade.summary import UpgradesView, UpgradeView
+from cli.upgrade.summary import UpgradesView, UpgradeView, last_upgrades, open_upgrades, with_state
 
 upgrade = typer.Typer(name="upgrade", add_completion=False)
 upgrade.command()(pause)

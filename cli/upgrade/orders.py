@@ -8,7 +8,7 @@ cluster by its workflows, or by the pollers of its task queue if the full identi
 an upgrade and are refused with advice.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
@@ -25,17 +25,16 @@ from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
 from cli.shared.known_clusters import known_clusters
 from cli.shared.options import PauseTime, of_cluster
-from cli.shared.parameters import is_cluster_called
-from cli.shared.updating import answered
-from cli.upgrade.finding import find_one, with_state
-from cli.upgrade.summary import UpgradeSummary
+from cli.shared.workflow_update import answered
+from cli.upgrade.summary import UpgradeSummary, find_one, with_state
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import kind_name, with_kind
 from health.upgrade.orders import OrderName, PauseRefusal
+from objects.clusters import is_cluster_called
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime import search_attributes
-from runtime.polling import is_polled
+from runtime.polling import workers_polling
 from workflows.contracts import worker_queue
 from workflows.kit.calls import in_summary
 from workflows.upgrade_contracts import (
@@ -72,9 +71,17 @@ def pause(  # noqa: PLR0913  typer reads one option a parameter
     cluster: Cluster = None,
 ) -> None:
     """Pause a check until the upgrade is over, or for a time."""
-    seconds = duration.total_seconds() if duration else None
-    order = PauseOrder(for_seconds=seconds)
-    _give(context, order, check, is_all=is_all, reason=reason, cluster=cluster)
+
+    def order(check: str) -> PauseOrder:
+        return PauseOrder(
+            check=check,
+            reason=reason or PauseOrder().reason,
+            identity=identity_of(context.obj),
+            order_id=uuid4().hex,
+            for_seconds=duration.total_seconds() if duration else None,
+        )
+
+    _give(context, order, check, is_all=is_all, cluster=cluster)
 
 
 def unpause(
@@ -86,30 +93,37 @@ def unpause(
     cluster: Cluster = None,
 ) -> None:
     """Unpause a check that was paused for the upgrade; this upgrade does not pause it again."""
-    _give(context, UnpauseOrder(), check, is_all=is_all, reason=reason, cluster=cluster)
+
+    def order(check: str) -> UnpauseOrder:
+        return UnpauseOrder(
+            check=check,
+            reason=reason or UnpauseOrder().reason,
+            identity=identity_of(context.obj),
+            order_id=uuid4().hex,
+        )
+
+    _give(context, order, check, is_all=is_all, cluster=cluster)
 
 
-def _give(  # noqa: PLR0913  the options of each order
+def _give(
     context: typer.Context,
-    order: Order,
+    order: Callable[[str], Order],
     check: str | None,
     *,
     is_all: bool,
-    reason: str | None,
     cluster: str | None,
 ) -> None:
+    """Give the order about the check of that name, "" for every check."""
     if is_all == (check is not None):
         raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
-    order = order if reason is None else order.model_copy(update={"reason": reason})
-    typer.echo(carry_out(_execute(context, check or "", order, cluster or "")))
-
-
-async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     # The name of the check as it is written, with its kind in the right case.
+    name = check or ""
     kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
-    check = next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
-    known = {"check": check, "identity": identity_of(context.obj), "order_id": uuid4().hex}
-    order = order.model_copy(update=known)
+    named = next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
+    typer.echo(carry_out(_execute(context, order(named), cluster or "")))
+
+
+async def _execute(context: typer.Context, order: Order, cluster: str) -> str:
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
         cluster = cluster or await _resolve_cluster(client, "")
@@ -191,7 +205,7 @@ async def _resolve_cluster(client: Client, cluster: str) -> str:
     """
     called = [identity for identity in await known_clusters(client) if is_cluster_called(cluster, identity)]
     candidates = called or ([cluster] if cluster else [])
-    polled = [candidate for candidate in candidates if await is_polled(client, worker_queue(candidate))]
+    polled = [candidate for candidate in candidates if await workers_polling(client, worker_queue(candidate))]
     if len(polled) == 1:
         return polled[0]
     if polled:

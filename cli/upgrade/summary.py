@@ -1,18 +1,41 @@
-"""UpgradeView: all that the command knows of one upgrade pause; the page and the JSON are made of it. Pure.
+"""Reads upgrade pauses from Temporal, and shows each as an UpgradeView, which is also its JSON.
 
 docs/cli-json.md documents the fields of the JSON.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Self
 
+from pydantic import ValidationError
+from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.service import RPCError
+
+from cli.incidents.state_queries import (
+    NO_ANSWER,
+    NO_WORKER,
+    OTHER_VERSION,
+    QUERY_TIMEOUT,
+    query_state,
+    task_failure_words,
+)
+from cli.shared.connection import RPC_TIMEOUT
+from cli.shared.errors import NotFoundError
+from cli.shared.terminal import error_sentence, plain
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.decision import CheckPauseState
 from health.upgrade.orders import OrderName
+from objects.clusters import is_cluster_called
 from objects.frozen import Frozen, OpenEnum
-from workflows.upgrade_contracts import UpgradePauseState
+from runtime.payload_codec import UnreadablePayload
+from workflows.upgrade_contracts import (
+    UPGRADE_PAUSE,
+    UpgradePauseResult,
+    UpgradePauseState,
+    upgrade_pause_id,
+)
 
 _WITHOUT_ORDER: Mapping[str, str] = {
     CheckPauseState.PAUSED: "the upgrade",
@@ -34,7 +57,7 @@ class UpgradeSummary:
     closed: datetime | None = None
     state: UpgradePauseState | None = None
     """Its present or last state; None: see `problem`."""
-    problem: str = ""
+    problem: str | None = None
     is_unreadable: bool = False
     """True if the key to decrypt its state is missing."""
 
@@ -51,19 +74,20 @@ class CheckPauseView(Frozen):
     since: datetime | None
     """When it was first seen in this state."""
     why: str
-    identity: str
-    """The sender of the order to pause or unpause it; "" without an order."""
-    problem: str
-    """Why its latest write failed; "": it did not."""
+    identity: str | None
+    """The sender of the order to pause or unpause it; None without an order."""
+    problem: str | None
+    """Why its latest write failed; None: it did not."""
 
 
 class PauseOrderView(Frozen):
     """A person's order to an upgrade pause."""
 
     order: OpenEnum[OrderName]
-    check: str
+    check: str | None
+    """None: every check."""
     reason: str
-    identity: str
+    identity: str | None
     given_at: datetime
     until: datetime | None
 
@@ -77,11 +101,11 @@ class UpgradeView(Frozen):
     cluster: str
     started_at: datetime
     closed_at: datetime | None
-    problem: str
-    details: str
-    """Its state in words; "" if it is unknown."""
+    problem: str | None
+    details: str | None
+    """Its state in words; None if it is unknown."""
     phase: OpenEnum[UpgradePhase] | None
-    signal: str
+    signal: str | None
     upgrading_since: datetime | None
     told_as_long_at: datetime | None
     checks: tuple[CheckPauseView, ...]
@@ -104,8 +128,8 @@ class UpgradeView(Frozen):
                     state=row.state,
                     since=row.since,
                     why=why,
-                    identity=order.identity if order else "",
-                    problem=row.problem,
+                    identity=order.identity or None if order else None,
+                    problem=row.problem or None,
                 )
             )
         return cls(
@@ -116,9 +140,9 @@ class UpgradeView(Frozen):
             started_at=summary.started,
             closed_at=summary.closed,
             problem=summary.problem,
-            details=state.details,
+            details=state.details or None,
             phase=state.phase,
-            signal=state.sign,
+            signal=state.sign or None,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             told_as_long_at=memory.warned_at,
             checks=tuple(checks),
@@ -126,9 +150,9 @@ class UpgradeView(Frozen):
             orders=tuple(
                 PauseOrderView(
                     order=order.order,
-                    check=order.check,
+                    check=order.check or None,
                     reason=order.reason,
-                    identity=order.identity,
+                    identity=order.identity or None,
                     given_at=order.given,
                     until=order.until,
                 )
@@ -141,3 +165,84 @@ class UpgradesView(Frozen):
     """The JSON that `paramedic upgrade -o json` prints."""
 
     upgrades: tuple[UpgradeView, ...]
+
+
+_OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
+
+
+async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
+    """The open upgrade pauses of a cluster, or of all."""
+    query = f"{_OF_TYPE} AND ExecutionStatus = 'Running'"
+    summaries = [
+        summary async for summary in _list(client, query) if is_cluster_called(cluster, summary.cluster)
+    ]
+    return sorted(summaries, key=lambda summary: summary.cluster)
+
+
+async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
+    """The last closed upgrade pause of each cluster."""
+    query = f"{_OF_TYPE} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
+    newest: dict[str, UpgradeSummary] = {}
+    async for summary in _list(client, query):
+        if not is_cluster_called(cluster, summary.cluster):
+            continue
+        latest = newest.setdefault(summary.cluster, summary)
+        if latest.started < summary.started:
+            newest[summary.cluster] = summary
+    return [newest[name] for name in sorted(newest)]
+
+
+async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
+    """The open upgrade pause; None if there is none.
+
+    Raises:
+        NotFoundError: there is more than one.
+
+    """
+    found = await open_upgrades(client, cluster)
+    if len(found) > 1:
+        clusters = ", ".join(summary.cluster for summary in found)
+        raise NotFoundError(f"several clusters are upgraded, say which with --cluster: {clusters}")
+    return found[0] if found else None
+
+
+async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
+    """The summary with its present or last state; if that is unknown, `problem` says why."""
+    handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
+    state: UpgradePauseState | None = None
+    try:
+        if summary.is_open:
+            state = await query_state(handle, UpgradePauseState)
+        elif summary.status == "Completed":
+            ended = client.get_workflow_handle(
+                handle.id, run_id=handle.run_id, result_type=UpgradePauseResult
+            )
+            result = await ended.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
+            state = UpgradePauseState(details=result.reason, memory=result.memory)
+    except (WorkflowQueryFailedError, WorkflowFailureError) as error:
+        return dataclasses.replace(summary, problem=error_sentence(error))
+    except UnreadablePayload as error:
+        return dataclasses.replace(summary, problem=plain(str(error)), is_unreadable=True)
+    except ValidationError:
+        return dataclasses.replace(summary, problem=OTHER_VERSION)
+    except RPCError as error:
+        problem = error_sentence(error)
+        if error.status in NO_ANSWER:
+            problem = await task_failure_words(client, summary.workflow_id, summary.run_id) or NO_WORKER
+        return dataclasses.replace(summary, problem=problem)
+    return dataclasses.replace(summary, state=state)
+
+
+async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
+    async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        if not execution.id.isprintable():  # our ids are printable, others could control the terminal
+            continue
+        closed = execution.close_time
+        yield UpgradeSummary(
+            cluster=execution.id.removeprefix(upgrade_pause_id("")),
+            workflow_id=execution.id,
+            run_id=execution.run_id,
+            status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
+            started=execution.start_time.astimezone(UTC),
+            closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+        )

@@ -19,7 +19,7 @@ from health.runbook.escalation import is_classic
 from health.runbook.state import Memory
 from kube.time_slice import TimeSlice
 from objects.bounds import bounded_time
-from objects.markdown import listed
+from objects.short_text import listed
 from runtime import search_attributes
 from runtime.guard import Guard
 from runtime.listed_incidents import UNREADABLE, ListedIncident, listed_incident

@@ -25,11 +25,15 @@ from runtime.paramedic_status import (
     Installation,
     ParamedicCondition,
     ParamedicStatusDocument,
+    WorkerObservation,
+    by_leader,
+    of_caches,
+    of_refusals,
+    of_slots,
 )
 from runtime.polling import QUEUES, backlog, workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, of_caches, of_refusals, of_slots
 from runtime.status_writer import LeaderWatch, StatusWriter
 from runtime.temporal import temporal_namespace
 from workflows.contracts import worker_queue

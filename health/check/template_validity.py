@@ -25,7 +25,7 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
 from health.policy.check_choices import TemplateChoices
-from objects.fail_fast import OR_NONE
+from objects.bounds import OR_NONE
 from objects.frozen import FrozenObject
 from objects.patterns import matching
 

@@ -30,7 +30,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema, core_schema
 
 from health.model.remediation_order import REMEDIATE, OrderText
-from objects.fail_fast import MOST_ITEMS
+from objects.bounds import MOST_ITEMS
 from objects.field_problem import FieldProblem
 from objects.frozen import Frozen
 from objects.short_text import PersonText

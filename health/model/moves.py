@@ -17,9 +17,9 @@ from health.model.details import NO_WORDS, Details
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT
 from health.model.task_subject import TaskSubject
-from objects.brief import Brief
 from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
+from objects.short_text import Brief
 
 LONGEST_WAIT = timedelta(days=7)
 """Longer timers are split, because a bad timestamp may put a deadline centuries away."""

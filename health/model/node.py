@@ -20,10 +20,9 @@ from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
 from health.model.node_signs import Taint, node_signs
 from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import OURS, Look, SightedObject
-from objects.bounds import Time
+from objects.bounds import FailFast, Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import InvolvedObject
-from objects.fail_fast import FailFast
 from objects.group_kind import ServedKind
 from objects.short_text import ShortText
 

@@ -17,9 +17,9 @@ from functools import cache, cached_property
 
 from pydantic import Field
 
-from objects.bounded_id import bounded_id, is_cut
 from objects.frozen import Frozen, OpenEnum
 from objects.group_kind import GroupKind
+from objects.short_text import bounded_id, is_cut
 
 _WRITTEN_ALONE = {
     kind.kind: kind

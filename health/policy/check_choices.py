@@ -22,9 +22,8 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.remediation_order import LONGEST_VALUE
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
-from objects.close_names import either, meant, names_beside
 from objects.durations import Duration, within
-from objects.field_problem import FieldProblem, dotted, quoted
+from objects.field_problem import FieldProblem, dotted, either, meant, names_beside, quoted
 from objects.timestamps import as_time
 
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)

@@ -19,10 +19,9 @@ from health.policy.outage_guard import WrittenGuard
 from health.policy.quorum import QuorumLabels
 from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
-from objects.close_names import meant, names_beside
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
-from objects.field_problem import FieldProblem, dotted, quoted
+from objects.field_problem import FieldProblem, dotted, meant, names_beside, quoted
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document

@@ -36,8 +36,8 @@ from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words
 from health.runbook.state import Memory
 from health.runbook.task_notes import deleting
-from objects.brief import Brief
 from objects.durations import JUST_AFTER
+from objects.short_text import Brief
 from objects.timestamps import stamp
 
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"

@@ -10,10 +10,9 @@ from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from health.model.references import Step
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.errors import KindUnknown
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.metadata import OwnerReference
 from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.support.values.builders import EMPTY_CONTEXT, INCIDENT, check, fact, node, template

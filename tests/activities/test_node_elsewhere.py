@@ -21,7 +21,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
 from health.policy.policy import POLICY
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.errors import NotConfigured, Unreachable
 from kube.resource import (
     CONFIG_MAPS,
@@ -34,7 +34,6 @@ from kube.resource import (
     resource_of,
 )
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.timestamps import stamp
 from tests.support.api.api_server import ApiServer, refused, said

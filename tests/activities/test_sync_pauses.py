@@ -24,7 +24,6 @@ from health.upgrade.memory import PUT_OFF, CheckRow, SyncedChecks
 from health.upgrade.orders import OrderName, PauseOrderRecord, PauseRefusal
 from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.listing import Paging
 from kube.resource import EVENTS, Object, Resource, resource_of
@@ -138,7 +137,7 @@ async def synced(  # noqa: PLR0913  how old it is, and what it is for
     warning: str = "",
 ) -> SyncedChecks:
     clocks = clocks or Clocks()
-    connection = ClusterConnection(transport, client, Discovery(transport))
+    connection = ClusterConnection(transport, client)
     recorder = EventRecorder(Client(transport), "tests", lambda: BEGAN, longest=EVENT_TIMEOUT)
     sync = SyncPauses(connection, Clock(clocks.now, clocks.monotonic), recorder).sync_pauses
     seen_at = None if age is None else clocks.wall - age

@@ -17,10 +17,9 @@ from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.runbook.task_notes import TaskFailure
 from kube.client import Client
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from tests.support.api.api_server import Answer, ApiServer, refused
 from tests.support.values.builders import incident_reference
 from workflows.contracts import AnnotateInput, CleanUpInput, RenewInput

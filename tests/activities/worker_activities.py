@@ -19,10 +19,8 @@ from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
 from health.evidence.retention import Retention
 from kube.client import Client
-from kube.connection import ClusterConnection
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import INSTALLATION_LABEL
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
@@ -61,7 +59,7 @@ class WorkerActivities:
     ) -> None:
         self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests", LABELS)
-        connection = self._management = ClusterConnection(transport, self._client, Discovery(transport))
+        connection = self._management = ClusterConnection(transport, self._client)
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from cli.dev import DAY_SECONDS
-from cli.shared.parameters import at_least
+from cli.shared.options import at_least
 from tests.support.cluster.command import PARAMEDIC, Command
 
 

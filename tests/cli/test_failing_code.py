@@ -14,13 +14,12 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.doctor.of_temporal import temporal_findings
+from cli.doctor.temporal import temporal_findings
 from cli.shared.connection import RPC_TIMEOUT
 from devcluster import programs
 from health.model.moves import Phase
 from runtime import search_attributes, task_failures
-from runtime.payload_codec import with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys, with_keys
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import POLL_SECONDS, Fleet
 from tests.support.values.observations import expired

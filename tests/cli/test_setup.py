@@ -8,7 +8,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.setting_up import create_in_cloud, refusal
+from cli.setup import create_in_cloud, refusal
 from devcluster.temporal import TemporalServer
 from tests.support.cluster.command import Command
 

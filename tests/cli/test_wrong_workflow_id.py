@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
-from cli.doctor.of_temporal import Temporal, wrong_workflow_ids
+from cli.doctor.temporal import Temporal, wrong_workflow_ids
 from cli.shared.connection import RPC_TIMEOUT
 from runtime import search_attributes
 from runtime.listed_incidents import Stranger, strangers

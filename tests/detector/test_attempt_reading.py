@@ -26,8 +26,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.target import TargetName
 from health.policy.policy import Policy
 from runtime import search_attributes
-from runtime.payload_codec import with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys, with_keys
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port

@@ -20,10 +20,9 @@ from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from health.policy.policy import Policy
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, WorkloadConnections
 from kube.server_clock import ServerClock
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings

@@ -11,8 +11,7 @@ from health.model.references import CheckReference
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from objects.event import Event, Severity
-from runtime.paramedic_status import ParamedicStatusDocument, amended
-from runtime.statements import WorkerObservation, by_leader, of_slots
+from runtime.paramedic_status import ParamedicStatusDocument, WorkerObservation, amended, by_leader, of_slots
 from tests.support.state.small_cluster import CHECK, SmallCluster
 
 pytestmark = pytest.mark.rule("rule 6", "rule 15")

@@ -21,9 +21,8 @@ from health.model.node import Node
 from health.model.target import TargetName, node_name
 from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.policy import Policy
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, WorkloadConnections
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings

@@ -11,10 +11,9 @@ from detector.detector import Detector, build
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import DEFAULTS
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, WorkloadConnections
 from kube.resource import LEASES
 from kube.transport import Transport
-from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.process_names import LEADER_LEASE

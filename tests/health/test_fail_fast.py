@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from health.model.node import Node
 from health.model.observation import Observation
 from kube.decoding import Decoder, Undecodable
-from objects.fail_fast import MOST_ITEMS, collections_in
+from objects.bounds import MOST_ITEMS, collections_in
 
 ROOMS = ("activities", "cli", "detector", "health", "kube", "objects", "runtime", "worker", "workflows")
 BAD = 10_000

@@ -1,13 +1,20 @@
+from collections.abc import Awaitable, Callable
+from itertools import product
+
 import pytest
 
+from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.discovery import Discovery
-from kube.errors import Forbidden, KindUnknown, KubernetesError, Malformed, ServerFault, Unreachable
+from kube.errors import Forbidden, KindUnknown, KubernetesError, Malformed, NotFound, ServerFault, Unreachable
 from kube.resource import NODES, Resource
 from kube.transport import Transport
 from tests.support.api.api_server import CORE, NOT_SERVED, Answer, ApiServer, refused, said, text
 
 VERSION = "example.com/v1"
 PATH = f"/apis/{VERSION}"
+BOX = Resource(VERSION, "Box", "boxes", namespaced=True)
+BOXES = f"{PATH}/namespaces/b/boxes"
 EMPTY = said({"kind": "APIResourceList", "resources": []})
 SERVED = said(
     {
@@ -25,9 +32,8 @@ async def test_kind_is_found_and_remembered(server: ApiServer, transport: Transp
     server.answer("GET", PATH, SERVED)
     discovery = Discovery(transport)
 
-    expected = Resource(VERSION, "Box", "boxes", namespaced=True)
-    assert await discovery.resource(VERSION, "Box") == expected
-    assert await discovery.resource(VERSION, "Box") == expected
+    assert await discovery.resource(VERSION, "Box") == BOX
+    assert await discovery.resource(VERSION, "Box") == BOX
     assert len(server.asked) == 1
 
 
@@ -148,3 +154,44 @@ async def test_served_kinds_are_not_taken_from_memory(server: ApiServer, transpo
     assert await discovery.served_now(VERSION, "Box") is None
     with pytest.raises(KindUnknown):
         await discovery.resource(VERSION, "Box")
+
+
+@pytest.mark.parametrize(
+    "request_box",
+    [
+        pytest.param(lambda client: client.get(BOX, "a", "b"), id="get"),
+        pytest.param(lambda client: client.create(BOX, {}, "b"), id="create"),
+        pytest.param(lambda client: client.delete(BOX, "a", "b"), id="delete"),
+        pytest.param(lambda client: client.merge_patch(BOX, "a", {}, "b"), id="patch"),
+        pytest.param(lambda client: client.list(BOX, "b"), id="list"),
+        pytest.param(lambda client: client.list_some(BOX, "a=b", "b", most=1), id="list some"),
+    ],
+)
+async def test_kind_that_a_request_finds_unserved_is_asked_for_again(
+    server: ApiServer, transport: Transport, request_box: Callable[[Client], Awaitable[object]]
+) -> None:
+    connection = ClusterConnection.over(transport)
+    server.answer("GET", PATH, SERVED, EMPTY)
+    for method, path in product(("GET", "POST", "DELETE", "PATCH"), (f"{BOXES}/a", BOXES)):
+        server.answer(method, path, NOT_SERVED)
+    assert await connection.discovery.resource(VERSION, "Box") == BOX
+
+    for _ in range(2):
+        with pytest.raises(KindUnknown):
+            await request_box(connection.client)
+
+    with pytest.raises(KindUnknown):
+        await connection.discovery.resource(VERSION, "Box")
+
+
+async def test_missing_object_says_nothing_about_its_kind(server: ApiServer, transport: Transport) -> None:
+    connection = ClusterConnection.over(transport)
+    server.answer("GET", PATH, SERVED)
+    server.answer("GET", f"{BOXES}/a", refused(404, "NotFound", name="a"))
+    await connection.discovery.resource(VERSION, "Box")
+
+    with pytest.raises(NotFound):
+        await connection.client.get(BOX, "a", "b")
+
+    assert await connection.discovery.resource(VERSION, "Box") == BOX
+    assert [asked.path for asked in server.asked].count(PATH) == 1

@@ -202,6 +202,20 @@ async def test_leader_goes_on_when_another_writer_annotated_its_lease(
         assert candidate.leadership.is_leader()
 
 
+async def test_leader_whose_lease_a_person_deleted_creates_it_again_at_once(
+    server: ApiServer, candidate: Candidate, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer("GET", ONE, GONE)
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, GONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 2)
+        assert _asked(server, "POST") == 2
+        assert candidate.told == ["started"]
+    assert "cannot be reached" not in caplog.text
+
+
 async def test_lease_that_a_renewal_in_flight_changed_is_given_back_all_the_same(
     server: ApiServer, unhurried: Candidate
 ) -> None:

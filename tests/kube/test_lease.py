@@ -148,4 +148,4 @@ def test_name_of_a_lease_that_would_be_too_long_ends_in_a_hash() -> None:
     cut = name_for("Machine", "a", f"{long}m")
     assert len(cut) == 253
     assert cut != name_for("Machine", "a", f"{long}n")
-    assert re.fullmatch(r"machine-a\.m+-[0-9a-f]{10}", cut)
+    assert re.fullmatch(r"machine-a\.m+-[0-9a-f]{16}", cut)

@@ -80,6 +80,10 @@ async def test_proxy_gets_our_credentials_and_its_refusal_does_not_show_the_pass
 @pytest.mark.parametrize(
     ("no_proxy", "server", "is_asked_by_proxy"),
     [
+        ("", "https://localhost:6443", False),
+        ("", "https://Cluster.localhost.:6443", False),
+        ("", "https://[::1]:6443", False),
+        ("", "https://localhost.example.com:6443", True),
         (".svc,172.30.0.0/16", "https://172.30.0.1:443", False),
         (".svc, 172.30.0.0/16 ", "https://172.30.0.1:443", False),
         (".svc,172.30.0.0/16", "https://172.31.0.1:443", True),

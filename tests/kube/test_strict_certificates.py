@@ -7,8 +7,7 @@ import pytest
 from kubernetes.aio.client import ApiClient
 
 from kube.configuration import without_retries
-from kube.workload_connections import tls_context
-from kube.workload_kubeconfig import WorkloadKubeconfig
+from kube.workload_kubeconfig import WorkloadKubeconfig, tls_context
 
 
 @pytest.fixture(autouse=True)

@@ -15,11 +15,10 @@ import pytest
 from aiohttp import web
 
 from kube.client import Client
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.errors import Forbidden, KubernetesError, NotConfigured, ServerFault, Unauthorized, Unreachable
 from kube.resource import NODES
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
 from objects.clusters import SecretField
 from tests.support.api.api_server import ApiServer, hanging, lines, refused, said
@@ -498,7 +497,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes | str]:
         contents.append(text)
         return parse_workload_kubeconfig(text, secret)
 
-    monkeypatch.setattr("kube.workload_connections.parse_workload_kubeconfig", parse)
+    monkeypatch.setattr("kube.connection.parse_workload_kubeconfig", parse)
     return contents
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kube.errors import NotConfigured
-from kube.workload_connections import tls_context
-from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
+from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig, tls_context
 from objects.yaml_document import LONGEST, MOST_PARTS
 from tests.support.api.kubeconfigs import SECRET, TOKEN, Pair, encoded, kubeconfig
 
@@ -216,16 +215,16 @@ SERVERS = [
     ("https://kube-apiserver:6443", "https://kube-apiserver.fleet.svc:6443", "kube-apiserver"),
     ("https://kube-apiserver", "https://kube-apiserver.fleet.svc", "kube-apiserver"),
     ("https://KAS-1:443/k8s/c-1/", "https://kas-1.fleet.svc:443/k8s/c-1", "kas-1"),
-    ("https://kube-apiserver.hcp", "https://kube-apiserver.hcp", ""),
-    ("https://kube-apiserver.:6443", "https://kube-apiserver.:6443", ""),
+    ("https://kube-apiserver.hcp", "https://kube-apiserver.hcp", None),
+    ("https://kube-apiserver.:6443", "https://kube-apiserver.:6443", None),
     ("https://kube-apiserver:/", "https://kube-apiserver.fleet.svc", "kube-apiserver"),
-    ("https://localhost:6443", "https://localhost:6443", ""),
-    ("https://LOCALHOST", "https://LOCALHOST", ""),
-    ("https://127.0.0.1:6443", "https://127.0.0.1:6443", ""),
-    ("https://[::1]:6443", "https://[::1]:6443", ""),
-    ("https://2130706433:6443", "https://2130706433:6443", ""),
-    ("https://0x7f000001", "https://0x7f000001", ""),
-    ("https://a_b:6443", "https://a_b:6443", ""),
+    ("https://localhost:6443", "https://localhost:6443", None),
+    ("https://LOCALHOST", "https://LOCALHOST", None),
+    ("https://127.0.0.1:6443", "https://127.0.0.1:6443", None),
+    ("https://[::1]:6443", "https://[::1]:6443", None),
+    ("https://2130706433:6443", "https://2130706433:6443", None),
+    ("https://0x7f000001", "https://0x7f000001", None),
+    ("https://a_b:6443", "https://a_b:6443", None),
 ]
 """The server as written, the one that is called, and the name that its certificate must have."""
 
@@ -233,7 +232,7 @@ SERVERS = [
 @pytest.mark.rule("rule 33/service")
 @pytest.mark.parametrize(("written", "called", "name"), SERVERS)
 def test_server_without_a_dot_is_a_service_of_the_namespace_of_the_secret(
-    written: str, called: str, name: str
+    written: str, called: str, name: str | None
 ) -> None:
     document = kubeconfig(written)
     found = parse_workload_kubeconfig(json.dumps(document), SECRET)
@@ -250,7 +249,7 @@ def test_certificates_are_decoded_and_none_of_the_credentials_is_shown(tmp_path:
     found = parse_workload_kubeconfig(json.dumps(document), SECRET)
     assert (found.certificate_authority, found.client_certificate) == (pair.certificate, pair.certificate)
     assert (found.client_key, found.token) == (pair.key, TOKEN)
-    assert repr(found) == "WorkloadKubeconfig(server='https://east.example:6443', tls_server_name='')"
+    assert repr(found) == "WorkloadKubeconfig(server='https://east.example:6443', tls_server_name=None)"
 
 
 def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
@@ -283,7 +282,7 @@ def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
         ),
         WorkloadKubeconfig(
             server="https://a",
-            certificate_authority="",
+            certificate_authority=None,
             tls_server_name="c",
             client_certificate="d",
             client_key="e",
@@ -291,7 +290,7 @@ def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
         WorkloadKubeconfig(
             server="https://a",
             certificate_authority="b",
-            tls_server_name="",
+            tls_server_name=None,
             client_certificate="d",
             client_key="e",
         ),
@@ -299,7 +298,7 @@ def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
             server="https://a",
             certificate_authority="b",
             tls_server_name="c",
-            client_certificate="",
+            client_certificate=None,
             client_key="e",
         ),
         WorkloadKubeconfig(
@@ -307,7 +306,7 @@ def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
             certificate_authority="b",
             tls_server_name="c",
             client_certificate="d",
-            client_key="",
+            client_key=None,
         ),
     ]
     assert len({one.endpoint, *(other.endpoint for other in others)}) == 1 + len(others)

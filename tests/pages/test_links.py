@@ -79,7 +79,7 @@ def test_each_link_leads_to_a_file_and_to_a_heading() -> None:
     ]
     assert broken == []
     places = {link.place for link in every}
-    assert {"README.md", "deploy/chart/paramedic/README.md", "cli/doctor/of_temporal.py"} <= places
+    assert {"README.md", "deploy/chart/paramedic/README.md", "cli/doctor/temporal.py"} <= places
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from temporalio.worker import Worker
 
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
-from runtime.payload_codec import ENCRYPTED, UnreadablePayload, with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import ENCRYPTED, PayloadKeys, UnreadablePayload, with_keys
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 

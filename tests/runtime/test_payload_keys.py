@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys
 from runtime.settings import SettingsError
 from tests.support.cluster.forked import run
 from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read

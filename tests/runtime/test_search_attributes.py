@@ -4,7 +4,7 @@ import pytest
 
 from cli.incidents.visibility import Filter
 from health.model.references import CheckReference, IncidentReference, TargetReference, check_of, is_id_of
-from objects.bounded_id import LONGEST, bounded_id
+from objects.short_text import LONGEST_ID, bounded_id
 from runtime.search_attributes import CHECK, TARGET, of_incident
 from tests.support.values.notifications import notification
 from workflows.notification_contracts import notification_workflow_id
@@ -21,15 +21,15 @@ def incident(name: str, kind: str = "MachineHealthCheck", target: str = "Machine
     return IncidentReference(cluster=LONGEST_CLUSTER, check=check, target=of)
 
 
-@pytest.mark.parametrize("length", [1, LONGEST - 1, LONGEST])
+@pytest.mark.parametrize("length", [1, LONGEST_ID - 1, LONGEST_ID])
 def test_value_that_fits_is_kept(length: int) -> None:
     assert bounded_id("a" * length) == "a" * length
 
 
 def test_value_that_is_too_long_is_distinguished_from_others_of_the_same_beginning() -> None:
-    long = "a" * LONGEST
+    long = "a" * LONGEST_ID
     values = {bounded_id(f"{long}{letter}") for letter in "bcd"}
-    assert {len(value) for value in values} == {LONGEST}
+    assert {len(value) for value in values} == {LONGEST_ID}
     assert len(values) == 3
     assert bounded_id(f"{long}b") == bounded_id(f"{long}b")
 
@@ -39,7 +39,7 @@ def test_longest_names_of_kubernetes_are_stored_and_found() -> None:
     check, target = of_machine.get(CHECK), of_machine.get(TARGET)
     assert check is not None
     assert target is not None
-    assert (len(str(incident(LONGEST_NAME).check)), len(check), len(target)) == (353, LONGEST, LONGEST)
+    assert (len(str(incident(LONGEST_NAME).check)), len(check), len(target)) == (353, LONGEST_ID, LONGEST_ID)
     assert check.startswith("MachineHealthCheck.cluster.x-k8s.io/")
 
     of_node = of_incident(incident(LONGEST_NAME, "NodeHealthCheck", "Node"))
@@ -51,8 +51,8 @@ def test_longest_names_of_kubernetes_are_stored_and_found() -> None:
 
 def test_every_workflow_id_of_the_longest_names_is_one_that_temporal_stores() -> None:
     long = incident(LONGEST_NAME)
-    assert len(long.workflow_id) == LONGEST
-    assert len(notification_workflow_id(long.cluster, "r" * 63, notification())) < LONGEST
+    assert len(long.workflow_id) == LONGEST_ID
+    assert len(notification_workflow_id(long.cluster, "r" * 63, notification())) < LONGEST_ID
 
 
 def test_incident_with_a_cut_id_is_known_by_its_full_one() -> None:

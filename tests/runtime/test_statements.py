@@ -4,18 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
-from runtime.statements import (
-    LEADERLESS_FOR,
+from runtime.paramedic_status import (
     NO_WORKER_GRACE,
-    LeaderObservation,
+    Answer,
+    ConditionType,
+    ParamedicCondition,
+    Statement,
     WorkerObservation,
     by_leader,
     by_others,
     of_caches,
     of_refusals,
     of_slots,
-    seen,
 )
 
 NOW = timedelta(hours=1)
@@ -79,33 +79,6 @@ def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
     for second, polling in enumerate(answers, start=1):
         workers = workers.answered(polling, second * SECOND)
     assert workers == WorkerObservation(0, none_since * SECOND)
-
-
-@pytest.mark.parametrize(
-    ("lease", "is_leaderless"),
-    [
-        (("2", "first"), False),
-        (("1", "first"), True),
-        (("2", ""), True),
-        (("", ""), True),
-    ],
-    ids=["renewed", "not renewed", "given back", "gone"],
-)
-def test_no_detector_leads_when_the_lease_was_not_renewed_for_half_a_minute(
-    lease: tuple[str, str], *, is_leaderless: bool
-) -> None:
-    before = seen(None, "1", "first", NOW)
-    assert (
-        seen(before, *lease, NOW + LEADERLESS_FOR - SECOND).is_leaderless(NOW + LEADERLESS_FOR - SECOND)
-        is False
-    )
-    assert seen(before, *lease, NOW + LEADERLESS_FOR).is_leaderless(NOW + LEADERLESS_FOR) is is_leaderless
-
-
-@pytest.mark.parametrize("lease", [("9", "first"), ("9", ""), ("", "")])
-def test_first_look_reports_nothing_yet(lease: tuple[str, str]) -> None:
-    assert seen(None, *lease, NOW) == LeaderObservation(lease[0], NOW)
-    assert not seen(None, *lease, NOW).is_leaderless(NOW)
 
 
 def test_without_a_leader_its_statements_become_unknown() -> None:

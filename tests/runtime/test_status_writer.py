@@ -15,9 +15,16 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, Object
 from kube.server_clock import wall_clock
 from kube.transport import Transport
 from objects.timestamps import micro_time
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
+from runtime.paramedic_status import (
+    LEADERLESS_FOR,
+    NAME,
+    PARAMEDIC_STATUSES,
+    ParamedicStatusDocument,
+    WorkerObservation,
+    by_leader,
+    by_others,
+)
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import LEADERLESS_FOR, WorkerObservation, by_leader, by_others
 from runtime.status_writer import LeaderWatch, StatusWriter
 from tests.support.cluster.kubectl import kubectl
 

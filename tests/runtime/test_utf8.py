@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from runtime.utf8 import in_utf8
+from runtime.temporal import in_utf8
 
 
 @pytest.mark.parametrize("text", ["", "node-1", "Grüße… 🙂"])

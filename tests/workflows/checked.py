@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Replayer
 
-from objects.brief import LONGEST_LINE
+from objects.short_text import LONGEST_LINE
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.runs import summaries_of
 from tests.workflows.violations import violations

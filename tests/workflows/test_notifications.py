@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_temporal import Temporal, undelivered_notifications
+from cli.doctor.temporal import Temporal, undelivered_notifications
 from health.model.moves import Outcome, Phase
 from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import HoldReason, Observation

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from objects.brief import LONGEST_LINE, SHORTEST_NAME, Brief
-from objects.short_text import cut_to_bytes
+from objects.short_text import LONGEST_LINE, SHORTEST_NAME, Brief, cut_to_bytes
 from workflows.kit.calls import SUMMARY_BYTES, in_summary
 
 

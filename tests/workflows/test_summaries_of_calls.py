@@ -5,7 +5,7 @@ import pytest
 from health.model.details import Details
 from health.model.moves import AnnotationPatch, Phase
 from health.model.references import Action, RequestReference, Step, TemplateReference
-from objects.brief import LONGEST_LINE, Brief
+from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import INCIDENT, NOW
 from tests.support.values.memories import order
 from workflows import summaries

@@ -21,7 +21,7 @@ from health.upgrade.decision import CheckPauseState
 from health.upgrade.memory import MOST_NAMES
 from health.upgrade.orders import PauseRefusal
 from health.upgrade.pausable_check import PauseAction
-from objects.brief import LONGEST_LINE
+from objects.short_text import LONGEST_LINE
 from tests.support.api.eventually import eventually
 from tests.support.story.runs import summaries_of
 from tests.support.story.upgrading import Loss, Upgrading, states, upgrading_cluster

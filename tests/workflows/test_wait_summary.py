@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Moment, NextEvent, Phase, Wait
-from objects.brief import LONGEST_LINE, Brief
+from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
 from workflows import summaries
 

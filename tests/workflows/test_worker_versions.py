@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from temporalio.common import SearchAttributeKey
 
-from cli.doctor.of_temporal import temporal_findings
+from cli.doctor.temporal import temporal_findings
 from devcluster import programs
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase

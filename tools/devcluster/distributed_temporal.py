@@ -27,7 +27,7 @@ from devcluster.polling import until
 from devcluster.progress import print_progress
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Program, Supervisor
-from objects.bounded_id import LONGEST
+from objects.short_text import LONGEST_ID
 
 VERSION = "v1.32.0"
 MODULES = ("go.temporal.io/server/cmd/server", "go.temporal.io/server/cmd/tools/sql")
@@ -111,7 +111,7 @@ class DistributedTemporal:
     def _configure(self) -> None:
         folder = self._directory / "config"
         folder.mkdir(exist_ok=True)
-        (folder / "dynamic.yaml").write_text(yaml.safe_dump({"limit.maxIDLength": [{"value": LONGEST}]}))
+        (folder / "dynamic.yaml").write_text(yaml.safe_dump({"limit.maxIDLength": [{"value": LONGEST_ID}]}))
         (folder / "production.yaml").write_text(yaml.safe_dump(self._configuration(folder / "dynamic.yaml")))
 
     def _configuration(self, dynamic: Path) -> Mapping[str, object]:

@@ -18,7 +18,7 @@ from devcluster import programs
 from devcluster.layout import Layout
 from devcluster.polling import until
 from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
-from objects.bounded_id import LONGEST
+from objects.short_text import LONGEST_ID
 
 NAMESPACE = "paramedic"
 RETENTION = timedelta(days=30)
@@ -103,7 +103,7 @@ def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] =
     ports = ("--port", str(layout.ports["temporal"]), "--ui-port", str(layout.ports["temporal-ui"]))
     data = ("--db-filename", str(layout.temporal_data), *pragmas)
     named = [part for namespace in namespaces for part in ("--namespace", namespace)]
-    values = (f"limit.maxIDLength={LONGEST}", *settings)
+    values = (f"limit.maxIDLength={LONGEST_ID}", *settings)
     set_to = [part for value in values for part in ("--dynamic-config-value", value)]
     begin = (str(programs.temporal()), "server", "start-dev", "--ip", "127.0.0.1", "--log-level", "warn")
     return (*begin, *ports, *named, *data, *set_to)

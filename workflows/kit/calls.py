@@ -19,9 +19,8 @@ from temporalio.common import RetryPolicy, TypedSearchAttributes, WorkflowIDReus
 from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from objects.brief import Brief
     from objects.frozen import Frozen
-    from objects.short_text import cut_to_bytes
+    from objects.short_text import Brief, cut_to_bytes
 
 Result = TypeVar("Result")
 

@@ -18,8 +18,7 @@ from health.model.owner_signs import Sign, SignSighting
 from health.model.sighting import SightedObject
 from health.model.target import Target
 from health.model.verdict import Fact
-from objects.bounds import Time
-from objects.fail_fast import FailFast
+from objects.bounds import FailFast, Time
 
 KIND = "Machine"
 NODE, MISSING, GONE = "Node", "missing", "gone"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.shared.parameters import configured_name, identities
+from objects.clusters import configured_name, identities
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@ import pytest
 from rich.console import Console
 
 from cli.doctor.command import finding_table
-from cli.doctor.examination import QUESTIONS
+from cli.doctor.examination import QUESTIONS, cannot_look
 from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_sentence
-from cli.doctor.of_temporal import OF_NAMESPACE, OF_QUEUES, OF_WORKFLOWS
+from cli.doctor.temporal import NAMESPACE_RULES, QUEUE_RULES, WORKFLOW_RULES
 from devcluster.manifests import ROOT
+from kube.errors import Forbidden, KubernetesError, Unreachable
 
 PROBLEM, WARNING, NOTE = FindingSeverity
 BAD = Finding(severity=PROBLEM, reason="NoWorker", what="no worker polls q", advice="start one")
@@ -35,6 +36,22 @@ def test_findings_are_counted(findings: list[Finding], words: str) -> None:
 
 def test_cluster_that_does_not_answer_has_no_name() -> None:
     assert Examined(cluster=None, findings=(BAD,)).summary == "1 problem"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one_of_us", "severity"),
+    [
+        (Forbidden("The list was refused."), False, WARNING),
+        (Forbidden("The list was refused."), True, NOTE),
+        (Unreachable("The list was refused."), True, WARNING),
+    ],
+)
+def test_request_without_an_answer_names_each_reason_once(
+    error: KubernetesError, severity: FindingSeverity, *, is_one_of_us: bool
+) -> None:
+    found = cannot_look(error, ("RightMissing", "NoDetector", "RightMissing"), is_one_of_us=is_one_of_us)
+    assert found.severity is severity
+    assert found.what == "cannot look for RightMissing, NoDetector: the list was refused"
 
 
 def test_finding_is_one_line_with_what_to_do() -> None:
@@ -69,6 +86,6 @@ def test_finding_on_a_terminal_is_wrapped_and_its_advice_has_a_line_of_its_own()
 
 def test_page_has_a_row_for_each_question() -> None:
     page = (ROOT / "docs" / "cli-doctor.md").read_text()
-    of_temporal = {question.reason for question in (*OF_NAMESPACE, *OF_QUEUES, *OF_WORKFLOWS)}
+    of_temporal = {question.reason for question in (*NAMESPACE_RULES, *QUEUE_RULES, *WORKFLOW_RULES)}
     of_cluster = {question.reason for question in QUESTIONS} - {"CheckFails"}
     assert {reason for reason in of_cluster | of_temporal if f"`{reason}`" not in page} == set()

@@ -17,8 +17,7 @@ from temporalio.exceptions import ApplicationError
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from health.runbook.orders import HoldOrder
-from runtime.payload_codec import ENCRYPTED, with_keys
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import ENCRYPTED, PayloadKeys, with_keys
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from cli.upgrade.finding import open_upgrades
+from cli.upgrade.summary import open_upgrades
 from devcluster.temporal import TemporalServer
 from health.upgrade.decision import CheckPauseState
 from tests.support.cluster.command import Command

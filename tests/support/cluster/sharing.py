@@ -27,7 +27,7 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/activities/test_",
     "tests/cli/doctor/",
     "tests/cli/retire/test_retire.py",
-    "tests/cli/test_stopping.py",
+    "tests/cli/test_stop.py",
     "tests/deploy/",
     "tests/detector/test_cluster_context_watch.py",
     "tests/detector/test_event_queue.py",

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from pathlib import Path
 
-from runtime.payload_keys import PayloadKeys
+from runtime.payload_codec import PayloadKeys
 
 LAST_YEAR, THIS_YEAR = ("2025", bytes(range(32))), ("2026", bytes(range(100, 132)))
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import of_checks
+from cli.doctor import checks
+from cli.doctor.checks import CHECK_RULES, kind_not_served, operator_runs
 from cli.doctor.finding import Finding
-from cli.doctor.of_checks import OF_CHECKS, kind_not_served, operator_runs
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -34,7 +34,7 @@ async def findings(kind: CheckKind, stored: dict[str, Any]) -> list[Finding]:
     """All findings about one check; two questions are about other objects."""
     metadata = {"uid": "u", "resourceVersion": "1"} | stored["metadata"]
     cluster = KnownCluster(checks={kind: [stored | {"metadata": metadata}]})
-    asked = [question for question in OF_CHECKS if question not in (kind_not_served, operator_runs)]
+    asked = [question for question in CHECK_RULES if question not in (kind_not_served, operator_runs)]
     return [finding for question in asked for finding in await question.findings(cluster)]
 
 
@@ -279,6 +279,6 @@ async def test_operator_that_holds_its_lease_runs_and_a_shared_lease_is_no_proof
     kind: CheckKind, reason: str, words: str
 ) -> None:
     cluster = KnownCluster(checks={kind: []}, leases=[held_lease(kind.operator_lease)])
-    (found,) = await of_checks.operator_runs.findings(cluster)
+    (found,) = await checks.operator_runs.findings(cluster)
     assert f"{found.severity} {found.reason}" == reason
     assert found.what.startswith(words)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.inspection.ordering import annotation
+from cli.inspection.order import annotation
 from cli.shared.errors import CommandError
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, order_in

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConnectConfig
@@ -17,16 +16,15 @@ from cli.incidents.task_failure import read_task_failure
 from cli.incidents.visibility import latest_open_incidents, of_clusters, remediated_since
 from cli.shared.ages import short
 from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
-from cli.shared.parameters import configured_name
 from cli.shared.terminal import PLAIN_DATA
 from health.model.incident_result import IN_A_ROW
-from objects.address import Address
+from objects.address import Address, is_loopback
+from objects.clusters import configured_name
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.listed_incidents import strangers
-from runtime.payload_codec import with_keys
-from runtime.payload_keys import PayloadKeys
-from runtime.polling import QUEUES, Backlog, backlog, is_polled
+from runtime.payload_codec import PayloadKeys, with_keys
+from runtime.polling import QUEUES, Backlog, backlog, workers_polling
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.temporal import address_of, connect, temporal_settings
@@ -57,11 +55,11 @@ class Temporal:
     back_off_limit: timedelta = timedelta()
 
 
-OF_SETTINGS = FindingRules[ClientConnectConfig]()
-OF_NAMESPACE = FindingRules[Temporal]()
-OF_QUEUES = FindingRules[Temporal]()
+SETTINGS_RULES = FindingRules[ClientConnectConfig]()
+NAMESPACE_RULES = FindingRules[Temporal]()
+QUEUE_RULES = FindingRules[Temporal]()
 """About a cluster whose identity is known."""
-OF_WORKFLOWS = FindingRules[Temporal]()
+WORKFLOW_RULES = FindingRules[Temporal]()
 """About a cluster whose identity is known, in a namespace with all search attributes."""
 
 
@@ -76,7 +74,7 @@ async def temporal_findings(
         SettingsError: the Temporal configuration or the payload keys in the environment are invalid.
 
     """
-    unprotected = await OF_SETTINGS.findings(temporal_settings(environment))
+    unprotected = await SETTINGS_RULES.findings(temporal_settings(environment))
     try:
         keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
         client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
@@ -107,18 +105,18 @@ async def _findings(client: Client, clusters: Sequence[str], back_off_limit: tim
         retention=retention,
         back_off_limit=back_off_limit,
     )
-    found = await OF_NAMESPACE.findings(temporal)
+    found = await NAMESPACE_RULES.findings(temporal)
     if not clusters:
         return found
-    found += await OF_QUEUES.findings(temporal)
+    found += await QUEUE_RULES.findings(temporal)
     if any(finding.reason.startswith("SearchAttribute") for finding in found):
         return found  # Temporal would refuse the queries
     can_answer = not any(finding.reason == NO_WORKER for finding in found)
-    rules = FindingRules(rule for rule in OF_WORKFLOWS if can_answer or rule is not silent_worker)
+    rules = FindingRules(rule for rule in WORKFLOW_RULES if can_answer or rule is not silent_worker)
     return found + await rules.findings(temporal)
 
 
-@OF_SETTINGS.finds(
+@SETTINGS_RULES.finds(
     "TemporalUnprotected",
     WARNING,
     "each client that reaches it can order remediations and end them: set TEMPORAL_TLS_… or "
@@ -129,18 +127,11 @@ async def is_unprotected(config: ClientConnectConfig) -> Found:
     address = config["target_host"]
     metadata = {name.lower() for name in config.get("rpc_metadata") or {}}
     has_credentials = bool(config.get("api_key")) or "authorization" in metadata
-    if not (config.get("tls") or has_credentials or _is_loopback(Address.parse(address).host)):
+    if not (config.get("tls") or has_credentials or is_loopback(Address.parse(address).host)):
         yield f"Temporal at {address} is asked without TLS and without credentials"
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.rstrip(".").lower().split(".")[-1] == "localhost"
-
-
-@OF_NAMESPACE.finds(
+@NAMESPACE_RULES.finds(
     "RetentionTooShort",
     WARNING,
     "`paramedic setup --retention` sets it, or lower the limit of back-off; until then a detector that "
@@ -154,7 +145,7 @@ async def short_retention(temporal: Temporal) -> Found:
         yield f"{what}, and back-off looks back for {short(looked_back)}"
 
 
-@OF_NAMESPACE.finds("SearchAttributesMissing", PROBLEM, "run `paramedic setup`")
+@NAMESPACE_RULES.finds("SearchAttributesMissing", PROBLEM, "run `paramedic setup`")
 async def missing_search_attributes(temporal: Temporal) -> Found:
     namespace = temporal.client.namespace
     try:
@@ -167,16 +158,16 @@ async def missing_search_attributes(temporal: Temporal) -> Found:
         yield f"namespace {namespace} lacks the search attributes {', '.join(missing)}"
 
 
-@OF_QUEUES.finds(NO_WORKER, PROBLEM, "start one for this cluster and this Temporal namespace")
+@QUEUE_RULES.finds(NO_WORKER, PROBLEM, "start one for this cluster and this Temporal namespace")
 async def no_worker(temporal: Temporal) -> Found:
     """No worker that gets new workflows polled within the last minutes."""
     queues = [worker_queue(cluster) for cluster in temporal.clusters]
-    if not any([await is_polled(temporal.client, queue) for queue in queues]):
+    if not any([await workers_polling(temporal.client, queue) for queue in queues]):
         name = configured_name(temporal.clusters[0])
         yield f"no worker takes new workflows from the task queue {queues[0]} (PARAMEDIC_CLUSTER={name})"
 
 
-@OF_QUEUES.finds(
+@QUEUE_RULES.finds(
     "TasksWait",
     PROBLEM,
     "look whether that process runs; if it does, its log says whether Temporal refuses its polls: then raise "
@@ -195,7 +186,7 @@ def waiting(queue: str, found: Backlog) -> str:
     return f"a task of the task queue {queue} has waited for {short(found.oldest)}, and {who}"
 
 
-@OF_WORKFLOWS.finds(
+@WORKFLOW_RULES.finds(
     "WorkerSilent",
     PROBLEM,
     "look at the worker and its log: it is stopped, hangs, or lacks CPU or memory; restart it, and it "
@@ -210,7 +201,7 @@ async def silent_worker(temporal: Temporal) -> Found:
         yield f"no worker answered for {len(asked)} open incidents within {QUERY_TIMEOUT.seconds} s ({ids})"
 
 
-@OF_WORKFLOWS.finds(
+@WORKFLOW_RULES.finds(
     "CodeFails",
     PROBLEM,
     "roll the worker back, or forward to a build that can continue them; until then nothing is done for "
@@ -233,7 +224,7 @@ async def failing_code(temporal: Temporal) -> Found:
         yield f"the code of {of} fails: {'; '.join(named)}{more}"
 
 
-@OF_WORKFLOWS.finds(
+@WORKFLOW_RULES.finds(
     "WrongWorkflowId",
     PROBLEM,
     "terminate them: a worker of this version ends each of them before it does anything, an older one "
@@ -245,7 +236,7 @@ async def wrong_workflow_ids(temporal: Temporal) -> Found:
         yield f"open under an id that is not theirs: {'; '.join(listed([*map(str, found)]))}"
 
 
-@OF_WORKFLOWS.finds(
+@WORKFLOW_RULES.finds(
     "StepRepeated",
     WARNING,
     "let the monitor report a problem until it knows better, or set paramedic.dev/relapse on the check, so "
@@ -270,7 +261,7 @@ def repetitions(latest: Sequence[IncidentSummary]) -> list[str]:
     ]
 
 
-@OF_WORKFLOWS.finds(
+@WORKFLOW_RULES.finds(
     "NotificationsNotDelivered",
     WARNING,
     "the log of the workers names receiver and problem; see "

@@ -11,13 +11,12 @@ import pytest
 from aiohttp import web
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_workload_clusters import KubeconfigSecret, judged_clusters, unusable_findings
+from cli.doctor.rights import KubeconfigSecret, judged_clusters, unusable_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.right import Process
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.resource import NODES, SECRETS
 from kube.transport import Transport
-from kube.workload_connections import ClusterConnections, WorkloadConnections
 from objects.clusters import SecretField
 from runtime.rights import needs_for_secret
 from tests.support.api.api_server import Answer, ApiServer, hanging, refused, said

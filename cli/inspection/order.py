@@ -35,8 +35,15 @@ async def order_remediation(choice: ClusterChoice, wanted: PreviewOrderInput) ->
     if preview.refused is not None:
         raise CommandError(f"{preview.check}: {target} is not remediated: {preview.refused}")
     # A writer of the Temporal namespace can forge the answer, so all that matters is from the user.
-    given = {"reason": wanted.reason, "identity": wanted.identity, "is_forced": wanted.is_forced}
-    order = preview.order.model_copy(update={**given, "until": preview.order.given + duration})
+    order = RemediationOrder(
+        check=preview.order.check,
+        reason=wanted.reason,
+        identity=wanted.identity,
+        given=preview.order.given,
+        until=preview.order.given + duration,
+        boot_id=preview.order.boot_id,
+        is_forced=wanted.is_forced,
+    )
     try:
         async with reading_settings(choice, USER_AGENT) as (_, _, management):
             resource = await management.discovery.first_served(CHECK_KINDS[preview.check.group_kind].targets)

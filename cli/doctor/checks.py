@@ -6,7 +6,6 @@ from cli.doctor.cluster import ExaminedCheck, ExaminedCluster
 from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found, listed
 from cli.shared.ages import short
 from health.kinds.check_kind import UNREADABLE
-from health.model.invalid_check import InvalidCheckError
 from health.runbook.escalation import is_classic
 from kube.errors import KindUnknown
 from kube.lease import holder_is_valid
@@ -14,8 +13,8 @@ from objects.timestamps import stamp
 from runtime.process_names import DETECTOR, WORKER
 
 PROBLEM, WARNING, NOTE = FindingSeverity
-OF_CHECKS = FindingRules[ExaminedCluster]()
-finds = OF_CHECKS.finds
+CHECK_RULES = FindingRules[ExaminedCluster]()
+finds = CHECK_RULES.finds
 RECENTLY = timedelta(hours=1)
 _OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""
@@ -38,15 +37,15 @@ async def kind_not_served(cluster: ExaminedCluster) -> Found:
 @finds(UNREADABLE, PROBLEM, "correct it; until then it does nothing")
 async def unreadable(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        if isinstance(check.parsed, InvalidCheckError):
-            yield f"{check.name} cannot be read: {check.parsed}"
+        if check.problem is not None:
+            yield f"{check.name} cannot be read: {check.problem}"
 
 
 @finds("CheckFails", PROBLEM, "fix the problem that it names; the fix is noticed by itself")
 async def failing(cluster: ExaminedCluster) -> Found:
     """Conditions by which a check says that it does not work, each with the reason of its kind."""
     for check in await cluster.checks():
-        if isinstance(check.parsed, InvalidCheckError):
+        if check.valid is None:
             continue  # its conditions are redundant, or out of date
         for condition in check.status.get("conditions") or ():
             for sign in check.kind.failing_conditions:
@@ -72,12 +71,12 @@ def total_of(check: ExaminedCheck) -> int | None:
 @finds("NeverAllows", WARNING, "correct its threshold, if it is not meant as a pause")
 async def never_allows(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        total, parsed = total_of(check), check.parsed
-        if not total or isinstance(parsed, InvalidCheckError):
+        total, valid = total_of(check), check.valid
+        if not total or valid is None:
             continue
         numbers = reversed(range(total))
-        if not any(parsed.allowance(total=total, healthy=healthy).allowed for healthy in numbers):
-            limit = parsed.allowance(total=total, healthy=total - 1).limit
+        if not any(valid.allowance(total=total, healthy=healthy).allowed for healthy in numbers):
+            limit = valid.allowance(total=total, healthy=total - 1).limit
             targets = f"{total} {check.kind.targets.kind}s"
             yield f"{check.name} never allows a remediation of its {targets}: {limit}"
 
@@ -85,15 +84,14 @@ async def never_allows(cluster: ExaminedCluster) -> Found:
 @finds("WatchesNoCondition", PROBLEM, "list the conditions in the fields of its apiVersion")
 async def watches_no_condition(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        if not isinstance(check.parsed, InvalidCheckError) and not check.parsed.condition_rules:
+        if check.valid is not None and not check.valid.condition_rules:
             yield f"{check.name} watches no condition, so no target is remediated for one"
 
 
 @finds("StatusImpossible", PROBLEM, "correct the status")
 async def impossible_status(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        rules = () if isinstance(check.parsed, InvalidCheckError) else check.parsed.condition_rules
-        for rule in rules:
+        for rule in check.valid.condition_rules if check.valid is not None else ():
             if rule.status not in _STATUSES:
                 wanted = f"{rule.type}={rule.status}"
                 yield f"{check.name} waits for {wanted}, and a condition is True, False or Unknown"
@@ -102,10 +100,8 @@ async def impossible_status(cluster: ExaminedCluster) -> Found:
 @finds("NoNextStep", WARNING, "remove the annotation: only an escalation has a next step")
 async def no_next_step(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        parsed = check.parsed
-        if isinstance(parsed, InvalidCheckError) or parsed.choices.relapse is None:
-            continue
-        if is_classic(parsed):
+        valid = check.valid
+        if valid is not None and valid.choices.relapse is not None and is_classic(valid):
             one_step = "its remediations have one step"
             yield f"{check.name} has paramedic.dev/relapse, which changes nothing: {one_step}"
 

@@ -8,7 +8,7 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.exceptions import ApplicationError
 
 from cli.shared.errors import CommandError
-from cli.shared.updating import answered
+from cli.shared.workflow_update import answered
 from health.upgrade.orders import PauseRefusal
 from workflows.messages import ORDER_REFUSED
 

@@ -26,8 +26,8 @@ from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, STALE, ConditionT
 from runtime.process_names import DETECTOR, LEADER_LEASE
 
 PROBLEM, WARNING, NOTE = FindingSeverity
-OF_INSTALLATION = FindingRules[ExaminedCluster]()
-finds = OF_INSTALLATION.finds
+INSTALLATION_RULES = FindingRules[ExaminedCluster]()
+finds = INSTALLATION_RULES.finds
 _RENEWAL = timedelta(seconds=1)
 """The duration of a renewal, and the resolution of the API server's timestamps."""
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from temporalio.client import Client
 
-from cli.doctor.of_temporal import (
+from cli.doctor.temporal import (
     LATE,
     QUERIED,
     Temporal,
@@ -108,6 +108,8 @@ async def test_temporal_elsewhere_without_tls_and_credentials_is_warned_of(addre
         ({"TEMPORAL_ADDRESS": "127.0.0.1:7233"}, False),
         ({"TEMPORAL_ADDRESS": "[::1]:7233"}, False),
         ({"TEMPORAL_ADDRESS": "LOCALHOST:7233"}, False),
+        ({"TEMPORAL_ADDRESS": "temporal.localhost:7233"}, False),
+        ({"TEMPORAL_ADDRESS": "localhost.example.com:7233"}, True),
         (ELSEWHERE | {"TEMPORAL_TLS": "true"}, False),
         (ELSEWHERE | {"TEMPORAL_API_KEY": "key"}, False),
         (ELSEWHERE | {"TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer token"}, False),

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.doctor import of_installation
+from cli.doctor import installation
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_installation import skew_of_holder
+from cli.doctor.installation import skew_of_holder
 from devcluster.control_plane import ControlPlane
 from health.policy.outage_guard import OutageGuard
 from health.policy.policy import Policy
@@ -16,9 +16,19 @@ from kube.lease import LeaseRecord, new_lease, renewed
 from kube.resource import LEASES, Object
 from kube.transport import Transport
 from objects.timestamps import stamp
-from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
+from runtime.paramedic_status import (
+    STALE,
+    Installation,
+    ParamedicStatusDocument,
+    WorkerObservation,
+    amended,
+    by_leader,
+    by_others,
+    of_caches,
+    of_refusals,
+    of_slots,
+)
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import WorkerObservation, by_leader, by_others, of_caches, of_refusals, of_slots
 from tests.cli.doctor.known_cluster import KnownCluster, said
 from tests.support.values.builders import NOW
 
@@ -45,14 +55,14 @@ def lease(seconds_ago: float, *, holder: str = "pod-1", namespace: str = "parame
 async def test_lease_without_a_holder_means_that_no_detector_leads(
     found: Object | None, what: str | None
 ) -> None:
-    findings = await of_installation.no_leader.findings(KnownCluster(lease=found))
+    findings = await installation.no_leader.findings(KnownCluster(lease=found))
     assert [(one.reason, one.what) for one in findings] == ([] if what is None else [("NoDetector", what)])
 
 
 async def test_detector_that_leads_in_another_namespace_is_one_too_many() -> None:
     bodies = [lease(1), lease(1, namespace="elsewhere", holder="pod-2"), lease(60, namespace="long-ago")]
     cluster = KnownCluster(leases=[LeaseRecord.model_validate(body) for body in bodies])
-    (finding,) = await of_installation.another_leader.findings(cluster)
+    (finding,) = await installation.another_leader.findings(cluster)
     assert finding.what == f"'pod-2' leads as well, by the Lease elsewhere/{LEADER_LEASE}"
 
 
@@ -68,10 +78,10 @@ STATUSES = {
     "full": (*WELL, of_caches({"nodes": 0.85})),
 }
 OF_STATUS = (
-    of_installation.without_temporal,
-    of_installation.slots_stuck,
-    of_installation.incidents_refused,
-    of_installation.cache_nearly_full,
+    installation.without_temporal,
+    installation.slots_stuck,
+    installation.incidents_refused,
+    installation.cache_nearly_full,
 )
 
 
@@ -114,7 +124,7 @@ async def test_command_that_is_configured_otherwise_than_the_detector_is_a_probl
     stored: dict[str, str], words: str | None
 ) -> None:
     cluster = KnownCluster(status=ParamedicStatusDocument(installation=Installation(**stored)))
-    found = await of_installation.other_installation.findings(cluster)
+    found = await installation.other_installation.findings(cluster)
     assert [(one.reason, (words or "") in one.what) for one in found] == (
         [] if words is None else [("OtherInstallation", True)]
     )
@@ -131,18 +141,18 @@ async def test_command_that_is_configured_otherwise_than_the_detector_is_a_probl
 )
 async def test_orders_that_may_do_more_than_by_default_are_named(policy: Policy, what: list[str]) -> None:
     in_force = PolicyInForce(policy=policy.model_copy(update={"outage_guard": OutageGuard()}))
-    found = await of_installation.orders_open.findings(KnownCluster(policy=in_force))
+    found = await installation.orders_open.findings(KnownCluster(policy=in_force))
     assert [finding.reason for finding in found] == ["OrdersOpen"] * len(what)
     assert all(finding.what.endswith(words) for finding, words in zip(found, what, strict=True))
 
 
 @pytest.mark.parametrize("skew", [None, timedelta(seconds=5), timedelta(seconds=-5), timedelta(0)])
 async def test_own_clock_that_agrees_is_no_finding(skew: timedelta | None) -> None:
-    assert await said(of_installation.own_clock, KnownCluster(skew=skew)) == []
+    assert await said(installation.own_clock, KnownCluster(skew=skew)) == []
 
 
 async def test_own_clock_that_is_off_is_a_warning_that_names_its_machine() -> None:
-    (line,) = await said(of_installation.own_clock, KnownCluster(skew=timedelta(seconds=-12)))
+    (line,) = await said(installation.own_clock, KnownCluster(skew=timedelta(seconds=-12)))
     assert line.startswith(
         "warning: the clock of the machine that this runs on is 12s behind the API server's: set it"
     )
@@ -169,7 +179,7 @@ def written(ahead: float, *, holder: str = "pod-1", manager: str = "paramedic-de
 async def test_clock_of_the_detector_shows_in_its_lease(
     ahead: float, severity: FindingSeverity, words: str
 ) -> None:
-    (finding,) = await of_installation.detector_clock.findings(KnownCluster(lease=written(ahead)))
+    (finding,) = await installation.detector_clock.findings(KnownCluster(lease=written(ahead)))
     assert (finding.severity, finding.reason) == (severity, "DetectorClockSkew")
     assert finding.what == f"the clock of the detector that leads is {words}"
 
@@ -188,7 +198,7 @@ async def test_clock_of_the_detector_shows_in_its_lease(
     ],
 )
 async def test_lease_that_shows_no_skew_is_no_finding(found: Object | None) -> None:
-    assert await said(of_installation.detector_clock, KnownCluster(lease=found)) == []
+    assert await said(installation.detector_clock, KnownCluster(lease=found)) == []
 
 
 @pytest.mark.cluster

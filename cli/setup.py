@@ -85,7 +85,17 @@ async def _set_up(context: typer.Context, retention: timedelta | None, *, is_cre
         done = ""
         if is_created or retention is not None:
             done = await _prepare(client, retention, is_created=is_created)
-        added = await _register_when_namespace_is_ready(client) if is_created else await _register(client)
+        # The servers of a Temporal cluster learn of a new namespace one after the other.
+        clock = asyncio.get_running_loop().time
+        end = clock() + (NAMESPACE_READY_SECONDS if is_created else 0)
+        while True:
+            try:
+                added = await _register(client)
+                break
+            except UnreachableError:
+                if clock() >= end:
+                    raise
+            await asyncio.sleep(AGAIN_SECONDS)
         result = f"is set up{done}; added: {', '.join(added) or 'nothing, all were there'}"
         return f"namespace {client.namespace} {result}"
 
@@ -128,19 +138,6 @@ def _refused(action: str, client: Client, in_cloud: str) -> Iterator[None]:
         if error.status in NOT_FOR_US:
             raise refusal(action, client, error, in_cloud) from error
         raise
-
-
-async def _register_when_namespace_is_ready(client: Client) -> tuple[str, ...]:
-    """Register; retry until the server knows the new namespace."""
-    clock = asyncio.get_running_loop().time
-    end = clock() + NAMESPACE_READY_SECONDS
-    while True:
-        try:
-            return await _register(client)
-        except UnreachableError:
-            if clock() >= end:
-                raise
-        await asyncio.sleep(AGAIN_SECONDS)
 
 
 async def _register(client: Client) -> tuple[str, ...]:
