@@ -23,7 +23,7 @@ from health.model.approval import Progress
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.policy.stuck_slots import StuckSlots
 from health.runbook.escalation import Plan
-from health.runbook.recovery import with_proof_of_requests
+from health.runbook.incident import with_proof_of_requests
 from objects.frozen import label
 from runtime.task_failures import EVERY_WORKFLOW
 
@@ -81,7 +81,7 @@ def _by_steps(observation: Observation, now: datetime, progress: Progress) -> Ob
     """The phase by the steps that were tried; None if all of them are over, and the next step is due."""
     if observation.state is TargetState.UNKNOWN:
         return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
-    course = Plan(observation.steps, progress.spent, progress.skipped).course(observation.requests, now)
+    course = Plan(observation.steps, progress.spent, progress.skipped).progress(observation.requests, now)
     if course.is_exhausted:
         return ObservedPhase.EXHAUSTED
     return None if course.running is None else ObservedPhase.REQUESTED

@@ -41,14 +41,17 @@ class RequestSnapshot(Frozen):
     def uid(self) -> str:
         return self.reference.uid
 
-    def __str__(self) -> str:
+    @property
+    def state(self) -> str:
+        """The state of the request, as the end of a sentence."""
         if self.is_being_deleted:
-            return f"{self.reference} is being deleted, and a finalizer keeps it"
+            return "is being deleted, and a finalizer keeps it"
         if self.timed_out_at is not None:
-            return f"{self.reference} timed out"
-        if self.succeeded is not None:
-            return f"{self.reference} {'succeeded' if self.succeeded else 'failed'}"
-        return f"{self.reference} {EXISTS}"
+            return "timed out"
+        return EXISTS if self.succeeded is None else "succeeded" if self.succeeded else "failed"
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.state}"
 
 
 @dataclass(frozen=True)

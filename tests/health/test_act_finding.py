@@ -43,8 +43,8 @@ def test_a_request_that_could_not_be_created_is_found_also_where_the_act_is_trie
 def test_nothing_is_found_after_an_act_that_did_its_step() -> None:
     found = Memory(found=EARLIER)
     seen = Observation(state=TargetState.EXPIRED, reason="")
-    assert found.having_acted(Step(), request_snapshot(), NOW, NOW).found is None
-    assert found.having_disrupted(Step(action=Action.DELETE), seen, NOW, NOW).found is None
+    assert found.after_request(Step(), request_snapshot(), NOW, NOW).found is None
+    assert found.after_disruption(Step(action=Action.DELETE), seen, NOW, NOW).found is None
 
 
 @pytest.mark.parametrize("state", TargetState)

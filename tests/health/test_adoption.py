@@ -25,7 +25,7 @@ def patches(of: Observation, memory: Memory = ACTED) -> tuple[AnnotationPatch, .
 
 def test_request_of_the_operator_is_adopted_first_and_once() -> None:
     assert patches(seen(THEIRS)) == (ADOPTION,)
-    after = ACTED.having_annotated((ADOPTION,))
+    after = ACTED.after_annotation((ADOPTION,))
     assert isinstance(move(after.complete(seen(THEIRS)), after), Wait)
 
 

@@ -19,8 +19,8 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.maintenance import CLOCK_SKEW, OLD, healthy, old, timed_out, unhealthy
-from health.runbook.task_notes import merged, patched
+from health.runbook.deadlines import CLOCK_SKEW, OLD, healthy, old, timed_out, unhealthy
+from health.runbook.failures import merged, patched
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, request, request_snapshot
 

@@ -2,21 +2,29 @@
 
 from health.model.moves import Phase
 from health.runbook.decide import next_move
-from health.runbook.given_orders import answer_to, ordered
-from health.runbook.order_spec import Situation
-from health.runbook.orders import ORDERS, ClaimOrder, HoldOrder, ResumeOrder, UnclaimOrder, claim_of
-from health.runbook.skips import why_blocked
+from health.runbook.orders import (
+    ORDERS,
+    ClaimOrder,
+    HoldOrder,
+    OrderContext,
+    ResumeOrder,
+    UnclaimOrder,
+    answer_to,
+    claim_of,
+    ordered,
+)
 from health.runbook.state import Memory
+from health.runbook.step_orders import why_blocked
 from tests.support.values.builders import MINUTE, NOW, seen
 
-CLAIM, UNCLAIM = ORDERS["claim"], ORDERS["unclaim"]
-ADA = ClaimOrder(identity="ada@desk", reason="INC-7")
-BOB = ClaimOrder(identity="bob@home")
-CLAIMED = ordered(Memory(), ADA, NOW)
+CLAIM_ROW, UNCLAIM = ORDERS["claim"], ORDERS["unclaim"]
+ADAS_CLAIM = ClaimOrder(identity="ada@desk", reason="INC-7")
+BOBS_CLAIM = ClaimOrder(identity="bob@home")
+CLAIMED = ordered(Memory(), ADAS_CLAIM, NOW)
 
 
-def situation(memory: Memory, phase: Phase = Phase.HELD) -> Situation:
-    return Situation(phase=phase, memory=memory, observation=seen(), now=NOW)
+def situation(memory: Memory, phase: Phase = Phase.HELD) -> OrderContext:
+    return OrderContext(phase=phase, memory=memory, observation=seen(), now=NOW)
 
 
 def test_claim_blocks_nothing() -> None:
@@ -26,18 +34,18 @@ def test_claim_blocks_nothing() -> None:
 
 
 def test_next_claim_replaces_the_earlier_one_and_its_answer_says_whose_it_was() -> None:
-    answer = answer_to(BOB, "Node/node-1", situation(CLAIMED))
+    answer = answer_to(BOBS_CLAIM, "Node/node-1", situation(CLAIMED))
     assert answer == (
         "shows your claim on Node/node-1 until unclaim, and goes on; "
         "ended the claim by ada@desk: INC-7 (of 2026-03-01T12:00:00Z)"
     )
-    memory = ordered(CLAIMED, BOB, NOW + MINUTE)
+    memory = ordered(CLAIMED, BOBS_CLAIM, NOW + MINUTE)
     assert [one.identity for one in memory.standing] == ["bob@home"]
     assert [one.identity for one in memory.orders] == ["ada@desk", "bob@home"]
 
 
 def test_first_claim_says_nothing_of_another_one() -> None:
-    answer = answer_to(ADA, "Node/node-1", situation(Memory()))
+    answer = answer_to(ADAS_CLAIM, "Node/node-1", situation(Memory()))
     assert answer == "shows your claim on Node/node-1 until unclaim, and goes on: INC-7"
 
 
@@ -50,15 +58,15 @@ def test_claim_outlasts_resume_and_ends_with_unclaim_alone() -> None:
 
 
 def test_only_a_claimed_incident_can_be_unclaimed() -> None:
-    refusal = UNCLAIM.refuse(UnclaimOrder(), situation(Memory()))
+    refusal = UNCLAIM.refused(UnclaimOrder(), situation(Memory()))
     assert refusal is not None
     assert refusal.why == "it is not claimed"
-    assert UNCLAIM.refuse(UnclaimOrder(), situation(CLAIMED)) is None
+    assert UNCLAIM.refused(UnclaimOrder(), situation(CLAIMED)) is None
 
 
 def test_show_proposes_a_claim_or_its_end() -> None:
     for phase in Phase:
-        assert CLAIM.is_offered(situation(Memory(), phase)) is (phase is not Phase.ENDED)
+        assert CLAIM_ROW.is_offered(situation(Memory(), phase)) is (phase is not Phase.ENDED)
         assert not UNCLAIM.is_offered(situation(Memory(), phase))
-        assert not CLAIM.is_offered(situation(CLAIMED, phase))
+        assert not CLAIM_ROW.is_offered(situation(CLAIMED, phase))
         assert UNCLAIM.is_offered(situation(CLAIMED, phase))

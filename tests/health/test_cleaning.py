@@ -1,5 +1,6 @@
 """When what an incident made is removed: at first, when that may go now, and never in a hot loop."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,8 +10,8 @@ from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
+from health.runbook.failures import CHECK_HANGING_AFTER, LeftBehind, MaintenanceTask, TaskFailure
 from health.runbook.state import Memory
-from health.runbook.task_notes import CHECK_HANGING_AFTER, LeftBehind, MaintenanceTask, TaskFailure
 from tests.support.values.builders import FIRST, HOLD, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, standing, timer_of
 
@@ -18,7 +19,7 @@ ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)
 
 
-def healthy(*requests: RequestSnapshot) -> Observation:
+def healthy_with(*requests: RequestSnapshot) -> Observation:
     return seen(*requests, state=TargetState.HEALTHY)
 
 
@@ -26,61 +27,61 @@ def cleaned(
     *failed: RequestSnapshot, hanging: tuple[RequestSnapshot, ...] = (), times: int = 1, now: datetime = NOW
 ) -> Memory:
     """The memory after that many attempts, the latest of which was made now."""
-    memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
+    memory = replace(ACTED, requests=(ONE.reference, OTHER.reference))
     for _ in range(times):
         failures = [
             TaskFailure(subject=TaskSubject.of_request(note.uid), what=f"delete {note.reference}", why="500")
             for note in failed
         ]
         tried = {TaskSubject.of_request(request.uid) for request in (ONE, OTHER)} | {OF_LEASE}
-        memory = memory.having_tried(MaintenanceTask.CLEAN_UP, tried, failures, now, 1)
+        memory = memory.after_attempt(MaintenanceTask.CLEAN_UP, tried, failures, now, 1)
         left = LeftBehind(
             hanging=tuple(note.reference for note in hanging),
             failed=tuple(note.reference for note in failed),
             has_lease=bool(hanging or failed),
         )
-        memory = memory.having_cleaned_up(left, (ONE, OTHER), now)
+        memory = memory.after_clean_up(left, (ONE, OTHER), now)
     return memory
 
 
 def test_request_is_removed_at_once() -> None:
-    memory = ACTED.model_copy(update={"requests": (ONE.reference,)})
-    assert isinstance(next_move(healthy(ONE), memory, NOW), RemoveRequests)
+    memory = replace(ACTED, requests=(ONE.reference,))
+    assert isinstance(next_move(healthy_with(ONE), memory, NOW), RemoveRequests)
 
 
 def test_failed_deletion_waits_for_its_back_off_and_says_so() -> None:
     memory = cleaned(ONE, times=9)
-    move = next_move(healthy(ONE, OTHER), memory, NOW)
+    move = next_move(healthy_with(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
     assert timer_of(move) == 300
     assert "finalizer" not in str(move.details)
-    assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), RemoveRequests)
+    assert isinstance(next_move(healthy_with(ONE, OTHER), memory, NOW + 300 * SECONDS), RemoveRequests)
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
 def test_request_with_a_finalizer_is_observed_each_minute() -> None:
     memory = cleaned(hanging=(ONE,))
-    move = next_move(healthy(ONE, OTHER), memory, NOW)
+    move = next_move(healthy_with(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
     assert timer_of(move) == CHECK_HANGING_AFTER.total_seconds()
     assert f"{ONE.reference} hangs on a finalizer" in str(move.details)
 
 
 def test_details_name_the_reason_that_keeps_each_request() -> None:
-    move = next_move(healthy(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
+    move = next_move(healthy_with(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
     assert isinstance(move, Wait)
     assert str(move.details).endswith(f"{OTHER.reference} hangs on a finalizer")
 
 
 def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:
     memory = cleaned(ONE)
-    assert isinstance(next_move(healthy(ONE), memory, NOW), RemoveRequests)
-    assert isinstance(next_move(healthy(OTHER, ONE), memory, NOW), Wait)
+    assert isinstance(next_move(healthy_with(ONE), memory, NOW), RemoveRequests)
+    assert isinstance(next_move(healthy_with(OTHER, ONE), memory, NOW), Wait)
 
 
 def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
-    memory = cleaned(ONE).model_copy(update={"standing": standing("abort", "power work")})
+    memory = replace(cleaned(ONE), standing=standing("abort", "power work"))
     not_asked = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
     assert isinstance(next_move(not_asked, memory, NOW), Wait)
     asked = not_asked.model_copy(update={"hold": HOLD})
@@ -94,22 +95,22 @@ def test_lease_stays_until_the_last_request_is_gone_and_then_the_incident_ends()
     done = cleaned()
     assert not done.lease.may_be_held
     assert done.clean_up_at is None
-    assert isinstance(next_move(healthy(), done, NOW), End)
+    assert isinstance(next_move(healthy_with(), done, NOW), End)
 
 
 @pytest.mark.rule("NHC 2.6/confirmed")
 def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease() -> None:
-    confirmed = healthy().model_copy(update={"is_confirmed": True})
+    confirmed = healthy_with().model_copy(update={"is_confirmed": True})
     failure = TaskFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_refused=True)
-    tried = ACTED.having_tried(MaintenanceTask.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
-    memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
+    tried = ACTED.after_attempt(MaintenanceTask.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
+    memory = tried.after_clean_up(LeftBehind(), (), NOW)
     assert not memory.lease.may_be_held
     move = next_move(confirmed, memory, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
     assert timer_of(move) == 2
     assert isinstance(next_move(confirmed, memory, NOW + 2 * SECONDS), RemoveRequests)
-    assert isinstance(next_move(healthy(), memory, NOW), End)
+    assert isinstance(next_move(healthy_with(), memory, NOW), End)
 
 
 @pytest.mark.parametrize(

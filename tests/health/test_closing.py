@@ -1,5 +1,6 @@
 """An incident when its target is healthy, gone or released."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +21,8 @@ from health.model.moves import (
 from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.deadlines import OLD
 from health.runbook.decide import next_move
-from health.runbook.maintenance import OLD
 from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.state import Memory
 from objects.timestamps import stamp
@@ -34,8 +35,8 @@ ACTED = Memory(
     has_acted=True,
     lease=LeaseMemory(state=LeaseState.HELD, acquired_at=NOW, renew_at=LATER),
 )
-ALONE = ACTED.model_copy(update={"standing": standing("abort", "maintenance")})
-GIVEN_BACK = ACTED.having_released_lease()
+ALONE = replace(ACTED, standing=standing("abort", "maintenance"))
+GIVEN_BACK = ACTED.after_release()
 RECOVERED_NOW = request_snapshot(healthy_since=NOW)
 EXPECTS = request_snapshot(is_node_deletion_expected=True)
 

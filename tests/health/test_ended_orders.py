@@ -5,9 +5,15 @@ import pytest
 from health.model.approval import Approval, ApprovalAnswer
 from health.model.moves import Phase
 from health.model.order import OrderMessage
-from health.runbook.given_orders import answer_to, ordered
-from health.runbook.order_spec import Situation
-from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
+from health.runbook.orders import (
+    AbortOrder,
+    ClaimOrder,
+    HoldOrder,
+    OrderContext,
+    ResumeOrder,
+    answer_to,
+    ordered,
+)
 from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, MINUTE, NOW, seen
 
@@ -20,7 +26,7 @@ ENDS_ABORT = "the abort by bob@home (of 2026-03-01T12:01:00Z)"
 
 
 def answer(memory: Memory, order: OrderMessage) -> str:
-    situation = Situation(phase=Phase.HELD, memory=memory, observation=seen(), now=NOW + 2 * MINUTE)
+    situation = OrderContext(phase=Phase.HELD, memory=memory, observation=seen(), now=NOW + 2 * MINUTE)
     return answer_to(order, "Node/node-1", situation)
 
 

@@ -131,12 +131,12 @@ def test_403_is_reported_once_it_has_lasted_half_a_minute(after: float, *, is_re
 
 
 def test_other_error_than_403_is_reported_at_once() -> None:
-    memory = Memory().having_failed_to_act(INVALID, SEEN, NOW, 0, is_forbidden=False)
+    memory = Memory().after_failed_act(INVALID, SEEN, NOW, 0, is_forbidden=False)
     assert memory.found == INVALID
 
 
 def _refused(memory: Memory, now: datetime) -> Memory:
-    return memory.having_failed_to_act(FORBIDDEN, SEEN, now, 0, is_forbidden=True)
+    return memory.after_failed_act(FORBIDDEN, SEEN, now, 0, is_forbidden=True)
 
 
 def _third() -> FailingActs:

@@ -1,5 +1,6 @@
 """A hold in the middle of a remediation stops the next step, and nothing else."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,8 @@ import pytest
 from health.model.moves import Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.runbook.deadlines import OLD
 from health.runbook.learn import learned
-from health.runbook.maintenance import OLD
 from tests.support.values.builders import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 from tests.support.values.memories import (
     ACTED,
@@ -41,7 +42,7 @@ HELD_IN_VAIN = [
     ("fields", "orders"), [*HELD_IN_VAIN, pytest.param({}, BY_A_PERSON, id="by a person")]
 )
 def test_hold_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]) -> None:
-    result = move(seen(FAILED, **fields), ACTED.model_copy(update=orders))
+    result = move(seen(FAILED, **fields), replace(ACTED, **orders))
     assert isinstance(result, Wait)
     assert result.phase is Phase.HELD
 
@@ -51,7 +52,7 @@ def test_hold_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]
     ("fields", "orders"), [({"hold": HOLD}, {}), ({}, BY_A_PERSON)], ids=["by the detector", "by a person"]
 )
 def test_hold_stops_no_task(fields: dict[str, Any], orders: dict[str, Any]) -> None:
-    memory = ACTED.model_copy(update=orders)
+    memory = replace(ACTED, **orders)
     assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
     due = with_lease(memory, renew_at=NOW)
     assert isinstance(move(seen(AT_WORK, **fields), due), RenewLease)
@@ -101,9 +102,10 @@ def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
     words = "it is Unknown; StaleCache: old (asks again in 10s)"
     assert timed(move(blind, between)) == Timed(Phase.HELD, words, 10)
-    until = {"standing": standing("hold", "disk swap", NOW + MINUTE)}
     details = "it is Unknown; held by a person: disk swap"
-    assert timed(move(blind, between.model_copy(update=until))) == Timed(Phase.HELD, details, 60)
+    assert timed(
+        move(blind, replace(between, standing=standing("hold", "disk swap", NOW + MINUTE)))
+    ) == Timed(Phase.HELD, details, 60)
 
 
 @pytest.mark.rule("rule 19")

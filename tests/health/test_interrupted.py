@@ -1,20 +1,24 @@
 """Rows of the runbook that interrupt a remediation: its requests and its Lease are not maintained."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from health.model.moves import Phase, Wait
 from health.model.observation import Observation, TargetState
+from health.runbook.deadlines import OLD
 from health.runbook.decide import next_move
-from health.runbook.maintenance import OLD
-from health.runbook.state import Memory, NewStart
+from health.runbook.memory_parts import NewStart
+from health.runbook.state import Memory
 from health.runbook.words import NOTHING_TO_ACT_ON
 from tests.support.values.builders import FIRST, MINUTE, NOW, request_of, seen
 from tests.support.values.memories import ACTED, standing
 
 OLD_REQUEST = request_of(FIRST, age=OLD)
 """A request that would be flagged as old."""
-HELD = ACTED.model_copy(update={"standing": standing("hold")})
-DELETES_AGAIN_LATER = {"clean_up_at": NOW + MINUTE, "cleaned_up": (OLD_REQUEST.uid,)}
+HELD = replace(ACTED, standing=standing("hold"))
+DELETES_AGAIN_LATER: dict[str, Any] = {"clean_up_at": NOW + MINUTE, "cleaned_up": (OLD_REQUEST.uid,)}
 
 
 def waits(observation: Observation, memory: Memory) -> Wait:
@@ -34,12 +38,12 @@ def waits(observation: Observation, memory: Memory) -> Wait:
         pytest.param(seen(OLD_REQUEST, under_way="it is being deleted"), ACTED, id="the target is deleted"),
         pytest.param(
             seen(OLD_REQUEST),
-            ACTED.model_copy(update={"starts_over": NewStart(), **DELETES_AGAIN_LATER}),
+            replace(ACTED, starts_over=NewStart(), **DELETES_AGAIN_LATER),
             id="the incident starts over",
         ),
         pytest.param(
             seen(OLD_REQUEST),
-            ACTED.model_copy(update={"standing": standing("abort"), **DELETES_AGAIN_LATER}),
+            replace(ACTED, standing=standing("abort"), **DELETES_AGAIN_LATER),
             id="the target is left alone",
         ),
     ],

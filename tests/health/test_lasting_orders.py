@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from health.model.moves import Phase
 from health.model.order import StandingOrder
-from health.runbook.given_orders import ordered
-from health.runbook.order_spec import Situation
 from health.runbook.orders import (
     ABORT,
     HOLD,
     AbortOrder,
     ClaimOrder,
     HoldOrder,
+    OrderContext,
     SkipOrder,
     UnclaimOrder,
+    ordered,
     spec_of,
 )
 from health.runbook.state import Memory
@@ -38,8 +38,8 @@ ORDERS = st.one_of(
 
 
 def why_refused(memory: Memory, order: StandingOrder, now: datetime) -> str:
-    situation = Situation(phase=Phase.HELD, memory=memory, observation=seen(), now=now)
-    refusal = spec_of(order).refuse(order, situation)
+    situation = OrderContext(phase=Phase.HELD, memory=memory, observation=seen(), now=now)
+    refusal = spec_of(order).refused(order, situation)
     return refusal.why if refusal else ""
 
 

@@ -14,9 +14,9 @@ from health.model.moves import (
 )
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.model.task_subject import TaskSubject
+from health.runbook.deadlines import OLD
+from health.runbook.failures import MaintenanceTask, TaskFailure
 from health.runbook.learn import learned
-from health.runbook.maintenance import OLD
-from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 from tests.support.values.builders import (
@@ -56,7 +56,7 @@ def test_request_is_flagged_once_after_48_hours() -> None:
     due = move(seen(old, steps=endless), patient)
     assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
     assert isinstance(due, AnnotateRequests)
-    assert isinstance(move(seen(old, steps=endless), patient.having_annotated(due.patches)), Wait)
+    assert isinstance(move(seen(old, steps=endless), patient.after_annotation(due.patches)), Wait)
 
 
 @pytest.mark.rule("NHC 2.5/manage/renew")
@@ -99,12 +99,12 @@ def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_stopped
         TaskSubject.of_annotations(request_of(FIRST).uid, [TIMED_OUT]),
     )
     failure = TaskFailure(subject=stop, what="annotate it", why="500")
-    memory = with_lease(ACTED, renew_at=late).having_tried(
+    memory = with_lease(ACTED, renew_at=late).after_attempt(
         MaintenanceTask.ANNOTATE, {stop}, [failure], late, 1
     )
     running = seen(request_of(FIRST, late - NOW), hold=HOLD)
     assert isinstance(move(running, memory, late), Wait), "neither given back nor renewed"
-    later = memory.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], late + MINUTE, 1)
+    later = memory.after_attempt(MaintenanceTask.ANNOTATE, {stop}, [failure], late + MINUTE, 1)
     assert isinstance(move(running, later, late + MINUTE), ReleaseLease)
 
 
@@ -124,10 +124,10 @@ def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then
     assert annotations_of(mark) == {TIMED_OUT: stamp(late)}
     assert isinstance(mark, AnnotateRequests)
 
-    marked_memory = CLASSIC_ACTED.having_annotated(mark.patches)
+    marked_memory = CLASSIC_ACTED.after_annotation(mark.patches)
     assert isinstance(move(seen(at_work, steps=CLASSIC), marked_memory, late), ReleaseLease)
 
-    given_back = marked_memory.having_released_lease()
+    given_back = marked_memory.after_release()
     rest = move(seen(at_work, steps=CLASSIC), given_back, late)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.EXHAUSTED
@@ -139,14 +139,14 @@ def test_overdue_request_that_succeeded_gives_the_lease_back_without_a_mark() ->
     late = NOW + 31 * MINUTE
     done = request_of(CLASSIC[0], succeeded=True)
     assert isinstance(move(seen(done, steps=CLASSIC), CLASSIC_ACTED, late), ReleaseLease)
-    rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.having_released_lease(), late)
+    rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.after_release(), late)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.REMEDIATING
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_renewed() -> None:
-    given_back = with_lease(CLASSIC_ACTED.having_released_lease(), renew_at=NOW)
+    given_back = with_lease(CLASSIC_ACTED.after_release(), renew_at=NOW)
     assert isinstance(move(seen(request_of(CLASSIC[0]), steps=CLASSIC), given_back), Wait)
 
 
@@ -155,12 +155,12 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     late = NOW + 15 * MINUTE + AN_INSTANT
     waiting = request_of(FIRST, timed_out_at=NOW)
     assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), ReleaseLease)
-    given_back = ACTED.having_released_lease()
+    given_back = ACTED.after_release()
     assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Wait)
     assert move(seen(waiting), given_back, late) == TakeStep(1, ADMITTED, because("it is Expired"))
 
     second = request_of(SECOND, NOW - late)
-    acted = given_back.having_ordered(SECOND).having_acted(SECOND, second, late, late)
+    acted = given_back.before_act(SECOND).after_request(SECOND, second, late, late)
     assert acted.lease.is_held
     assert acted.lease.acquired_at == late
     rest = move(seen(waiting, second), acted, late)

@@ -1,5 +1,6 @@
 """A new request: only where the detector admits it, and not too soon after a user deleted the last one."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,7 +11,8 @@ from health.model.admission import Admission
 from health.model.moves import LONGEST_WAIT, Phase, RecordStep, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.decide import next_move
-from health.runbook.state import Loss, Memory
+from health.runbook.memory_parts import Loss
+from health.runbook.state import Memory
 from health.runbook.words import NO_WORD_OF_ADMISSION
 from tests.support.values.builders import FIRST, MINUTE, NOW, SECOND, seen
 from tests.support.values.memories import Timed, because, timed, timer_of
@@ -104,7 +106,7 @@ def test_without_a_limit_nothing_waits() -> None:
 
 @pytest.mark.rule("rule 14")
 def test_resume_skips_the_wait_after_a_loss() -> None:
-    memory = lost(5).model_copy(update={"skips_back_off": True})
+    memory = replace(lost(5), skips_back_off=True)
     assert isinstance(next_move(ADMITTED, memory, NOW), TakeStep)
 
 

@@ -1,5 +1,6 @@
 """Users' orders in the middle of a remediation: abort, resume, and the message of a hold."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,9 @@ from health.model.details import Details
 from health.model.moves import Phase, RemoveRequests, TakeStep, Wait
 from health.model.observation import TargetState
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
-from health.runbook.state import NewStart
-from health.runbook.task_notes import LeftBehind
+from health.runbook.memory_parts import NewStart
 from tests.support.values.builders import (
     ADMITTED,
     ESCALATION,
@@ -36,9 +37,7 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
     "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
 )
 def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnapshot) -> None:
-    memory = ACTED.model_copy(
-        update={"standing": (*ALONE["standing"], *BY_A_PERSON["standing"]), "starts_over": NewStart()}
-    )
+    memory = replace(ACTED, standing=(*ALONE["standing"], *BY_A_PERSON["standing"]), starts_over=NewStart())
     assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests(
         Details(order="left alone: maintenance")
     )
@@ -48,19 +47,19 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnap
 @pytest.mark.parametrize(("name", "step"), [("", 0), ("reset", 1), ("replace", 2), ("no longer listed", 0)])
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
-    ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": NewStart(first_step=name)})
+    ordered = replace(learned(ACTED, tried, NOW), starts_over=NewStart(first_step=name))
     assert move(tried, ordered) == RemoveRequests(
         Details(reason="it is Expired", order="starts over by order")
     )
-    cleaned = ordered.having_cleaned_up(LeftBehind(), (), NOW)
+    cleaned = ordered.after_clean_up(LeftBehind(), (), NOW)
     assert move(seen(), cleaned) == TakeStep(step, ADMITTED, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 40/exhausted")
 def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     tried = with_steps_tried(*ESCALATION)
-    ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": NewStart()})
-    kept = ordered.having_cleaned_up(hanging(tried[0].reference), tried[:1], NOW)
+    ordered = replace(learned(ACTED, seen(*tried), NOW), starts_over=NewStart())
+    kept = ordered.after_clean_up(hanging(tried[0].reference), tried[:1], NOW)
     rest = move(seen(tried[0]), kept)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.CLEANING_UP

@@ -7,9 +7,7 @@ import pytest
 from health.model.moves import Phase, Wait
 from health.model.order import Blocks, OrderRecord, StandingOrder
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
-from health.runbook.order_spec import OrderSpec, Situation
-from health.runbook.orders import ORDERS, spec_of
+from health.runbook.orders import ORDERS, OrderContext, OrderSpec, ordered, spec_of
 from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW, seen
 
@@ -73,7 +71,7 @@ def test_incident_does_not_ask_to_act_while_an_order_blocks_what_this_version_do
 
 def test_expired_order_blocks_nothing_and_is_offered_no_end() -> None:
     memory = ordered(Memory(), ORDERS["hold"].message(for_seconds=60), NOW)
-    situation = Situation(
+    situation = OrderContext(
         phase=Phase.REMEDIATING, memory=memory.at(NOW + MINUTE), observation=seen(), now=NOW
     )
     assert not situation.memory.is_blocked

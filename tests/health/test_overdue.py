@@ -9,8 +9,20 @@ from hypothesis import strategies as st
 from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
+from health.runbook.incident import becomes_overdue_at
 from health.runbook.memory_parts import LeaseMemory
-from tests.support.values.builders import CLASSIC, ESCALATION, FIRST, MINUTE, NOW, SECOND, THIRD, request_of
+from health.runbook.state import Memory
+from tests.support.values.builders import (
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    NOW,
+    SECOND,
+    THIRD,
+    request_of,
+    seen,
+)
 
 
 def overdue_at(
@@ -23,7 +35,9 @@ def overdue_at(
     lease = LeaseMemory(
         duration_seconds=duration.total_seconds(), acquired_at=acquired, request_acquired_at=made_under
     )
-    return lease.overdue_at(plan, latest)
+    overdue = becomes_overdue_at(seen(latest, steps=tuple(plan.steps)), Memory(lease=lease))
+    assert overdue is not None
+    return overdue
 
 
 MOMENTS = st.integers(0, 10_000).map(lambda seconds: timedelta(seconds=seconds))

@@ -51,7 +51,7 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     first = move(seen(over))
     assert isinstance(first, AnnotateRequests)
     assert first.patches == (AnnotationPatch(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
-    assert move(seen(over), ACTED.having_annotated(first.patches)) == TakeStep(
+    assert move(seen(over), ACTED.after_annotation(first.patches)) == TakeStep(
         1, ADMITTED, because("it is Expired")
     )
 

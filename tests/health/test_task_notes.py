@@ -7,16 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.task_subject import OF_LEASE, TaskSubject
-from health.runbook.failures import FORBIDDEN_GRACE, RETRIES, retry_delay
-from health.runbook.incident import Incident
-from health.runbook.state import Memory
-from health.runbook.task_notes import (
+from health.runbook.failures import (
+    FORBIDDEN_GRACE,
+    RETRIES,
     MaintenanceTask,
     TaskFailure,
     TaskNote,
     after_attempt,
+    retry_delay,
     still_ahead,
 )
+from health.runbook.incident import Incident
+from health.runbook.state import Memory
 from tests.support.values.builders import NOW, seen
 
 pytestmark = pytest.mark.rule("rule 47")

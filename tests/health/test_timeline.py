@@ -1,6 +1,7 @@
 """The timeline of an incident is bounded, merges what repeats, and knows the time in each phase."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -10,8 +11,7 @@ from hypothesis import strategies as st
 from health.model.approval import Approval
 from health.model.moves import AskApproval, Phase, RemoveRequests, RenewLease, Wait
 from health.model.timeline import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
-from health.runbook.given_orders import ordered
-from health.runbook.orders import HoldOrder
+from health.runbook.orders import HoldOrder, ordered
 from health.runbook.state import Memory
 from health.runbook.words import entry_of, new_orders
 from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
@@ -116,6 +116,6 @@ def test_order_is_told_once_with_its_person_and_again_when_it_is_refused() -> No
     (told,) = new_orders(memory, before, NOW)
     assert (told.what, told.who) == ("hold: disk swap, until 2026-03-01T12:01:00Z", "ada@desk")
     assert [*new_orders(memory, memory, NOW)] == []
-    refused = memory.having_decided(0, NOW, "no step runs")
+    refused = replace(memory, orders=(memory.orders[0].model_copy(update={"refused": "no step runs"}),))
     (again,) = new_orders(refused, memory, NOW)
     assert again.what.endswith("; refused: no step runs")

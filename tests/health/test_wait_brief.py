@@ -1,5 +1,6 @@
 """A wait: its brief (the hold, else the request or its step, else the condition) and its search attribute."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -44,7 +45,7 @@ def brief(observation: Observation, memory: Memory) -> str:
         (seen(hold=HOLD), Memory(), "Threshold: 5 of 10 unhealthy, at most 4 allowed"),
         (seen(hold=HOLD), HELD, WHO_HOLDS),
         (seen(ONE), ACTED, "step 1 of 3, reboot"),
-        (seen(ONE), ACTED.model_copy(update={"standing": HELD.standing}), WHO_HOLDS),
+        (seen(ONE), replace(ACTED, standing=HELD.standing), WHO_HOLDS),
         (seen(ONE, steps=CLASSIC), ACTED, str(ONE)),
     ],
 )
@@ -57,7 +58,7 @@ def test_wait_begins_with_what_differs(observation: Observation, memory: Memory,
     [
         (WAITING, Memory(), None),
         (seen(ONE), ACTED, None),
-        (seen(ONE), ACTED.model_copy(update={"standing": HELD.standing}), None),
+        (seen(ONE), replace(ACTED, standing=HELD.standing), None),
         (seen(hold=HOLD), Memory(), Blocked.HELD),
         (WAITING, HELD, Blocked.HELD),
         (seen(*with_steps_tried(*ESCALATION)), ACTED, Blocked.EXHAUSTED),
