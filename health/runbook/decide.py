@@ -37,7 +37,7 @@ from health.model.references import Action
 from health.runbook import deadlines
 from health.runbook.incident import Incident, is_order_in_force
 from health.runbook.learn import learned
-from health.runbook.rows import BY_RESUME, REMEDIATOR_IS_DONE, Decision, Reason, Row, matching
+from health.runbook.rows import BY_RESUME, MAINTAINED, REMEDIATOR_IS_DONE, Decision, Reason, Row, matching
 from health.runbook.state import Memory
 from health.runbook.words import as_move
 
@@ -63,7 +63,7 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     incident = Incident.of(observation, memory, now)
     row = matching(incident)
     decision = _of_row(row, incident)
-    if row.is_maintained and incident.has_begun:
+    if row in MAINTAINED and incident.has_begun:
         decision = _maintained(decision, incident)
     if memory.is_shadow:
         decision = _in_shadow(decision, incident)
@@ -79,7 +79,7 @@ def _of_row(row: Row, incident: Incident) -> Decision:
     """The decision of the matching row, with the end of its wait."""
     decision = row.decision(incident)
     is_running = decision.phase is Phase.REMEDIATING
-    if row.is_maintained and incident.has_begun and decision.act is None:
+    if row in MAINTAINED and incident.has_begun and decision.act is None:
         meanwhile = [deadline(incident) for deadline in _MEANWHILE]
         if not is_running:  # maintenance moves only a running remediation on
             meanwhile = [deadline and replace(deadline, event=None) for deadline in meanwhile]

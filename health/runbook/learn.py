@@ -378,7 +378,7 @@ def _with_approval(memory: Memory, observation: Observation, now: datetime) -> M
     is_held = hold is not None and hold.reason not in (HoldReason.APPROVAL_REQUIRED, HoldReason.NO_ADMISSION)
     runs = not is_open or not (is_held or memory.is_blocked)
     counts_from = (approval.counts_from or now) if runs else None
-    approval = with_deadline(approval.model_copy(update={"counts_from": counts_from}), observation)
+    approval = with_deadline(approval, observation, counts_from)
     is_due = approval.expires_at is not None and now >= approval.expires_at
     approval = approval.model_copy(update={"is_expired": approval.is_expired and is_due})
     if not is_due or not is_open or approval.is_expired or memory.is_blocked:
@@ -416,13 +416,12 @@ def _counts_anew(approval: Approval, observation: Observation) -> bool:
     return observation.state is TargetState.WAITING and fact is not None and fact.same_as(observation.fact)
 
 
-def with_deadline(approval: Approval, observation: Observation) -> Approval:
-    """The question with the end and the default of the check as it is now."""
-    required = observation.approval
-    if required is None:
-        return approval
-    ends = {"expires_at": required.expires_at(approval.counts_from), "default": required.default}
-    return approval.model_copy(update=ends)
+def with_deadline(approval: Approval, observation: Observation, counts_from: datetime | None) -> Approval:
+    """The question whose time runs from then, with the end and the default of the check as it is now."""
+    changes: dict[str, object] = {"counts_from": counts_from}
+    if (required := observation.approval) is not None:
+        changes |= {"expires_at": required.expires_at(counts_from), "default": required.default}
+    return approval.model_copy(update=changes)
 
 
 def _with_answer(  # noqa: PLR0913  an answer has these parts

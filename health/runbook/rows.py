@@ -24,7 +24,7 @@ is no admission: the detector decides about limits and holds after it, and the a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, auto
 from typing import Self
 
@@ -108,19 +108,18 @@ class Decision:
         return replace(self, until=(*self.until, *(deadline for deadline in until if deadline is not None)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Row:
     """One row of the runbook; the first row whose condition `when` holds decides."""
 
     when: Callable[[Incident], object]
     phase: Phase
     reason: Reason
+    _: KW_ONLY
     until: tuple[Callable[[Incident], Deadline | None], ...] = ()
     otherwise: NextTransition = BY_A_CHANGE
     acts: tuple[Callable[[Incident], Act | None], ...] = ()
     """The incident does the first act that is due. It waits if none is."""
-    is_maintained: bool = True
-    """True if the annotations and the Lease of a remediation are maintained meanwhile."""
 
     def decision(self, incident: Incident) -> Decision:
         act = next((act for due in self.acts if (act := due(incident)) is not None), None)
@@ -252,12 +251,11 @@ def _ask_for_approval(incident: Incident) -> AskApproval | None:
         step=step,
         names=names_of(step, observation.steps),
         asked_at=incident.now,
-        counts_from=incident.now,
         fact=observation.fact,
         generation=observation.generation,
         version=version,
     )
-    return AskApproval(with_deadline(approval, observation))
+    return AskApproval(with_deadline(approval, observation, incident.now))
 
 
 def _take_step(incident: Incident) -> TakeStep | None:
@@ -278,20 +276,19 @@ def _end(incident: Incident) -> End:
     return End(Outcome.REMEDIATED if is_remediated else Outcome.RECOVERED)
 
 
-ROWS = (
+INTERRUPTING = (
     Row(
-        when=_is_in_between,
-        phase=Phase.REMEDIATING,
-        reason=Reason.DISRUPTED,
+        _is_in_between,
+        Phase.REMEDIATING,
+        Reason.DISRUPTED,
         until=(deadlines.mark_is_seen, deadlines.renewal_while_disrupted, deadlines.safety_net),
         otherwise=REMEDIATOR_IS_DONE,
         acts=(deadlines.renew_while_disrupted,),
-        is_maintained=False,
     ),
     Row(
-        when=_is_recovering,
-        phase=Phase.HEALTHY_DELAY,
-        reason=Reason.RECOVERING,
+        _is_recovering,
+        Phase.HEALTHY_DELAY,
+        Reason.RECOVERING,
         until=(
             deadlines.delay_ends,
             deadlines.renewal_after_recovery,
@@ -300,62 +297,50 @@ ROWS = (
         ),
         otherwise=CONFIRMED,
         acts=(deadlines.annotate_after_recovery, deadlines.renew_after_recovery),
-        is_maintained=False,
     ),
     Row(
-        when=_is_node_deletion_expected,
-        phase=Phase.REMEDIATING,
-        reason=Reason.NODE_DELETION_EXPECTED,
+        _is_node_deletion_expected,
+        Phase.REMEDIATING,
+        Reason.NODE_DELETION_EXPECTED,
         until=(deadlines.safety_net,),
         otherwise=REMEDIATOR_IS_DONE,
-        is_maintained=False,
     ),
     Row(
-        when=_is_clean_up_needed,
-        phase=Phase.CLEANING_UP,
-        reason=Reason.NOT_NEEDED,
+        _is_clean_up_needed,
+        Phase.CLEANING_UP,
+        Reason.NOT_NEEDED,
         until=(deadlines.clean_up_is_due, deadlines.safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(deadlines.remove_requests,),
-        is_maintained=False,
     ),
+    Row(_is_over, Phase.ENDED, Reason.NOT_NEEDED, acts=(_end,)),
     Row(
-        when=_is_over,
-        phase=Phase.ENDED,
-        reason=Reason.NOT_NEEDED,
-        acts=(_end,),
-        is_maintained=False,
-    ),
-    Row(
-        when=lambda incident: incident.memory.left_alone and incident.has_objects,
-        phase=Phase.CLEANING_UP,
-        reason=Reason.LEFT_ALONE,
+        lambda incident: incident.memory.left_alone and incident.has_objects,
+        Phase.CLEANING_UP,
+        Reason.LEFT_ALONE,
         until=(deadlines.clean_up_is_due, deadlines.safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(deadlines.remove_requests,),
-        is_maintained=False,
     ),
     Row(
-        when=lambda incident: incident.memory.left_alone,
-        phase=Phase.LEFT_ALONE,
-        reason=Reason.LEFT_ALONE,
+        lambda incident: incident.memory.left_alone,
+        Phase.LEFT_ALONE,
+        Reason.LEFT_ALONE,
         until=(deadlines.abort_ends,),
         otherwise=BY_RESUME,
-        is_maintained=False,
     ),
     Row(
-        when=lambda incident: incident.memory.starts_over and incident.has_objects,
-        phase=Phase.CLEANING_UP,
-        reason=Reason.STARTS_OVER,
+        lambda incident: incident.memory.starts_over and incident.has_objects,
+        Phase.CLEANING_UP,
+        Reason.STARTS_OVER,
         until=(deadlines.clean_up_is_due, deadlines.hold_ends_without_event, deadlines.safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(deadlines.remove_requests,),
-        is_maintained=False,
     ),
     Row(
-        when=_is_disrupted,
-        phase=Phase.REMEDIATING,
-        reason=Reason.DISRUPTED,
+        _is_disrupted,
+        Phase.REMEDIATING,
+        Reason.DISRUPTED,
         until=(
             deadlines.mark_is_seen,
             deadlines.hold_ends,
@@ -363,106 +348,89 @@ ROWS = (
             deadlines.safety_net,
         ),
         acts=(deadlines.renew_while_disrupted,),
-        is_maintained=False,
     ),
+)
+"""The rows that end or interrupt a remediation: its annotations and its Lease are not maintained."""
+MAINTAINED = (
     Row(
-        when=lambda incident: not incident.is_state_known and incident.observation.requests,
-        phase=Phase.REMEDIATING,
-        reason=Reason.STATE_UNKNOWN,
+        lambda incident: not incident.is_state_known and incident.observation.requests,
+        Phase.REMEDIATING,
+        Reason.STATE_UNKNOWN,
         until=(deadlines.asks_again, deadlines.hold_ends, deadlines.safety_net),
     ),
     Row(
-        when=lambda incident: incident.is_state_known and incident.progress.running,
-        phase=Phase.REMEDIATING,
-        reason=Reason.REQUEST_RUNS,
+        lambda incident: incident.is_state_known and incident.progress.running,
+        Phase.REMEDIATING,
+        Reason.REQUEST_RUNS,
         until=(deadlines.step_times_out, deadlines.hold_ends),
     ),
-    Row(when=_is_exhausted, phase=Phase.EXHAUSTED, reason=Reason.EXHAUSTED, otherwise=BY_RESUME),
+    Row(_is_exhausted, Phase.EXHAUSTED, Reason.EXHAUSTED, otherwise=BY_RESUME),
     Row(
-        when=lambda incident: incident.memory.held,
-        phase=Phase.HELD,
-        reason=Reason.HELD_BY_PERSON,
+        lambda incident: incident.memory.held,
+        Phase.HELD,
+        Reason.HELD_BY_PERSON,
         until=(deadlines.hold_ends,),
         otherwise=BY_RESUME,
     ),
     Row(  # the detector has not answered yet
-        when=lambda incident: not incident.is_state_known and incident.observation.hold is None,
-        phase=Phase.HELD,
-        reason=Reason.HELD_BY_DETECTOR,
+        lambda incident: not incident.is_state_known and incident.observation.hold is None,
+        Phase.HELD,
+        Reason.HELD_BY_DETECTOR,
     ),
     Row(
-        when=lambda incident: not incident.is_state_known,
-        phase=Phase.HELD,
-        reason=Reason.HELD_BY_DETECTOR,
+        lambda incident: not incident.is_state_known,
+        Phase.HELD,
+        Reason.HELD_BY_DETECTOR,
         until=(deadlines.asks_again, deadlines.safety_net),
     ),
     Row(
-        when=lambda incident: incident.observation.state is TargetState.WAITING,
-        phase=Phase.WAITING,
-        reason=Reason.TIMER_RUNS,
+        lambda incident: incident.observation.state is TargetState.WAITING,
+        Phase.WAITING,
+        Reason.TIMER_RUNS,
         until=(deadlines.timer_ends, deadlines.safety_net),
     ),
     Row(
-        when=_is_stop_awaited,
-        phase=Phase.HELD,
-        reason=Reason.STOP_AWAITED,
+        _is_stop_awaited,
+        Phase.HELD,
+        Reason.STOP_AWAITED,
         until=(deadlines.stop_is_given_up, deadlines.safety_net),
     ),
+    Row(_is_held, Phase.HELD, Reason.HELD_BY_DETECTOR, until=(deadlines.asks_again, deadlines.safety_net)),
     Row(
-        when=_is_held,
-        phase=Phase.HELD,
-        reason=Reason.HELD_BY_DETECTOR,
-        until=(deadlines.asks_again, deadlines.safety_net),
-    ),
-    Row(
-        when=_has_nothing_to_act_on,
-        phase=Phase.HELD,
-        reason=Reason.NOTHING_TO_ACT_ON,
+        _has_nothing_to_act_on,
+        Phase.HELD,
+        Reason.NOTHING_TO_ACT_ON,
         until=(deadlines.asks_again_soon, deadlines.safety_net),
     ),
+    Row(_backs_off, Phase.HELD, Reason.ACTS_FAIL, until=(deadlines.act_is_due, deadlines.safety_net)),
     Row(
-        when=_backs_off,
-        phase=Phase.HELD,
-        reason=Reason.ACTS_FAIL,
-        until=(deadlines.act_is_due, deadlines.safety_net),
-    ),
-    Row(
-        when=_is_loss_recent,
-        phase=Phase.HELD,
-        reason=Reason.REQUEST_LOST,
+        _is_loss_recent,
+        Phase.HELD,
+        Reason.REQUEST_LOST,
         until=(deadlines.back_off_ends, deadlines.safety_net),
     ),
     Row(
-        when=_is_approval_missing,
-        phase=Phase.HELD,
-        reason=Reason.APPROVAL_MISSING,
+        _is_approval_missing,
+        Phase.HELD,
+        Reason.APPROVAL_MISSING,
         until=(deadlines.approval_expires, deadlines.safety_net),
         otherwise=BY_AN_ANSWER,
         acts=(_ask_for_approval,),
     ),
+    Row(_is_rejected, Phase.HELD, Reason.STEP_REJECTED, until=(deadlines.safety_net,), otherwise=BY_RESUME),
+    Row(lambda incident: incident.observation.admission, Phase.ACTING, Reason.STEP_DUE, acts=(_take_step,)),
     Row(
-        when=_is_rejected,
-        phase=Phase.HELD,
-        reason=Reason.STEP_REJECTED,
-        until=(deadlines.safety_net,),
-        otherwise=BY_RESUME,
-    ),
-    Row(
-        when=lambda incident: incident.observation.admission,
-        phase=Phase.ACTING,
-        reason=Reason.STEP_DUE,
-        acts=(_take_step,),
-    ),
-    Row(
-        when=lambda incident: incident.observation.hold,
-        phase=Phase.HELD,
-        reason=Reason.HELD_BY_DETECTOR,
+        lambda incident: incident.observation.hold,
+        Phase.HELD,
+        Reason.HELD_BY_DETECTOR,
         until=(deadlines.asks_again, deadlines.safety_net),
     ),
     Row(
-        when=lambda _: True,
-        phase=Phase.HELD,
-        reason=Reason.ADMISSION_MISSING,
+        lambda _: True,
+        Phase.HELD,
+        Reason.ADMISSION_MISSING,
         until=(deadlines.asks_again_soon, deadlines.safety_net),
     ),
 )
+"""The rows of a remediation that goes on: its annotations and its Lease are maintained meanwhile."""
+ROWS = (*INTERRUPTING, *MAINTAINED)

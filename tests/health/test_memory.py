@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from health.model.moves import AnnotationPatch
 from health.model.observation import Observation, TargetState
@@ -17,6 +18,8 @@ from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
 from health.runbook.memory_parts import LeaseMemory, LeaseState, Loss, NewStart
 from health.runbook.state import Memory
+from objects.bounds import LATEST, LONGEST
+from objects.fail_fast import MOST_ITEMS
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,
@@ -345,3 +348,12 @@ def test_change_of_a_field_that_there_is_not_is_refused_and_changes_nothing_in_s
     with pytest.raises(TypeError, match="RequestSnapshot has no field suceeded"):
         request.model_copy(update={"succeeded": True, "suceeded": True})
     assert request == request_snapshot()
+
+
+def test_memory_from_another_client_is_bounded_and_stops_at_its_first_bad_item() -> None:
+    far = {"lease": {"renew_at": "9999-12-31T23:59:59Z", "duration_seconds": 1e300}}
+    lease = TypeAdapter(Memory).validate_python(far).lease
+    assert (lease.renew_at, lease.duration) == (LATEST, LONGEST)
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(Memory).validate_python({"withdrawn": [1] * 5_000, "skipped": ["a"] * (MOST_ITEMS + 1)})
+    assert refused.value.error_count() == 2
