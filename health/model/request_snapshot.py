@@ -8,7 +8,7 @@ from objects.frozen import Frozen
 from objects.short_text import ShortText
 
 EXISTS = "exists"
-"""The state of a request without a report of its remediator."""
+"""The state of a request without a report."""
 
 
 class RequestSnapshot(Frozen):
@@ -42,16 +42,16 @@ class RequestSnapshot(Frozen):
         return self.reference.uid
 
     @property
-    def state(self) -> str:
-        """The state of the request, as the end of a sentence."""
+    def report(self) -> str | None:
+        """The state of the request, as the end of a sentence; None: it exists, and no report is known."""
         if self.is_being_deleted:
             return "is being deleted, and a finalizer keeps it"
         if self.timed_out_at is not None:
             return "timed out"
-        return EXISTS if self.succeeded is None else "succeeded" if self.succeeded else "failed"
+        return None if self.succeeded is None else "succeeded" if self.succeeded else "failed"
 
     def __str__(self) -> str:
-        return f"{self.reference} {self.state}"
+        return f"{self.reference} {self.report or EXISTS}"
 
 
 @dataclass(frozen=True)

@@ -128,25 +128,28 @@ def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
         return Brief(details.differing)
     if observation.requests:
         request = observation.requests[-1]
-        state, step = _state_of(request, incident.memory), plan.step_of(request.reference)
+        report, step = _report_of(request, incident.memory), plan.step_of(request.reference)
         if step is None or len(plan.steps) == 1:
-            return Brief(name=str(request.reference), after=state)
+            return Brief(name=str(request.reference), after=report or EXISTS)
         # In an escalation people know a request by the number and the template of its step.
         place = f"step {list(plan.steps).index(step) + 1} of {len(plan.steps)},"
-        return Brief(place, step.template.name, "" if state == EXISTS else state)
+        return Brief(place, step.template.name, report or "")
     if observation.is_unhealthy and observation.fact is not None:
         return Brief(f"{observation.fact.condition} is {observation.fact.status}")
     return Brief(observation.reason)
 
 
-def _state_of(request: RequestSnapshot, memory: Memory) -> str:
-    """The state of a request; a skipped one is annotated as timed out, although no time has passed."""
+def _report_of(request: RequestSnapshot, memory: Memory) -> str | None:
+    """The state of a request; a skipped one is annotated as timed out, although no time has passed.
+
+    None: it exists, and no report is known.
+    """
     is_skipped = request.uid in memory.skipped and not request.is_being_deleted
-    return "was skipped" if is_skipped else request.state
+    return "was skipped" if is_skipped else request.report
 
 
 def words_of(request: RequestSnapshot, memory: Memory) -> str:
-    return f"{request.reference} {_state_of(request, memory)}"
+    return f"{request.reference} {_report_of(request, memory) or EXISTS}"
 
 
 def recovery_words(observation: Observation, memory: Memory, now: datetime) -> str | None:
