@@ -1,4 +1,4 @@
-"""The outlook: the decision of the runbook, with the orders of people, as commands print it."""
+"""The preview: the decision of the runbook, with the orders of people, as commands print it."""
 
 from datetime import timedelta
 from typing import Any
