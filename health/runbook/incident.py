@@ -116,7 +116,7 @@ def proof_time(observation: Observation) -> timedelta:
 
 
 def _needs_proof(observation: Observation, memory: Memory) -> bool:
-    is_owed = observation.proven_recovery_seconds > 0 and memory.recovery.boot_id_before is not None
+    is_owed = observation.proven_recovery_seconds > 0 and memory.recovery.has_begun
     # All is cleaned up for a restart: no act would take a step that the cluster does not show.
     is_begun_anew = memory.starts_over and not memory.owns_something and not observation.requests
     is_let_off = observation.is_confirmed or memory.left_alone or memory.is_shadow or is_begun_anew
@@ -147,7 +147,7 @@ def with_proof_of_requests(observation: Observation) -> Observation:
     first = min(observation.requests, key=lambda request: request.created, default=None)
     if first is None:
         return observation
-    return with_proof(observation, Memory(recovery=RecoveryMemory(boot_id_before=first.boot_id)))
+    return with_proof(observation, Memory(recovery=RecoveryMemory().begun(first.boot_id, is_first=True)))
 
 
 def without_others(observation: Observation, memory: Memory) -> Observation:

@@ -124,7 +124,7 @@ def _recovery(before: RecoveryMemory, observation: Observation, now: datetime) -
         return before
     if observation.state is not TargetState.HEALTHY:
         gone = now if observation.state is TargetState.GONE else None
-        return RecoveryMemory(boot_id_before=before.boot_id_before, gone_at=gone)
+        return replace(before, healthy_since=None, boot_id=None, last_transition=None, gone_at=gone)
     boot, transition = observation.boot_id or None, observation.last_transition
     if before.healthy_since is not None and (before.boot_id, before.last_transition) == (boot, transition):
         return before
@@ -234,7 +234,7 @@ def _with_mark(memory: Memory, observation: Observation, now: datetime) -> Memor
     disruption = Disruption() if memory.disruption.marked_at else memory.disruption
     memory = replace(memory, is_marked=observation.is_marked, disruption=disruption, has_acted=True)
     if observation.is_marked:  # the boot ID before another controller's mark is unknown
-        return replace(memory, recovery=memory.recovery.begun("", is_first=False))
+        return replace(memory, recovery=memory.recovery.begun(None, is_first=False))
     is_unhealthy = observation.state is TargetState.EXPIRED
     return memory.after_loss((), observation, now) if is_unhealthy else memory
 
@@ -307,9 +307,9 @@ def _started_over(memory: Memory, observation: Observation) -> Memory:
     wanted = meant_by(start.first_step, templates) if start.first_step else frozenset()
     first = next((number for number, template in enumerate(templates) if template in wanted), 0)
     if observation.state in ENDED:
-        recovery = replace(recovery, boot_id_before=None)
-    elif recovery.boot_id_before is not None:
-        recovery = replace(recovery, boot_id_before=observation.boot_id)
+        recovery = replace(recovery, has_begun=False, boot_id_before=None)
+    elif recovery.has_begun:
+        recovery = recovery.begun(observation.boot_id, is_first=True)
     return replace(
         memory,
         spent=tuple(templates[:first]),

@@ -122,8 +122,10 @@ class Disruption(FailFast):
 class RecoveryMemory(FailFast):
     """The boots and the health of one target."""
 
+    has_begun: bool = False
+    """True once a step was taken, so that a recovery needs its proof."""
     boot_id_before: str | None = None
-    """None: no step was taken; "": unknown."""
+    """The boot ID right before the first step; None: unknown, or no step was taken."""
     healthy_since: Time | None = None
     """Without a gap; None: the target is not healthy."""
     gone_at: Time | None = None
@@ -138,11 +140,11 @@ class RecoveryMemory(FailFast):
         """When the failure was over: by a recovery, or with the target; None: it lasts."""
         return self.healthy_since or self.gone_at
 
-    def begun(self, boot_id: str, *, is_first: bool) -> Self:
+    def begun(self, boot_id: str | None, *, is_first: bool) -> Self:
         """The same after a step on a target with this boot ID."""
-        if self.boot_id_before is not None and not is_first:
+        if self.has_begun and not is_first:
             return self
-        return replace(self, boot_id_before=boot_id)
+        return replace(self, has_begun=True, boot_id_before=boot_id or None)
 
 
 class Part(StrEnum):

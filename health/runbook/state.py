@@ -435,7 +435,11 @@ class Memory(FailFast):
             return cleaned
         # The remediation is over; a request that hangs after a recovery is no part of the next one. Without a
         # recovery, no failure can come back.
-        recovery = self.recovery if self.starts_over else replace(self.recovery, boot_id_before=None)
+        recovery = (
+            self.recovery
+            if self.starts_over
+            else replace(self.recovery, has_begun=False, boot_id_before=None)
+        )
         return replace(
             cleaned,
             earlier=self.ended_remediation(self.recovery.ended_at),

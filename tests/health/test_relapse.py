@@ -276,7 +276,7 @@ def test_recovery_counts_although_a_finalizer_keeps_a_request_until_after_the_ne
     memory = learned(Memory().after_request(FIRST, made, NOW, NOW), failing(requests=(made,)), NOW)
     memory = hanging(memory, made)
     assert memory.earlier == earlier(REBOOT, in_a_row=1)
-    assert memory.recovery.boot_id_before is None
+    assert not memory.recovery.has_begun
     kept = made.model_copy(update={"is_being_deleted": True})
     memory = learned(memory, failing(state=TargetState.WAITING, limit=limit, requests=(kept,)), NOW)
     gone = failing(limit=limit)

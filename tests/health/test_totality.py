@@ -104,6 +104,7 @@ LEASES = st.builds(
 )
 RECOVERIES = st.builds(
     RecoveryMemory,
+    has_begun=st.booleans(),
     boot_id_before=sometimes(BOOTS),
     healthy_since=sometimes(TIMES),
     boot_id=BOOTS,

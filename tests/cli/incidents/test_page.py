@@ -106,7 +106,9 @@ def test_page_says_since_when_a_lease_is_to_be_renewed_whose_renewals_fail() -> 
 
 
 def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
-    recovery = RecoveryMemory(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
+    recovery = RecoveryMemory(
+        has_begun=True, boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2"
+    )
     says = {"state": TargetState.HEALTHY, "boot_id": "boot-2", "proven_recovery_seconds": 300}
     observation = unhealthy(request_of(FIRST)).model_copy(update=says)
     memory = replace(ACTED, recovery=recovery)
