@@ -19,7 +19,7 @@ from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
-from health.runbook.task_notes import (
+from health.runbook.failures import (
     TaskFailure,
     deleting,
     releasing_lease,

@@ -20,7 +20,7 @@ from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.runbook.escalation import Plan
-from health.runbook.task_notes import WRITTEN
+from health.runbook.failures import WRITTEN
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, NotFound, Unreachable, none_if_absent
 from kube.resource import Object, Resource

@@ -7,7 +7,7 @@ its end raises: that would end a detector, and fail the task of a workflow for e
 So every model at a boundary is `Bounded` (ADR 17): a value beyond a bound becomes the bound, which means the
 same (long ago, or far ahead), and a value that is not a number or has no time zone is refused. LATEST leaves
 two thousand years to the end of the calendar. The longest duration has 292 years, and the longest sum is four
-of them (`health.runbook.memory_parts`).
+of them (`health.runbook.incident`).
 
 The validation of a collection stops at its first bad item (FailFast), and a collection has at most 10,000
 items: pydantic keeps about 1 KB for each error, so 2 MB of `[1,1,…]` in place of objects cost 1.4 GB and

@@ -21,7 +21,7 @@ from temporalio.worker import (
 )
 
 from health.model.references import Action
-from health.runbook.task_notes import MaintenanceTask
+from health.runbook.failures import MaintenanceTask
 from worker.worker_metrics import DONE, FAILED, GIVEN_UP, HELD, LOST, REFUSED, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,

@@ -20,8 +20,8 @@ from health.model.moves import Outcome
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, kind_name
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.delays import Part, RequestDelay
-from health.runbook.task_notes import MaintenanceTask
+from health.runbook.failures import MaintenanceTask
+from health.runbook.memory_parts import Part, RequestDelay
 from objects.frozen import OTHER, label
 from workflows.notification_contracts import Delivery
 

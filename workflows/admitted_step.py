@@ -6,7 +6,7 @@ before a step is requested once, and any outcome is an answer: it never keeps an
 an attempt that broke off counts as not saved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -63,9 +63,9 @@ class AdmittedStep:
             raise ApplicationError(f"an observation admitted {incident.target} without a fact")
         before, known = self.before, self._known
         # When the next request is due, if the act finds the known ones lost.
-        lost = before.having_lost(known, self.observation, self.began)
+        lost = before.after_loss(known, self.observation, self.began)
         # An Event says that the first steps alone are taken again and again, once.
-        after = before.model_copy(update={"taken": before.with_taken((self.step,))})
+        after = replace(before, taken=before.with_taken((self.step,)))
         return ActInput(
             incident=incident,
             run_id=run_id,
@@ -83,7 +83,7 @@ class AdmittedStep:
             approved_version=before.approval.version if before.approval else "",
             requests=tuple(request.reference for request in self.observation.requests),
             delay=before.delays.before_act(self.began) if before.is_before_the_first_step else None,
-            repetition="" if before.repetition else after.repetition,
+            repetition="" if before.repetition else after.repetition or "",
         )
 
     @property
@@ -103,22 +103,20 @@ class AdmittedStep:
                 observation = self._spent.model_copy(
                     update={"requests": (*self.observation.requests, request)}
                 )
-                return AfterAct(memory.having_acted(self.step, request, acquired, now), observation)
+                return AfterAct(memory.after_request(self.step, request, acquired, now), observation)
             case TargetDisrupted(lease_acquired_at=acquired):
-                return AfterAct(memory.having_disrupted(self.step, self.observation, acquired, now), None)
+                return AfterAct(memory.after_disruption(self.step, self.observation, acquired, now), None)
             case RequestsLost():
-                return AfterAct(memory.having_lost(self._known, self.observation, self.began), self._spent)
+                return AfterAct(memory.after_loss(self._known, self.observation, self.began), self._spent)
             case ActHeld(hold=hold, is_forbidden=is_forbidden):
-                held = memory.having_failed_to_act(
-                    hold, self.observation, now, spread, is_forbidden=is_forbidden
-                )
+                held = memory.after_failed_act(hold, self.observation, now, spread, is_forbidden=is_forbidden)
                 return self._after_hold(hold, held, memory)
 
     def _after_hold(self, hold: Hold, held: Memory, memory: Memory) -> AfterAct:
         has_unreported_finding = is_new(memory.found, held.found)
         may_have_deleted = self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
         if not may_have_deleted:
-            held = held.model_copy(update={"disruption": self.before.disruption})
+            held = replace(held, disruption=self.before.disruption)
         if held.failing is None:
             return AfterAct(held, self.observation.held_by(hold), has_unreported_finding)
         # The effects of an act that broke off are unknown: its request may exist, so the incident asks first.

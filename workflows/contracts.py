@@ -4,7 +4,7 @@ Temporal retries only `observe`, without limit, because an incident without a de
 is not retried with the same input, because its admission expires: a failed act is a hold, and the incident
 asks the detector again with back-off (`health.runbook.failures`). The maintenance tasks (annotate, renew,
 clean up) return their failures; if the worker was lost, a task is repeated once. The incident goes on in any
-case and tries again by its own back-off (`health.runbook.task_notes`), no earlier than Retry-After.
+case and tries again by its own back-off (`health.runbook.failures`), no earlier than Retry-After.
 Permanent problems (a missing template, a refused request) are returned in the same way, for people to read.
 No incident fails because the API server is away.
 
@@ -28,8 +28,8 @@ from health.model.references import IncidentReference, RequestReference, Step
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import CountedFact, Fact
-from health.runbook.delays import RequestDelay
-from health.runbook.task_notes import MaintenanceTask, TaskFailure
+from health.runbook.failures import MaintenanceTask, TaskFailure
+from health.runbook.memory_parts import RequestDelay
 from objects.frozen import Frozen
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 

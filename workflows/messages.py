@@ -14,7 +14,7 @@ from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.order_spec import Situation
+from health.runbook.orders import OrderContext
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
@@ -104,6 +104,6 @@ class State(Frozen):
         """True while the state of the target is unknown."""
         return self.observation is None or self.observation.state is TargetState.UNKNOWN
 
-    def situation(self, now: datetime) -> Situation:
+    def situation(self, now: datetime) -> OrderContext:
         observation = self.last_known or self.observation
-        return Situation(phase=self.phase, memory=self.memory, observation=observation, now=now)
+        return OrderContext(phase=self.phase, memory=self.memory, observation=observation, now=now)

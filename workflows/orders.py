@@ -11,8 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from health.model.order import OrderMessage, Refusal, unknown_field
-from health.runbook.given_orders import answer_to, is_repeated
-from health.runbook.order_spec import OrderSpec, Situation
+from health.runbook.orders import OrderContext, OrderSpec, answer_to, is_repeated
 from workflows.kit.messages import InvalidMessage, read_message
 from workflows.messages import ORDER_REFUSED
 
@@ -24,7 +23,7 @@ def accept(
     target: object,
     give: Callable[[OrderMessage], None],
     drop: Callable[[str, InvalidMessage], None],
-    situation: Callable[[], Situation],
+    situation: Callable[[], OrderContext],
 ) -> None:
     """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
 
@@ -39,7 +38,7 @@ def accept(
         present = situation()
         if is_repeated(order, present.memory):
             return  # its answer was lost, and the situation is another one since it was obeyed
-        refusal = spec.refuse(order, present)
+        refusal = spec.refused(order, present)
         if refusal is not None:
             raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 

@@ -7,7 +7,7 @@ from random import Random
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.model.moves import Moment, NextEvent, Phase, Wait
+    from health.model.moves import Deadline, NextEvent, Phase, Wait
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.references import IncidentReference
@@ -72,7 +72,7 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
         return waiting
     # An early question moves on only a wait for a question: a question for an approval still needs an answer.
     event = NextEvent.ASKS_AGAIN if waiting.asks_next else None
-    return waiting.or_until(Moment(now + timeout * random.uniform(*SPREAD), event))
+    return waiting.or_until(Deadline(now + timeout * random.uniform(*SPREAD), event))
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:

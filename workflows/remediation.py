@@ -7,6 +7,7 @@ the last observation and `return`, so no wake is lost while an incident ends.
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from datetime import datetime
 
 from temporalio import workflow
@@ -19,8 +20,8 @@ with workflow.unsafe.imports_passed_through():
     from health.model.moves import (
         AnnotateRequests,
         AskApproval,
+        Deadline,
         End,
-        Moment,
         Move,
         NextEvent,
         Phase,
@@ -37,13 +38,10 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
-    from health.runbook.given_orders import ordered
     from health.runbook.incident import Incident
-    from health.runbook.learn import learned
+    from health.runbook.learn import learned, with_recorded_step
     from health.runbook.notifications import due, held_long_at, noted
-    from health.runbook.order_spec import Situation
-    from health.runbook.orders import ORDERS, AbortOrder
-    from health.runbook.shadow import having_recorded
+    from health.runbook.orders import ORDERS, AbortOrder, OrderContext, ordered
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
     from objects.short_text import Brief
@@ -152,8 +150,8 @@ class Remediation:
         self._memory = ordered(before, order, workflow.now())
         self._note(*new_orders(self._memory, before, workflow.now()))
 
-    def _situation(self) -> Situation:
-        return Situation(
+    def _situation(self) -> OrderContext:
+        return OrderContext(
             phase=self._status.phase,
             memory=self._memory,
             observation=self._observation or self._learned,
@@ -209,7 +207,7 @@ class Remediation:
             await self._do(tasks.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
-        until = Moment(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
+        until = Deadline(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
         wait = Wait(phase=self._status.phase, details=Details(reason=TOO_LATE), brief=Brief(TOO_LATE))
         await self._wait(wait.or_until(until))
 
@@ -228,7 +226,7 @@ class Remediation:
                 await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
             else:
-                self._memory = self._memory.having_reported(before) if observation else self._memory
+                self._memory = self._memory.after_report(before) if observation else self._memory
                 return observation
 
     def _learn(self, answer: Observation) -> Observation:
@@ -245,11 +243,11 @@ class Remediation:
     ) -> None:
         match move:
             case AskApproval(approval=approval):
-                self._memory = self._memory.having_asked(approval)
+                self._memory = replace(self._memory, approval=approval)
             case SaveEvidence(before=due):
                 await self._save_evidence(due, observation)
             case RecordStep(step=number):
-                self._memory = having_recorded(self._memory, number, observation, workflow.now())
+                self._memory = with_recorded_step(self._memory, number, observation, workflow.now())
             case TakeStep():
                 await self._act(self._admitted(move, observation))
 
@@ -264,7 +262,7 @@ class Remediation:
 
     async def _act(self, step: AdmittedStep) -> None:
         request = step.asks(self._incident, workflow.info().original_execution_run_id)
-        self._memory = self._memory.having_ordered(step.step)
+        self._memory = self._memory.before_act(step.step)
         await self._go_on_after(step, await act(self._calls, request))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, observation: Observation) -> None:
@@ -274,7 +272,7 @@ class Remediation:
         request = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
         result = await save_evidence(self._calls, request, workflow.now())
         if isinstance(result, EvidenceRecord):
-            self._memory = self._memory.having_saved_evidence(result)
+            self._memory = replace(self._memory, evidence=result)
         elif isinstance(due, TakeStep):
             await self._go_on_after(self._admitted(due, observation), ActResult.held(result))
         else:
@@ -364,7 +362,7 @@ class Remediation:
 
     def _begin_a_new_run_if_due(self) -> None:
         if is_new_run_due():
-            memory = self._memory.model_copy(update={"began": self._began})
+            memory = replace(self._memory, began=self._began)
             begin_a_new_run(RemediationInput(incident=self._incident, memory=memory))
 
     @property
@@ -379,7 +377,7 @@ class Remediation:
     def _note(self, *entries: TimelineEntry | None) -> None:
         for entry in filter(None, entries):
             timeline = self._memory.timeline.noting(entry, self._began)
-            self._memory = self._memory.model_copy(update={"timeline": timeline})
+            self._memory = replace(self._memory, timeline=timeline)
 
     def _note_drop(self, order: str, problem: InvalidMessage) -> None:
         phase = self._memory.timeline.phase or Phase.WAITING

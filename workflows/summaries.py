@@ -69,7 +69,7 @@ def wait(waiting: Wait, now: datetime) -> str:
     current details have them all. A change of the cluster or an order moves on a wait without a time, and
     another question to the detector is no end that people wait for.
     """
-    moment, until = waiting.next_moment, ""
+    moment, until = waiting.next_deadline, ""
     if moment is not None and not waiting.asks_next:
         is_soon = moment.at - now < _DAY
         until = f"; until {moment.at:%H:%M:%SZ}" if is_soon else f"; until {moment.at:%Y-%m-%d}"

@@ -5,7 +5,7 @@ parts are tried again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -16,8 +16,7 @@ from health.model.observation import Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
-from health.runbook.state import Memory
-from health.runbook.task_notes import (
+from health.runbook.failures import (
     LeftBehind,
     MaintenanceTask,
     TaskFailure,
@@ -28,6 +27,7 @@ from health.runbook.task_notes import (
     removing_order,
     renewing_lease,
 )
+from health.runbook.state import Memory
 from objects.short_text import Brief
 from workflows import summaries
 from workflows.contracts import (
@@ -74,7 +74,7 @@ class TaskCall(Generic[Result]):
 
     def after(self, result: Result, memory: Memory, now: datetime, spread: float) -> Memory:
         """The memory after the call; `spread` is a random number between 0 and 1."""
-        tried = memory.having_tried(self.task, self.tried.keys(), result.failures, now, spread)
+        tried = memory.after_attempt(self.task, self.tried.keys(), result.failures, now, spread)
         return self.remember(tried, result, now)
 
 
@@ -83,7 +83,7 @@ def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
 
     def annotated(memory: Memory, result: AnnotateResult, _: datetime) -> Memory:
         failed_for = {failure.subject for failure in result.failures}
-        return memory.having_annotated(tuple(patch for patch in patches if patch.subject not in failed_for))
+        return memory.after_annotation(tuple(patch for patch in patches if patch.subject not in failed_for))
 
     return TaskCall(
         task=MaintenanceTask.ANNOTATE,
@@ -101,10 +101,10 @@ def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult
 
     def renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
         if result.failures:
-            lease = memory.lease.renewed_later(next_try_of(memory.notes, MaintenanceTask.RENEW, OF_LEASE))
+            lease = replace(memory.lease, renew_at=next_try_of(memory.notes, MaintenanceTask.RENEW, OF_LEASE))
         else:
             lease = memory.lease.renewed(result.acquired_at, now)
-        return memory.model_copy(update={"lease": lease})
+        return replace(memory, lease=lease)
 
     return TaskCall(
         task=MaintenanceTask.RENEW,
@@ -121,7 +121,7 @@ def release(incident: IncidentReference) -> TaskCall[CleanUpResult]:
     """The maintenance task that releases the Lease and keeps the requests."""
 
     def released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
-        return memory if result.has_lease and memory.lease.may_be_held else memory.having_released_lease()
+        return memory if result.has_lease and memory.lease.may_be_held else memory.after_release()
 
     return _cleaning(CleanUpInput(incident=incident, requests=()), released)
 
@@ -148,7 +148,7 @@ def clean_up(
             failed=tuple(failed),
             has_lease=result.has_lease and memory.lease.may_be_held,
         )
-        return memory.having_cleaned_up(left, before, now)
+        return memory.after_clean_up(left, before, now)
 
     return _cleaning(request, cleaned_up)
 

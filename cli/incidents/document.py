@@ -22,10 +22,10 @@ from health.model.order import Blocks, OrderRecord
 from health.model.references import CheckReference, TargetReference
 from health.model.timeline import PhaseTime, TimelineEntry
 from health.model.verdict import CountedFact
-from health.runbook import recovery
 from health.runbook.escalation import Plan
 from health.runbook.incident import becomes_overdue_at
 from health.runbook.orders import CLAIM
+from health.runbook.words import recovery_words, words_of
 from kube.lease import written_duration
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
@@ -204,8 +204,8 @@ def incident_document(
         goes_on_with=transition.what if transition else None,
         failure=memory.counted if memory else None,
         repetition=summary.repetition or None,
-        relapse=memory.relapse or None if memory else None,
-        recovery=recovery.words(observation, memory, now) or None if observation and memory else None,
+        relapse=memory.relapse if memory else None,
+        recovery=recovery_words(observation, memory, now) if observation and memory else None,
         lease_renewed_at=renewed_at,
         lease_expires_at=expires_at,
         lease_released_at=released_at,
@@ -249,7 +249,7 @@ def _requests(state: State) -> Iterator[IncidentRequest]:
         step = plan.step_of(request.reference)
         yield IncidentRequest(
             **request.reference.model_dump(),
-            words=state.memory.words_of(request),
+            words=words_of(request, state.memory),
             created_at=request.created,
             is_being_deleted=request.is_being_deleted,
             timed_out_at=request.timed_out_at,

@@ -24,7 +24,7 @@ def standing_lines(standing: Iterable[OrderRecord], now: datetime) -> Iterator[t
     """Each of these orders with its label."""
     for order in standing:
         spec = ORDERS.get(order.order)
-        yield spec.label if spec else order.order, order_words(order, now)
+        yield (spec and spec.label) or order.order, order_words(order, now)
 
 
 LATER = "a later failure is remediated as usual"

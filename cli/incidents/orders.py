@@ -26,8 +26,7 @@ from cli.shared.workflow_update import ORDER_RPC_TIMEOUT, answered, ended, has_e
 from health.model.annotations import HOLD
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
-from health.runbook.order_spec import UNTIL_RESUME, OrderSpec
-from health.runbook.orders import spec_of
+from health.runbook.orders import UNTIL_RESUME, OrderSpec, spec_of
 from kube.rate_limiter import bounded
 from objects.durations import in_words
 

@@ -19,7 +19,7 @@ from cli.shared.options import PageOutput, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled, labelled_lines, phase_text, print_json, print_trimmed
 from health.model.details import beside
 from health.model.moves import Phase
-from health.runbook.by_order import REMEDIATE
+from health.runbook.orders import REMEDIATE
 
 SHOWN = 12
 """The number of latest episodes that are shown."""

@@ -48,7 +48,7 @@ class IncidentSummary:
     def repetition(self) -> str:
         """How often in a row its first step alone was taken, in words; "": seldom, or unknown."""
         if self.state is not None:
-            return self.state.memory.repetition
+            return self.state.memory.repetition or ""
         remediation = self.result.remediation if self.result else None
         return remediation.repetition if remediation else ""
 

@@ -38,7 +38,7 @@ from health.policy.limits import limit_hold
 from health.policy.policy import Policy
 from health.policy.policy_in_force import is_in_shadow
 from health.policy.quorum import takes_turns, wait_for
-from health.runbook.escalation import Course, Plan
+from health.runbook.escalation import Plan, StepProgress
 from kube.lease import LeaseHolder, LeaseRecord, expiry, holder_is_valid, lock_of
 from objects.timestamps import stamp
 
@@ -138,10 +138,10 @@ class JudgedTarget:
     def _check_state(self) -> CheckState:
         return self.state.checks[self.check.reference]
 
-    def course(self, steps: tuple[Step, ...]) -> Course:
+    def course(self, steps: tuple[Step, ...]) -> StepProgress:
         """How far these steps have come, by the requests and the latest report of the incident."""
         plan = Plan(steps, self.progress.spent, self.progress.skipped)
-        return plan.course((entry.snapshot for entry in self.requests), self.now)
+        return plan.progress((entry.snapshot for entry in self.requests), self.now)
 
     @cached_property
     def facts(self) -> TargetFacts:

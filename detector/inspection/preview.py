@@ -1,7 +1,7 @@
 """Preview: the decisions about targets in a state that may be a copy, as the leader would answer now.
 
 The same functions answer incidents: the observation of the state, then the runbook with what the incident
-has reported (`health.runbook.outlook`). A preview takes no place in a queue and no slot, and starts nothing.
+has reported (`health.runbook.decide`). A preview takes no place in a queue and no slot, and starts nothing.
 
 For a healthy target it says what would happen if its Node failed: the Node is replaced by one with the first
 unhealthy condition of the check, for long enough to be due, and the same functions answer again.
@@ -27,9 +27,10 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target, TargetName
 from health.model.verdict import UnhealthyCondition
 from health.policy.maintenance_windows import closed
+from health.runbook.decide import DecisionPreview, as_reported, preview
 from health.runbook.orders import claim_of
-from health.runbook.outlook import Outlook, as_reported, outlook
 from health.runbook.state import Memory
+from health.runbook.words import words_of
 from kube.lease import expiry, holder_is_valid
 from objects.durations import JUST_AFTER, in_words
 from workflows.inspection_contracts import (
@@ -68,7 +69,7 @@ class TargetPreview:
 
     incident: IncidentReference
     observation: Observation
-    outlook: Outlook
+    outlook: DecisionPreview
     found: Hold | None = None
     """The finding of the latest act, if only the act could see it."""
     is_unheard: bool = False
@@ -109,7 +110,7 @@ class TargetPreview:
             decided=decided,
             hold=hold,
             message=message if hold is None else hold.message,
-            requests=tuple(map(memory.words_of, self.observation.requests)),
+            requests=tuple(words_of(request, memory) for request in self.observation.requests),
             ordered=self.outlook.order or memory.left_alone or memory.held,
             claimed=claim_of(memory),
         )
@@ -179,7 +180,7 @@ class Preview:
         return TargetPreview(
             incident=incident,
             observation=observation,
-            outlook=outlook(observation, memory, self.now),
+            outlook=preview(observation, memory, self.now),
             found=self.state.act_findings.of(check, target.name, target.uid),
             is_unheard=self.is_unheard(incident),
         )

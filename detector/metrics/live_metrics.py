@@ -23,7 +23,7 @@ from health.model.approval import Progress
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.policy.stuck_slots import StuckSlots
 from health.runbook.escalation import Plan
-from health.runbook.recovery import with_proof_of_requests
+from health.runbook.incident import with_proof_of_requests
 from objects.frozen import label
 from runtime.task_failures import EVERY_WORKFLOW
 
@@ -72,10 +72,10 @@ def observed_phase(
         return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
     if observation.requests or (progress.spent and observation.state is TargetState.EXPIRED):
         plan = Plan(observation.steps, progress.spent, progress.skipped)
-        course = plan.course(observation.requests, now)
-        if course.is_exhausted:
+        steps = plan.progress(observation.requests, now)
+        if steps.is_exhausted:
             return ObservedPhase.EXHAUSTED
-        if course.running is not None:
+        if steps.running is not None:
             return ObservedPhase.REQUESTED
     if observation.state is TargetState.WAITING:
         return ObservedPhase.WAITING

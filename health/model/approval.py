@@ -1,7 +1,7 @@
 """Approval: the question of an incident whether a person approves one step, and the answer to it.
 
 Checks and templates say which steps need one (`health.gate.approval_hold`), and
-`health.runbook.approvals` has the rules.
+`health.runbook.learn` has the rules.
 """
 
 from collections.abc import Iterable, Mapping

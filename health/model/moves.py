@@ -1,6 +1,6 @@
 """Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends.
 
-The rows of the runbook choose a move and its moments; `health.runbook.words` adds the words once.
+The rows of the runbook choose a move and its deadlines; `health.runbook.words` adds the words once.
 """
 
 from collections.abc import Mapping
@@ -119,8 +119,8 @@ REQUESTS_ARE_GONE = NextTransition(what="when the requests are gone")
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A moment at which a wait ends, and the event that happens then."""
+class Deadline:
+    """A time at which a wait ends, and the event that happens then."""
 
     at: datetime
     event: NextEvent | None = None
@@ -137,36 +137,36 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Do nothing until a wake, an order, or the earliest of some moments."""
+    """Do nothing until a wake, an order, or the earliest of some deadlines."""
 
     phase: Phase
     details: Details = NO_WORDS
-    until: tuple[Moment, ...] = ()
+    until: tuple[Deadline, ...] = ()
     words: Mapping[NextEvent, str] = field(default_factory=dict)
     """Events with the step that follows them; an event that is not here says all."""
     otherwise: NextTransition = BY_A_CHANGE
-    """What the incident waits for if none of these moments moves it on."""
+    """What the incident waits for if none of these deadlines moves it on."""
     brief: Brief = field(default=Brief(), compare=False)
     """The difference from other waits, for the summary of its timer."""
     blocked: Blocked | None = None
     """Why nothing is done meanwhile; None: a timer, a remediator or a clean-up runs."""
 
     @property
-    def next_moment(self) -> Moment | None:
-        """The earliest moment that moves the incident on."""
-        named = (moment for moment in self.until if moment.event is not None)
-        return min(named, key=lambda moment: moment.at, default=None)
+    def next_deadline(self) -> Deadline | None:
+        """The earliest deadline that moves the incident on."""
+        named = (deadline for deadline in self.until if deadline.event is not None)
+        return min(named, key=lambda deadline: deadline.at, default=None)
 
     @property
     def asks_next(self) -> bool:
         """True if the incident only asks the detector again then."""
-        first = self.next_moment
+        first = self.next_deadline
         return first is not None and first.event is NextEvent.ASKS_AGAIN
 
     @property
     def next_transition(self) -> NextTransition:
-        """The event at the earliest moment that moves the incident on, in words."""
-        first = self.next_moment
+        """The event at the earliest deadline that moves the incident on, in words."""
+        first = self.next_deadline
         if first is None or first.event is None:
             return self.otherwise
         return NextTransition(what=self.words.get(first.event, first.event), at=first.at)
@@ -175,7 +175,7 @@ class Wait:
         """The length of the timer; None: wait for a wake or an order only."""
         if not self.until:
             return None
-        first = min(moment.wakes_at for moment in self.until)
+        first = min(deadline.wakes_at for deadline in self.until)
         return max(timedelta(), min(first - now, LONGEST_WAIT))
 
     def is_short_hold(self, now: datetime) -> bool:
@@ -184,18 +184,18 @@ class Wait:
         return self.blocked is Blocked.HELD and at is not None and at - now < SHORT_HOLD
 
     def is_over_for_renewal(self, now: datetime) -> bool:
-        """True if the renewal of the Lease is due, and no other moment has come."""
-        due = [moment for moment in self.until if moment.wakes_at <= now]
-        return bool(due) and all(moment.is_renewal for moment in due)
+        """True if the renewal of the Lease is due, and no other deadline has passed."""
+        due = [deadline for deadline in self.until if deadline.wakes_at <= now]
+        return bool(due) and all(deadline.is_renewal for deadline in due)
 
     def with_next_renewal(self, at: datetime | None) -> Self:
         """The same wait after a renewal; None: the Lease is not renewed again."""
-        others = tuple(moment for moment in self.until if not moment.is_renewal)
-        return replace(self, until=others).or_until(Moment(at, is_renewal=True) if at else None)
+        others = tuple(deadline for deadline in self.until if not deadline.is_renewal)
+        return replace(self, until=others).or_until(Deadline(at, is_renewal=True) if at else None)
 
-    def or_until(self, *until: Moment | None) -> Self:
-        """The same wait, ended by any of these moments as well; None adds nothing."""
-        return replace(self, until=(*self.until, *(moment for moment in until if moment is not None)))
+    def or_until(self, *until: Deadline | None) -> Self:
+        """The same wait, ended by any of these deadlines as well; None adds nothing."""
+        return replace(self, until=(*self.until, *(deadline for deadline in until if deadline is not None)))
 
 
 @dataclass(frozen=True)

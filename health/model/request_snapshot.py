@@ -8,7 +8,7 @@ from objects.frozen import Frozen
 from objects.short_text import ShortText
 
 EXISTS = "exists"
-"""The state of a request without a report of its remediator."""
+"""The state of a request without a report."""
 
 
 class RequestSnapshot(Frozen):
@@ -41,14 +41,17 @@ class RequestSnapshot(Frozen):
     def uid(self) -> str:
         return self.reference.uid
 
-    def __str__(self) -> str:
+    @property
+    def report(self) -> str | None:
+        """The state of the request, as the end of a sentence; None: it exists, and no report is known."""
         if self.is_being_deleted:
-            return f"{self.reference} is being deleted, and a finalizer keeps it"
+            return "is being deleted, and a finalizer keeps it"
         if self.timed_out_at is not None:
-            return f"{self.reference} timed out"
-        if self.succeeded is not None:
-            return f"{self.reference} {'succeeded' if self.succeeded else 'failed'}"
-        return f"{self.reference} {EXISTS}"
+            return "timed out"
+        return None if self.succeeded is None else "succeeded" if self.succeeded else "failed"
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.report or EXISTS}"
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ def is_classic(check: Stepped) -> bool:
 
 
 @dataclass(frozen=True)
-class Course:
-    """The progress of a remediation at one moment."""
+class StepProgress:
+    """The progress of a remediation at one time."""
 
     running: RequestSnapshot | None
     """The request that is running."""
@@ -74,13 +74,16 @@ class Plan:
     skipped: Collection[str] = ()
     """The uids of requests that a person's order ended."""
 
-    def course(self, requests: Iterable[RequestSnapshot], now: datetime) -> Course:
+    def progress(self, requests: Iterable[RequestSnapshot], now: datetime) -> StepProgress:
         """The progress of a remediation with these requests at `now`."""
         by_age = sorted(requests, key=lambda request: request.created)
         over = tuple(request for request in by_age if self.is_over(request, now))
         running = next((request for request in reversed(by_age) if request not in over), None)
         until = None if running is None else self.end_of(running)
-        return Course(running, until, over, self._next(over))
+        tried = {step for request in over for step in self._steps_of(request.reference)}
+        numbered = enumerate(self.steps)
+        untried = (n for n, step in numbered if step.template not in self.spent and step not in tried)
+        return StepProgress(running, until, over, next(untried, None))
 
     def latest(self, requests: Iterable[RequestSnapshot]) -> RequestSnapshot:
         """The latest request; of two created in the same second, the one of the later step."""
@@ -123,28 +126,18 @@ class Plan:
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
         return timedelta(seconds=bounded_seconds(sum(earlier.timeout_seconds or 0 for earlier in before)))
 
-    def _next(self, over: Sequence[RequestSnapshot]) -> int | None:
-        tried = {step for request in over for step in self._steps_of(request.reference)}
-        for number, step in enumerate(self.steps):
-            if step.template not in self.spent and step not in tried:
-                return number
-        return None
-
 
 def _is_made_from(request: RequestReference, template: TemplateReference) -> bool:
     """True if the request is of that template; a request that does not name its template matches any.
 
     Versions of a kind are not distinguished, because the check may name another version than the request's.
     """
-    is_kind = (_group(request), request.kind) == (_group(template), template.request_kind)
+    group, _, _ = request.api_version.rpartition("/")
+    template_group, _, _ = template.api_version.rpartition("/")
+    is_kind = (group, request.kind) == (template_group, template.request_kind)
     # A request of a cluster-scoped kind has no namespace, even if the check gives one for its template.
     is_there = request.namespace in ("", template.namespace)
     return is_kind and is_there and request.template in ("", template.name)
-
-
-def _group(named: RequestReference | TemplateReference) -> str:
-    group, _, _ = named.api_version.rpartition("/")
-    return group
 
 
 def meant_by(name: str, templates: Iterable[TemplateReference]) -> frozenset[TemplateReference]:

@@ -4,7 +4,7 @@ A deadline that passes is no reason, because the incident has its own timer. A r
 one, unless the incident is deleting it. A request that appears is one only if the incident cannot have made
 it: an admission is used within a few seconds or not at all (rule 4), so a request that appears within that
 time is its own. A later one was committed after the act was given up, made by a frozen worker, or shown by a
-watch that lags. The incident is then woken, because one that is left alone deletes the request. If the
+watch that lags. The incident is then woken, because after an abort it deletes the request. If the
 incident has ended, a new one is started.
 """
 
@@ -17,7 +17,7 @@ from health.model.observation import ENDED, Hold, HoldReason, Observation, Targe
 from health.model.request_snapshot import RequestSnapshot
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.escalation import Plan
-from health.runbook.recovery import Delay
+from health.runbook.incident import HealthyDelay
 
 _NO_REPORT = (None, False)
 _CHANGED_BY_EDITS = frozenset(
@@ -33,7 +33,7 @@ _CHANGED_BY_EDITS = frozenset(
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 Rule = Callable[[Observation, Observation], bool]
-"""Whether the incident that was answered the first must be woken for the second."""
+"""Returns True if the second answer must wake the incident that got the first one."""
 
 
 def needs_wake_up(last: Observation, now: Observation) -> bool:
@@ -51,44 +51,10 @@ def _has_ended_otherwise(last: Observation, now: Observation) -> bool:
     return now.state in ENDED
 
 
-def _has_restarted(last: Observation, now: Observation) -> bool:
-    """True if the clock of a held target restarted, at the end of an upgrade: it has a timer again."""
-    is_earlier = last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
-    return is_earlier and last.hold is not None and not _is_remediator_at_work(now)
-
-
-def _is_another_fact(last: Observation, now: Observation) -> bool:
-    """True for another fact.
-
-    A time that moved by itself is the same fact, because the incident asks again when its timer ends.
-    """
-    return now.fact is not None if last.fact is None else not last.fact.same_as(now.fact)
-
-
-def _was_under_way(last: Observation, now: Observation) -> bool:
-    """True if it is over, or its controller reports something else."""
-    return bool(last.under_way) and last.under_way != now.under_way
-
-
-def _is_lease_acquired_anew(last: Observation, now: Observation) -> bool:
-    """True if another process changed the Lease: the remediation may be overdue now."""
-    return last.lease_acquired_at is not None and now.lease_acquired_at not in (None, last.lease_acquired_at)
-
-
 def _is_recovery_interrupted(last: Observation, now: Observation) -> bool:
     """True if recovery must be proven, and there was a new boot or an unseen gap."""
     is_other = (now.boot_id, now.last_transition) != (last.boot_id, last.last_transition)
     return is_other and now.proven_recovery_seconds > 0 and now.state is TargetState.HEALTHY
-
-
-def _has_shadow_changed(last: Observation, now: Observation) -> bool:
-    """True if shadow began or ended; an unknown one has not ended."""
-    return now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow
-
-
-def _has_approval_changed(last: Observation, now: Observation) -> bool:
-    """True if other steps need an approval, or it expires otherwise; a target without steps needs none."""
-    return bool(last.steps and now.steps) and last.approval != now.approval
 
 
 def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
@@ -143,12 +109,6 @@ def _is_another_reason(last: Hold, now: Hold) -> bool:
     return now.reason != last.reason or (now.reason in _CHANGED_BY_EDITS and now.message != last.message)
 
 
-def _has_another_chance(last: Observation, now: Observation) -> bool:
-    """True if an act that failed despite an admission may succeed with the changed templates."""
-    is_other = last.templates != now.templates
-    return is_other and last.may_be_admitted and not _is_remediator_at_work(now)
-
-
 def _is_remediator_at_work(now: Observation) -> bool:
     return not now.is_shadow and has_remediator_at_work(now, now.seen_at or _BEFORE_ALL)
 
@@ -156,7 +116,7 @@ def _is_remediator_at_work(now: Observation) -> bool:
 def _lost_a_request(last: Observation, now: Observation) -> bool:
     left = {request.uid for request in now.requests}
     lost = [request for request in last.requests if request.uid not in left]
-    if now.state in ENDED and not Delay.of(now).keeps_requests and not now.proven_recovery_seconds:
+    if now.state in ENDED and not HealthyDelay.of(now).keeps_requests and not now.proven_recovery_seconds:
         # The incident deletes them itself now, and only waits for requests that a finalizer keeps or whose
         # remediator must finish. A fast remediator removes its finalizer before we see the deletion.
         return any(
@@ -168,18 +128,40 @@ def _lost_a_request(last: Observation, now: Observation) -> bool:
 
 NAMED_RULES: Mapping[WakeRule, Rule] = {
     WakeRule.IF_ENDED_OTHERWISE: _has_ended_otherwise,
-    WakeRule.IF_RESTARTED: _has_restarted,
-    WakeRule.IF_ANOTHER_FACT: _is_another_fact,
+    # The clock of a held target restarted, at the end of an upgrade: it has a timer again.
+    WakeRule.IF_RESTARTED: lambda last, now: (
+        last.state is TargetState.EXPIRED
+        and now.state is TargetState.WAITING
+        and last.hold is not None
+        and not _is_remediator_at_work(now)
+    ),
+    # A time that moved by itself is the same fact, because the incident asks again when its timer ends.
+    WakeRule.IF_ANOTHER_FACT: lambda last, now: (
+        now.fact is not None if last.fact is None else not last.fact.same_as(now.fact)
+    ),
     WakeRule.IF_HELD_OTHERWISE: _is_held_otherwise,
-    WakeRule.IF_WAS_UNDER_WAY: _was_under_way,
+    # It is over, or its controller reports something else.
+    WakeRule.IF_WAS_UNDER_WAY: lambda last, now: bool(last.under_way) and last.under_way != now.under_way,
     WakeRule.IF_REQUEST_LOST: _lost_a_request,
     WakeRule.IF_REMEDIATOR_REPORTS: _reports_else,
-    WakeRule.IF_LEASE_ACQUIRED_ANEW: _is_lease_acquired_anew,
-    WakeRule.IF_ANOTHER_CHANCE: _has_another_chance,
+    # Another process changed the Lease: the remediation may be overdue now.
+    WakeRule.IF_LEASE_ACQUIRED_ANEW: lambda last, now: (
+        last.lease_acquired_at is not None and now.lease_acquired_at not in (None, last.lease_acquired_at)
+    ),
+    # An act that failed despite an admission may succeed with the changed templates.
+    WakeRule.IF_ANOTHER_CHANCE: lambda last, now: (
+        last.templates != now.templates and last.may_be_admitted and not _is_remediator_at_work(now)
+    ),
     WakeRule.IF_RECOVERY_INTERRUPTED: _is_recovery_interrupted,
-    WakeRule.IF_SHADOW_CHANGED: _has_shadow_changed,
+    # An unknown shadow has not ended.
+    WakeRule.IF_SHADOW_CHANGED: lambda last, now: (
+        now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow
+    ),
     WakeRule.IF_RECORDED_IN_SHADOW: _is_recorded_in_shadow,
-    WakeRule.IF_APPROVAL_CHANGED: _has_approval_changed,
+    # Other steps need an approval, or it expires otherwise; a target without steps needs none.
+    WakeRule.IF_APPROVAL_CHANGED: lambda last, now: (
+        bool(last.steps and now.steps) and last.approval != now.approval
+    ),
 }
 _DECLARED = wake_rules(Observation)
 _compared = attrgetter(*(field for field, rules in _DECLARED.items() if WakeRule.ON_CHANGE in rules))

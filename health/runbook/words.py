@@ -3,7 +3,7 @@
 No code reads these words back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from health.model.moves import (
     AnnotateRequests,
     AskApproval,
     Blocked,
-    Moment,
+    Deadline,
     Move,
     NextEvent,
     Phase,
@@ -31,12 +31,11 @@ from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
 from health.model.timeline import TimelineEntry
-from health.runbook.decision import Decision, Reason
-from health.runbook.incident import Incident
-from health.runbook.recovery import lasting_words
+from health.runbook.failures import deleting
+from health.runbook.incident import Incident, proof_time
+from health.runbook.rows import Decision, Reason
 from health.runbook.state import Memory
-from health.runbook.task_notes import deleting
-from objects.durations import JUST_AFTER
+from objects.durations import JUST_AFTER, in_words
 from objects.short_text import Brief
 from objects.timestamps import stamp
 
@@ -51,12 +50,16 @@ def as_move(decision: Decision, incident: Incident) -> Move:
     details = _DETAILS[decision.reason](incident)
     if decision.phase is Phase.CLEANING_UP and decision.act is None and incident.hanging_requests:
         details = details.and_also(f"{', '.join(map(str, incident.hanging_requests))} {HANGS}")
-    details = _in_shadow(details, incident)
+    followed = {
+        deadline.event: words
+        for deadline in decision.until
+        if deadline.event is not None and (words := _followed(deadline, incident)) is not None
+    }
     wait = Wait(
         phase=decision.phase,
         details=details,
         until=decision.until,
-        words=dict(_followed_events(decision.until, incident)),
+        words=followed,
         otherwise=decision.otherwise,
         brief=_brief(decision, details, incident),
         blocked=_BLOCKED.get(decision.reason) or _BLOCKED.get(decision.phase),
@@ -82,34 +85,29 @@ _BLOCKED: Mapping[Reason | Phase, Blocked] = MappingProxyType(
 )
 
 
-def _followed_events(until: Iterable[Moment], incident: Incident) -> Iterator[tuple[NextEvent, str]]:
-    """The events that a step or a default follows, with it."""
-    for moment in until:
-        match moment.event:
-            case NextEvent.STEP_TIMES_OUT as event:
-                running = incident.course.running
-                step = running and incident.plan.step_of(running.reference)
-                words = f"the step {_named(step)}" if step else "its step"
-                yield event, f"{words} times out{_after_timeout(moment.at, incident)}"
-            case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN as event if incident.kept_requests:
-                yield event, f"{event}, and the requests are deleted"
-            case NextEvent.DEADLINE_PASSES as event if incident.course.running is None:
-                yield event, f"{event}{_followed(incident.step_at(moment.at))}"
-            case NextEvent.APPROVAL_EXPIRES as event:
-                follows = incident.memory.approval.default_words if incident.memory.approval else ""
-                yield event, f"{event}, and {follows}" if follows else event
-            case NextEvent.STOP_IS_GIVEN_UP as event:
-                yield event, f"{event}{_followed(incident.step_at(incident.now))}"
+def _followed(deadline: Deadline, incident: Incident) -> str | None:
+    """The event at this deadline with the step or the default that follows it; None: nothing follows."""
+    event, running, approval = deadline.event, incident.progress.running, incident.memory.approval
+    match event:
+        case NextEvent.STEP_TIMES_OUT:
+            step = running and incident.plan.step_of(running.reference)
+            times_out = f"the step {_named(step)} times out" if step else "its step times out"
+            following = incident.step_at(deadline.at + JUST_AFTER)
+            if following is None:
+                return f"{times_out}, and no template is left to try"
+            return f"{times_out}{_next(following)}{' once the hold ends' if incident.memory.held else ''}"
+        case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN if incident.kept_requests:
+            return f"{event}, and the requests are deleted"
+        case NextEvent.DEADLINE_PASSES if running is None:
+            return f"{event}{_next(incident.step_at(deadline.at))}"
+        case NextEvent.APPROVAL_EXPIRES if approval is not None and approval.default_words:
+            return f"{event}, and {approval.default_words}"
+        case NextEvent.STOP_IS_GIVEN_UP:
+            return f"{event}{_next(incident.step_at(incident.now))}"
+    return None
 
 
-def _after_timeout(at: datetime, incident: Incident) -> str:
-    step = incident.step_at(at + JUST_AFTER)
-    if step is None:
-        return ", and no template is left to try"
-    return f"{_followed(step)}{' once the hold ends' if incident.memory.held else ''}"
-
-
-def _followed(step: Step | None) -> str:
+def _next(step: Step | None) -> str:
     """The next step, as the end of a sentence."""
     return f", and {_named(step)} is next" if step else ""
 
@@ -123,54 +121,111 @@ def _named(step: Step) -> str:
 
 def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
     """The difference from other waits: a hold, else the state of a request, else the condition."""
-    observation = incident.observation
+    observation, plan = incident.observation, incident.plan
     if decision.phase is Phase.CLEANING_UP and (hanging := incident.hanging_requests):
         return Brief(name=str(hanging[0]), after=HANGS)
     if details.differing:
         return Brief(details.differing)
     if observation.requests:
-        return _brief_of_request(observation.requests[-1], incident)
+        request = observation.requests[-1]
+        report, step = _report_of(request, incident.memory), plan.step_of(request.reference)
+        if step is None or len(plan.steps) == 1:
+            return Brief(name=str(request.reference), after=report or EXISTS)
+        # In an escalation people know a request by the number and the template of its step.
+        place = f"step {list(plan.steps).index(step) + 1} of {len(plan.steps)},"
+        return Brief(place, step.template.name, report or "")
     if observation.is_unhealthy and observation.fact is not None:
         return Brief(f"{observation.fact.condition} is {observation.fact.status}")
     return Brief(observation.reason)
 
 
-def _brief_of_request(request: RequestSnapshot, incident: Incident) -> Brief:
-    """The state of a request; in an escalation under the number and the template of its step."""
-    state = incident.memory.words_of(request).removeprefix(f"{request.reference} ")
-    plan, step = incident.plan, incident.plan.step_of(request.reference)
-    if step is None or len(plan.steps) == 1:
-        return Brief(name=str(request.reference), after=state)
-    place = f"step {plan.steps.index(step) + 1} of {len(plan.steps)},"
-    return Brief(place, step.template.name, "" if state == EXISTS else state)
+def _report_of(request: RequestSnapshot, memory: Memory) -> str | None:
+    """The state of a request; a skipped one is annotated as timed out, although no time has passed.
+
+    None: it exists, and no report is known.
+    """
+    is_skipped = request.uid in memory.skipped and not request.is_being_deleted
+    return "was skipped" if is_skipped else request.report
 
 
-def _observed(incident: Incident) -> Details:
-    return incident.observation.details()
+def words_of(request: RequestSnapshot, memory: Memory) -> str:
+    return f"{request.reference} {_report_of(request, memory) or EXISTS}"
 
 
-def _status(incident: Incident) -> Details:
+def recovery_words(observation: Observation, memory: Memory, now: datetime) -> str | None:
+    """The progress of the proof of recovery at `now`; None: it is complete, or not running."""
+    incident = Incident.of(observation, memory, now)
+    if incident.proven_at is None:
+        return None
+    lasted = in_words(now - (memory.recovery.healthy_since or now))
+    return f"{_with_which_boot(incident)} for {lasted} of {in_words(proof_time(observation))}"
+
+
+def _with_which_boot(incident: Incident) -> str:
+    if not incident.observation.boot_id:
+        return "healthy, with no boot ID to tell whether it booted,"
+    if not incident.memory.recovery.boot_id_before:
+        return "healthy, with no boot ID known from before the step,"
+    return "healthy with a new boot ID"
+
+
+def _details(  # noqa: PLR0913  details have these parts
+    incident: Incident,
+    *more: str,
+    reason: str | None = None,
+    requests: str = "",
+    order: str = "",
+    held: str | None = None,
+    ask_again_seconds: float | None = None,
+) -> Details:
+    """The target as the detector sees it, with these parts.
+
+    In shadow with the steps that would have been taken, and without the requests of others.
+    """
+    observation, memory, shadow = incident.observation, incident.memory, ""
+    if memory.is_shadow:
+        uids = {request.uid for request in memory.requests}
+        requests = ", ".join(str(request) for request in observation.requests if request.uid in uids)
+        would = ", ".join(f"{step} at {stamp(step.at)}" for step in memory.shadow.current)
+        shadow = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
+    return Details(
+        subject=observation.subject,
+        reason=observation.reason if reason is None else reason,
+        requests=requests,
+        shadow=shadow,
+        order=order,
+        held=held,
+        more=more,
+        ask_again_seconds=ask_again_seconds,
+    )
+
+
+def _status(incident: Incident, *more: str) -> Details:
     """The state of the target and its requests, with a person's hold."""
-    requests = ", ".join(incident.memory.words_of(request) for request in incident.observation.requests)
-    details = incident.observation.details(held=incident.memory.hold_reason)
-    return details.model_copy(update={"requests": requests})
+    requests = ", ".join(words_of(request, incident.memory) for request in incident.observation.requests)
+    return _details(incident, *more, requests=requests, held=_hold_reason(incident))
+
+
+def _hold_reason(incident: Incident) -> str | None:
+    """Why a person holds it, "" without a reason; None: no person does."""
+    held = incident.memory.held
+    return held.reason if held else None
 
 
 def _recovering(incident: Incident) -> Details:
-    is_kept = any(
-        incident.delay.is_running(request, incident.now) for request in incident.observation.requests
-    )
-    details = incident.observation.details(*((str(incident.delay),) if is_kept else ()))
-    if incident.proven_at is None:
-        return details
-    lasting = lasting_words(incident.observation, incident.memory, incident.now)
-    return details.model_copy(update={"reason": lasting})
+    requests, delay, reason = incident.observation.requests, incident.delay, None
+    is_kept = any(delay.is_running(request, incident.now) for request in requests)
+    if incident.proven_at is not None:  # for a reader at any later time
+        since = stamp(incident.memory.recovery.healthy_since or incident.now)
+        proven = f"proven after {in_words(proof_time(incident.observation))}"
+        reason = f"{_with_which_boot(incident)} since {since}, {proven}"
+    return _details(incident, *((str(delay),) if is_kept else ()), reason=reason)
 
 
 def _why_disrupted(incident: Incident) -> str:
     if incident.observation.under_way:
         return incident.observation.under_way
-    if incident.memory.disruption.has_deleted:
+    if incident.memory.disruption.deleted_at is not None:
         return "it was deleted, and is not gone yet"
     if incident.is_mark_unseen:
         return "it was marked, and the mark is not visible yet"
@@ -181,105 +236,88 @@ def _left_alone(incident: Incident) -> Details:
     """The order; with the state of the target once nothing is left to clean up."""
     order = incident.memory.left_alone
     words = f"left alone: {order.reason}" if order and order.reason else "left alone" if order else ""
-    return Details(order=words) if incident.has_objects else incident.observation.details(order=words)
+    details = _details(incident, order=words)
+    if not incident.has_objects:
+        return details
+    return Details(requests=details.requests, shadow=details.shadow, order=words)
 
 
 def _held_by_detector(incident: Incident) -> Details:
     hold = incident.observation.hold
     if hold is None:
-        return _observed(incident)
-    again = {"ask_again_seconds": hold.ask_again_seconds}
-    return incident.observation.details(str(hold)).model_copy(update=again)
+        return _details(incident)
+    return _details(incident, str(hold), ask_again_seconds=hold.ask_again_seconds)
 
 
 def _stop_awaited(incident: Incident) -> Details:
     until = incident.step_waits_until
     why = "for the stop annotation of the previous request"
-    return _status(incident).and_also(f"the next step waits until {stamp(until)} {why}" if until else "")
-
-
-def _acts_fail(incident: Incident) -> Details:
-    failing = incident.memory.failing
-    return incident.observation.details(failing.words if failing else "")
+    return _status(incident, f"the next step waits until {stamp(until)} {why}" if until else "")
 
 
 def _request_lost(incident: Incident) -> Details:
     due, step = incident.due_after_loss, incident.observation.steps[incident.next_step]
     lost = "mark" if step.action is Action.MARK else "request"
-    return incident.observation.details(after_a_loss(due, lost) if due else "")
+    return _details(incident, after_a_loss(due, lost) if due else "")
 
 
 def _requests_of_others(incident: Incident) -> Details:
     others = ", ".join(str(other.reference) for other in incident.others)
-    return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
-
-
-def _with(words: str) -> Callable[[Incident], Details]:
-    return lambda incident: incident.observation.details(words)
+    return _details(incident, f"waits until the requests of others are gone: {others}")
 
 
 def _approval_missing(incident: Incident) -> Details:
     """The question about the next step, with its deadline first, as a list has little room."""
     approval, reason = incident.memory.approval, HoldReason.APPROVAL_REQUIRED
-    return incident.observation.details(f"{approval.words} ({reason})" if approval else reason)
+    return _details(incident, f"{approval.words} ({reason})" if approval else reason)
 
 
 def _rejected(incident: Incident) -> Details:
     approval, reason = incident.memory.approval, HoldReason.STEP_REJECTED
-    return incident.observation.details(f"{reason}: {approval.words}" if approval else reason)
+    return _details(incident, f"{reason}: {approval.words}" if approval else reason)
 
 
-def _status_with(words: str) -> Callable[[Incident], Details]:
-    return lambda incident: _status(incident).and_also(words)
+def _acts_fail(incident: Incident) -> Details:
+    failing = incident.memory.failing
+    return _details(incident, failing.words if failing else "")
 
 
 _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
     {
-        Reason.NOT_NEEDED: _observed,
-        Reason.NODE_DELETION_EXPECTED: _with("its remediator expects that, and is not done yet"),
+        Reason.NOT_NEEDED: _details,
+        Reason.NODE_DELETION_EXPECTED: lambda incident: _details(
+            incident, "its remediator expects that, and is not done yet"
+        ),
         Reason.RECOVERING: _recovering,
-        Reason.DISRUPTED: lambda incident: incident.observation.details(_why_disrupted(incident)),
+        Reason.DISRUPTED: lambda incident: _details(incident, _why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
-        Reason.STARTS_OVER: lambda incident: incident.observation.details(
-            order="starts over by order", held=incident.memory.hold_reason
+        Reason.STARTS_OVER: lambda incident: _details(
+            incident, order="starts over by order", held=_hold_reason(incident)
         ),
-        Reason.STATE_UNKNOWN: lambda incident: _status(incident).and_also(
-            str(incident.observation.hold or "")
-        ),
+        Reason.STATE_UNKNOWN: lambda incident: _status(incident, str(incident.observation.hold or "")),
         Reason.REQUEST_RUNS: _status,
-        Reason.EXHAUSTED: _status_with("no template left to try"),
+        Reason.EXHAUSTED: lambda incident: _status(incident, "no template left to try"),
         Reason.MAINTAINED: _status,
-        Reason.OVERDUE: _status_with("overdue"),
+        Reason.OVERDUE: lambda incident: _status(incident, "overdue"),
         Reason.HELD_BY_PERSON: _status,
         Reason.HELD_BY_DETECTOR: _held_by_detector,
         Reason.TIMER_RUNS: _status,
         Reason.STOP_AWAITED: _stop_awaited,
-        Reason.NOTHING_TO_ACT_ON: _with(NOTHING_TO_ACT_ON),
+        Reason.NOTHING_TO_ACT_ON: lambda incident: _details(incident, NOTHING_TO_ACT_ON),
         Reason.ACTS_FAIL: _acts_fail,
         Reason.REQUEST_LOST: _request_lost,
-        Reason.ADMISSION_MISSING: _with(NO_WORD_OF_ADMISSION),
+        Reason.ADMISSION_MISSING: lambda incident: _details(incident, NO_WORD_OF_ADMISSION),
         Reason.APPROVAL_MISSING: _approval_missing,
         Reason.STEP_REJECTED: _rejected,
-        Reason.STEP_DUE: _observed,
-        Reason.STEP_RECORDED: _observed,
+        Reason.STEP_DUE: _details,
+        Reason.STEP_RECORDED: _details,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
-        Reason.ORDER_REMAINS: lambda incident: _observed(incident).and_also(
-            f"waits until the annotation {REMEDIATE} is removed"
+        Reason.ORDER_REMAINS: lambda incident: _details(
+            incident, f"waits until the annotation {REMEDIATE} is removed"
         ),
     }
 )
 """The details of each reason."""
-
-
-def _in_shadow(details: Details, incident: Incident) -> Details:
-    """The same; in shadow with the steps that would have been taken, and without the requests of others."""
-    if not incident.memory.is_shadow:
-        return details
-    uids = {request.uid for request in incident.memory.requests}
-    own = ", ".join(str(request) for request in incident.observation.requests if request.uid in uids)
-    would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
-    words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
-    return details.model_copy(update={"requests": own, "shadow": words})
 
 
 def entry_of(

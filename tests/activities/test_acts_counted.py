@@ -12,8 +12,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
-from health.runbook.delays import RequestDelay
-from health.runbook.task_notes import TaskFailure
+from health.runbook.failures import TaskFailure
+from health.runbook.memory_parts import RequestDelay
 from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics

@@ -8,7 +8,7 @@ from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
 from health.model.remediation_request import NODE_NAME
 from health.model.task_subject import OF_CONFIRMATION, TaskSubject
-from health.runbook.task_notes import removing_confirmation
+from health.runbook.failures import removing_confirmation
 from kube.errors import Forbidden
 from kube.resource import NODES
 from kube.transport import Transport

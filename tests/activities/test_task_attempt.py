@@ -15,7 +15,7 @@ from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
 from health.model.observation import HoldReason
 from health.model.references import RequestReference
-from health.runbook.task_notes import TaskFailure
+from health.runbook.failures import TaskFailure
 from kube.client import Client
 from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable

@@ -4,6 +4,7 @@ Each incident is the runbook over a leading detector: it asks, learns, and makes
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,8 +17,7 @@ from health.model.observation import HoldReason, Observation, failed
 from health.policy.policy import Policy
 from health.policy.policy_in_force import SHADOW, PolicyInForce
 from health.runbook.decide import next_move
-from health.runbook.learn import learned
-from health.runbook.shadow import having_recorded
+from health.runbook.learn import learned, with_recorded_step
 from health.runbook.state import Memory
 from tests.detector.test_remediation_limits import KNOWN, ZONE, Leader, leader
 from tests.support.values.builders import TEMPLATE, limits
@@ -56,7 +56,7 @@ class Runbook:
         self.memory = learned(self.memory, answer, now)
         match next_move(answer, self.memory, now):
             case RecordStep(step=number):
-                self.memory = having_recorded(self.memory, number, answer, now)
+                self.memory = with_recorded_step(self.memory, number, answer, now)
             case TakeStep(admission=admission):
                 self.admission = admission
                 self.detector.cluster.request(self.name)
@@ -195,7 +195,7 @@ def test_back_off_after_a_failed_act_that_ends_while_a_question_waits_takes_no_s
     incidents = [Runbook(detector, f"n{number}") for number in range(8)]
     for incident in incidents:
         seen = detector.observe(incident.name)
-        incident.memory = incident.memory.having_failed_to_act(
+        incident.memory = incident.memory.after_failed_act(
             failed("500"), seen, detector.now(), 0, is_forbidden=False
         )
     questions = [one.memory.intent(detector.now()) for one in incidents]
@@ -217,7 +217,7 @@ def test_resume_while_questions_wait_takes_no_slot_unasked() -> None:
             timedelta(hours=1), EndedAttempt(9, detector.now())
         )
     for incident, intent in zip(incidents, questions, strict=True):
-        incident.memory = incident.memory.model_copy(update={"skips_back_off": True})
+        incident.memory = replace(incident.memory, skips_back_off=True)
         incident.act_on(detector.answer(incident.name, intent))
     assert acted(incidents) == []
 

@@ -1,5 +1,6 @@
 """The orders `approve` and `reject`: which step waits, what answers the question, and when it is over."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,19 +21,18 @@ from health.model.moves import AskApproval, Move, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import Action, Step
-from health.runbook.approvals import BY_DEFAULT
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
-from health.runbook.learn import learned
-from health.runbook.order_spec import Situation
+from health.runbook.learn import BY_DEFAULT, learned
 from health.runbook.orders import (
     ORDERS,
     AbortOrder,
     ApproveOrder,
     HoldOrder,
+    OrderContext,
     RejectOrder,
     ResumeOrder,
     SkipOrder,
+    ordered,
 )
 from health.runbook.state import Memory
 from tests.support.values.builders import (
@@ -72,7 +72,7 @@ def moved(memory: Memory, observation: Observation, now: Any = NOW) -> tuple[Mem
 def asking(observation: Observation | None = None, memory: Memory = NEW) -> Memory:
     memory, move = moved(memory, observation or needing())
     assert isinstance(move, AskApproval)
-    return memory.having_asked(move.approval)
+    return replace(memory, approval=move.approval)
 
 
 def asked(memory: Memory) -> Approval:
@@ -83,7 +83,7 @@ def asked(memory: Memory) -> Approval:
 def refused(memory: Memory, order: OrderMessage) -> str:
     """The refusal of an order, which changes nothing but its record."""
     after = ordered(memory, order, NOW)
-    assert after.model_copy(update={"orders": memory.orders}) == memory
+    assert replace(after, orders=memory.orders) == memory
     return after.orders[-1].refused
 
 
@@ -131,12 +131,12 @@ def test_resume_asks_nothing_again_that_is_asked_or_approved() -> None:
 
 def test_each_step_is_asked_for_alone() -> None:
     memory = ordered(asking(), ADA, NOW)
-    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    memory = memory.after_request(FIRST, request_of(FIRST), NOW, NOW)
     assert memory.approval is None
     memory, move = moved(memory, needing(FIRST_IS_OVER))
     assert isinstance(move, AskApproval)
     assert move.approval.is_for(SECOND)
-    second = memory.having_asked(move.approval)
+    second = replace(memory, approval=move.approval)
     assert refused(second, ADA) == f"the step '{NAME}' does not wait; RebootTemplate/reset does"
 
 
@@ -195,7 +195,7 @@ def test_order_is_refused_with_a_reason_and_changes_nothing(
 ) -> None:
     assert refused(memory, order) == why
     spec = ORDERS["approve" if isinstance(order, ApproveOrder) else "reject"]
-    refusal = spec.refuse(order, situation(memory))
+    refusal = spec.refused(order, situation(memory))
     assert refusal is not None
     assert refusal.why == why
 
@@ -203,7 +203,7 @@ def test_order_is_refused_with_a_reason_and_changes_nothing(
 def test_approval_that_arrives_twice_approves_one_step() -> None:
     memory = ordered(ordered(asking(), ADA, NOW), ADA, NOW)
     assert [bool(one.refused) for one in memory.orders] == [False, True]
-    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    memory = memory.after_request(FIRST, request_of(FIRST), NOW, NOW)
     late = ordered(asking(needing(FIRST_IS_OVER), memory), ADA, NOW)
     assert not late.is_approved(SECOND)
     assert asked(late).answer is None
@@ -256,14 +256,14 @@ def test_abort_ends_the_question() -> None:
 
 
 def test_request_that_was_lost_needs_another_approval() -> None:
-    memory = ordered(asking(), ADA, NOW).having_lost((), needing(), NOW)
+    memory = ordered(asking(), ADA, NOW).after_loss((), needing(), NOW)
     assert memory.approval is None
 
 
 def test_act_that_broke_off_is_tried_again_under_the_same_approval() -> None:
     memory = ordered(asking(), ADA, NOW)
     hold = Hold(reason=HoldReason.FAILED, message="500")
-    failed = memory.having_failed_to_act(hold, needing(), NOW, 0.5, is_forbidden=False)
+    failed = memory.after_failed_act(hold, needing(), NOW, 0.5, is_forbidden=False)
     assert learned(failed, needing(), NOW + MINUTE).is_approved(FIRST)
 
 
@@ -324,10 +324,10 @@ def test_default_answers_as_an_order_with_its_own_identity(
 def test_question_that_expired_without_a_default_is_reported_once_and_can_be_answered() -> None:
     observation = needing(required=expiring(ApprovalDefault.HOLD))
     memory = asking(observation)
-    memory = learned(memory.having_reported(memory), observation, LATER)
+    memory = learned(memory.after_report(memory), observation, LATER)
     assert (asked(memory).is_expired, asked(memory).answer, memory.has_report_due) == (True, None, True)
     assert "waits for approval (expired at 2026-03-01T12:30:00Z): " in asked(memory).words
-    told = memory.having_reported(memory)
+    told = memory.after_report(memory)
     assert learned(told, observation, LATER + MINUTE).approval == told.approval
     assert ordered(told, ADA, LATER + MINUTE).is_approved(FIRST)
 
@@ -425,8 +425,8 @@ def test_names_of_a_step_mean_no_other_one(
     assert names_of(step, steps) == names
 
 
-def situation(memory: Memory, now: Any = NOW) -> Situation:
-    return Situation(phase=Phase.HELD, memory=memory, observation=needing(), now=now)
+def situation(memory: Memory, now: Any = NOW) -> OrderContext:
+    return OrderContext(phase=Phase.HELD, memory=memory, observation=needing(), now=now)
 
 
 def test_command_names_the_step_that_waits_and_show_proposes_it() -> None:
@@ -455,9 +455,9 @@ def test_show_proposes_resume_after_a_rejection() -> None:
     assert resume.is_offered(replaced_hold(ordered(asking(), RejectOrder(step=NAME), NOW)))
 
 
-def replaced_hold(memory: Memory) -> Situation:
+def replaced_hold(memory: Memory) -> OrderContext:
     held = needing(hold=Hold(reason=HoldReason.APPROVAL_REQUIRED, message=""))
-    return Situation(phase=Phase.HELD, memory=memory, observation=held, now=NOW)
+    return OrderContext(phase=Phase.HELD, memory=memory, observation=held, now=NOW)
 
 
 QUESTION = asked(asking())
@@ -526,7 +526,7 @@ def test_no_step_is_taken_whose_failure_and_name_no_person_approved(events: list
         for _ in range(2):
             memory, move = moved(memory, observation, now)
             if isinstance(move, AskApproval):
-                memory = memory.having_asked(move.approval)
+                memory = replace(memory, approval=move.approval)
         assert not isinstance(move, AskApproval)
         if isinstance(move, TakeStep) and observation.approval and move.step in observation.approval.steps:
             step = observation.steps[move.step]
@@ -595,7 +595,7 @@ def test_left_over_annotation_answers_no_later_question() -> None:
     later = NOW + MINUTE
     memory, move = moved(NEW, needing(required=ON_NODE), later)
     assert isinstance(move, AskApproval)
-    memory = memory.having_asked(move.approval)
+    memory = replace(memory, approval=move.approval)
     memory = learned(memory, needing(required=ON_NODE, answers=(annotation(first),)), later)
     assert asked(memory).answer is None
 

@@ -1,5 +1,6 @@
 """Which boot ID counts as that from before the first step, and which steps begin anew."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from health.model.moves import (
     TakeStep,
 )
 from health.model.remediation_request import BOOT_ID, RemediationRequest
-from health.runbook.state import Memory, NewStart
+from health.runbook.memory_parts import NewStart
+from health.runbook.state import Memory
 from tests.support.values import proving
 from tests.support.values.builders import (
     MINUTE,
@@ -21,7 +23,7 @@ from tests.support.values.builders import (
     SECOND,
     request_of,
 )
-from tests.support.values.memories import Timed, timed, with_lease
+from tests.support.values.memories import Timed, handed_over, timed, with_lease
 from tests.support.values.proving import (
     A_SECOND,
     KEPT,
@@ -56,7 +58,7 @@ def test_request_that_was_cleaned_up_and_is_still_seen_begins_nothing(
 @pytest.mark.rule("rule 40", "rule 52/healthy")
 def test_resume_ends_the_incident_of_a_healthy_target_once_its_requests_are_gone(incident: Incident) -> None:
     """No act would take the first step anew: nothing in the cluster shows that it was remediated."""
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.memory = replace(incident.memory, starts_over=NewStart())
     assert isinstance(incident.sees(healthy(MADE, boot_id=OLD)), RemoveRequests)
     incident.cleans_up()
     end = incident.sees(healthy(boot_id=OLD))
@@ -66,7 +68,7 @@ def test_resume_ends_the_incident_of_a_healthy_target_once_its_requests_are_gone
 
 @pytest.mark.rule("rule 40")
 def test_resume_takes_the_steps_anew_where_the_target_failed_again(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.memory = replace(incident.memory, starts_over=NewStart())
     incident.sees(healthy(MADE, boot_id=OLD))
     incident.cleans_up()
     step = incident.sees(unhealthy(boot_id=OLD))
@@ -77,7 +79,7 @@ def test_resume_takes_the_steps_anew_where_the_target_failed_again(incident: Inc
 
 
 def test_resume_of_a_target_that_booted_meanwhile_ends_with_its_proof(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.memory = replace(incident.memory, starts_over=NewStart())
     assert incident.sees(healthy(MADE)).phase is Phase.HEALTHY_DELAY
     assert isinstance(incident.sees(healthy(MADE), TIME), RemoveRequests)
     incident.cleans_up()
@@ -92,7 +94,7 @@ def test_target_without_requests_has_its_time_and_keeps_no_lease(incident: Incid
 
 
 def test_steps_that_are_taken_anew_prove_what_follows_them(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.memory = replace(incident.memory, starts_over=NewStart())
     incident.sees(unhealthy(MADE, boot_id=NEW))
     incident.cleans_up()
     incident.sees(unhealthy(boot_id=NEW))
@@ -101,9 +103,7 @@ def test_steps_that_are_taken_anew_prove_what_follows_them(incident: Incident) -
 
 
 def test_step_from_which_the_others_are_taken_anew_is_a_first_one(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(
-        update={"starts_over": NewStart(first_step=SECOND.template.name)}
-    )
+    incident.memory = replace(incident.memory, starts_over=NewStart(first_step=SECOND.template.name))
     incident.sees(unhealthy(MADE, boot_id=NEW))
     incident.cleans_up()
     step = incident.sees(unhealthy(boot_id=NEW))
@@ -131,7 +131,7 @@ def test_boot_before_the_first_step_counts_in_an_escalation(incident: Incident) 
 
 def test_request_that_is_made_anew_says_what_was_before(incident: Incident) -> None:
     """Somebody deleted the first one, and the target booted by itself."""
-    incident.memory = incident.memory.having_lost((MADE.reference,), unhealthy(), NOW)
+    incident.memory = incident.memory.after_loss((MADE.reference,), unhealthy(), NOW)
     again = incident.acts(boot_id=NEW)
     assert incident.sees(healthy(again)).phase is Phase.REMEDIATING
     assert incident.sees(healthy(again, boot_id=NEWEST)).phase is Phase.HEALTHY_DELAY
@@ -155,7 +155,7 @@ def test_deleted_request_begins_nothing_in_an_incident_that_did_not_know_it() ->
 
 def test_memory_comes_through_the_wire_with_its_proof(incident: Incident) -> None:
     incident.sees(healthy(MADE))
-    carried = Memory.model_validate_json(incident.memory.model_dump_json())
+    carried = handed_over(incident.memory)
     assert carried == incident.memory
     assert isinstance(Incident(carried).sees(healthy(MADE), TIME), RemoveRequests)
 
@@ -172,7 +172,7 @@ def test_marked_machine_is_waited_for_until_it_booted_or_its_mark_is_taken_off()
     incident = Incident()
     before = unhealthy(steps=(MARK,))
     incident.sees(before)
-    incident.memory = incident.memory.having_ordered(MARK).having_disrupted(MARK, before, None, NOW)
+    incident.memory = incident.memory.before_act(MARK).after_disruption(MARK, before, None, NOW)
     marked: dict[str, Any] = {"steps": (MARK,), "is_marked": True, "under_way": "it is marked"}
     same = incident.sees(healthy(boot_id=OLD, **marked))
     assert same.phase is Phase.REMEDIATING

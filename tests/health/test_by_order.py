@@ -18,11 +18,10 @@ from health.model.moves import (
 )
 from health.model.observation import Observation, TargetState
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
-from health.runbook.orders import AbortOrder, HoldOrder
+from health.runbook.orders import AbortOrder, HoldOrder, ordered
 from health.runbook.state import Memory
-from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import HOLD, MINUTE, NOW, REBOOT, classic, request_snapshot, seen
 from tests.support.values.remediation_orders import ORDER
 from tests.support.values.remediation_orders import ordered as by_order
@@ -80,7 +79,7 @@ def test_target_stays_unhealthy_after_its_request_until_it_boots() -> None:
     booted = HEALTHY.model_copy(update={"requests": (request,), "order": ORDER})
     memory, move = after(memory, booted, NOW + 2 * MINUTE)
     assert isinstance(move, RemoveRequests)
-    memory, move = after(memory.having_cleaned_up(_NOTHING, (request,), NOW), HEALTHY, NOW + 2 * MINUTE)
+    memory, move = after(memory.after_clean_up(_NOTHING, (request,), NOW), HEALTHY, NOW + 2 * MINUTE)
     assert isinstance(move, End)
     assert move.outcome is Outcome.REMEDIATED
 
@@ -112,7 +111,7 @@ def test_order_that_is_over_is_removed_and_the_incident_ends(
     assert memory.order_ended == why
     assert isinstance(move, RemoveRequests), move
     removed = observation.model_copy(update={"order": None, "requests": ()})
-    memory = memory.having_cleaned_up(_NOTHING, observation.requests, now)
+    memory = memory.after_clean_up(_NOTHING, observation.requests, now)
     memory, move = after(memory, removed, now)
     assert isinstance(move, End)
     assert str(move.details).endswith(f"healthy, and the order to remediate it is over: {why}")
@@ -129,7 +128,7 @@ def test_order_that_is_over_is_removed_and_the_incident_ends(
 )
 def test_order_stands_while_no_request_made_for_it_reports_success(request_: Any) -> None:
     memory, move = after(Memory(), classic(request_, fact=by_order().fact, order=ORDER), NOW)
-    assert memory.order_ended == ""
+    assert memory.order_ended is None
     assert not isinstance(move, RemoveRequests | End)
 
 
@@ -145,7 +144,7 @@ def test_later_order_on_the_same_target_is_a_new_one() -> None:
     memory, _ = after(Memory(), by_order(), ORDER.until)
     memory, move = after(memory, by_order(LATER), LATER.given)
     assert memory.order == LATER
-    assert memory.order_ended == ""
+    assert memory.order_ended is None
     assert len(memory.orders) == 2
     assert isinstance(move, TakeStep)
 

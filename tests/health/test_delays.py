@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.verdict import Fact
-from health.runbook.delays import Delays, Part, RequestDelay
+from health.runbook.memory_parts import Delays, Part, RequestDelay
 
 FAILED = datetime(2026, 1, 1, tzinfo=UTC)
 DEADLINE = FAILED + timedelta(minutes=5)

@@ -1,5 +1,6 @@
 """An incident after its target was deleted or marked."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,10 +10,10 @@ from health.model.moves import End, Outcome, Phase, RemoveRequests, RenewLease, 
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.decide import next_move
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
 from health.runbook.memory_parts import SEEN_AFTER, Disruption
 from health.runbook.state import Memory
-from health.runbook.task_notes import LeftBehind
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import ADMITTED, NOW, fact, request_snapshot
 from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease
@@ -35,8 +36,8 @@ def observed(state: TargetState, action: Action = Action.DELETE, under_way: str 
 EXPIRED, HEALTHY = observed(TargetState.EXPIRED), observed(TargetState.HEALTHY)
 GONE, RELEASED = observed(TargetState.GONE), observed(TargetState.RELEASED)
 ORDERED = Memory(lease=HELD_LEASE)
-DELETED = ORDERED.having_disrupted(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
-GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
+DELETED = ORDERED.after_disruption(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
+GIVEN_BACK = DELETED.after_clean_up(LeftBehind(), (), NOW)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
@@ -92,7 +93,7 @@ def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
 
 @pytest.mark.rule("rule 40")
 def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
-    alone = GIVEN_BACK.model_copy(update={"standing": standing("abort", "maintenance")})
+    alone = replace(GIVEN_BACK, standing=standing("abort", "maintenance"))
     move = next_move(EXPIRED, alone, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.LEFT_ALONE
@@ -101,16 +102,16 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
 @pytest.mark.rule("rule 28")
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     marked = observed(TargetState.EXPIRED, Action.MARK, MARKED)
-    memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
+    memory = ORDERED.after_disruption(Step(action=Action.MARK), marked, NOW, NOW)
     assert timed(next_move(marked, memory, NOW)) == Timed(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
-    cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
+    cleaned = memory.after_clean_up(LeftBehind(), (), NOW)
     assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
 def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_time_is_over() -> None:
     unmarked = observed(TargetState.EXPIRED, Action.MARK)
-    memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
+    memory = learned(ORDERED.after_disruption(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
     soon = NOW + SEEN_AFTER - timedelta(seconds=1)
     move = next_move(unmarked, memory.at(soon), soon)
     words = "it is so; it was marked, and the mark is not visible yet"
@@ -120,7 +121,7 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
 
 @pytest.mark.rule("rule 28")
 def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_seen() -> None:
-    memory = ORDERED.having_disrupted(
+    memory = ORDERED.after_disruption(
         Step(action=Action.MARK), observed(TargetState.EXPIRED, Action.MARK), NOW, NOW
     )
     assert next_move(EXPIRED, memory, NOW) == TakeStep(0, ADMITTED, because("it is so"))
@@ -130,7 +131,7 @@ def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_se
 def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs_off() -> None:
     unmarked = observed(TargetState.EXPIRED, Action.MARK)
     marked = observed(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
-    memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
+    memory = ORDERED.after_disruption(Step(action=Action.MARK), unmarked, NOW, NOW)
     memory = learned(learned(memory, marked, NOW), unmarked, NOW)
     assert next_move(unmarked, memory, NOW) == TakeStep(0, ADMITTED, because("it is so"))
 
@@ -151,7 +152,7 @@ def test_mark_that_went_wakes_the_incident() -> None:
 
 @pytest.mark.rule("rule 14")
 def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
-    memory = ORDERED.having_disrupted(
+    memory = ORDERED.after_disruption(
         Step(action=Action.DELETE), EXPIRED.model_copy(update={"earlier_attempts": 2}), NOW, NOW
     )
     assert (memory.attempt, memory.disruption.deleted_at) == (3, NOW)
@@ -174,7 +175,7 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
     [observed(TargetState.EXPIRED, under_way="machine-1 is being deleted"), observed(TargetState.GONE)],
 )
 def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Observation) -> None:
-    ordered = ORDERED.having_ordered(Step(action=Action.DELETE))
+    ordered = ORDERED.before_act(Step(action=Action.DELETE))
     known = learned(ordered, after, NOW)
     assert (known.disruption, known.attempt) == (Disruption(action=Action.DELETE, at=NOW), 1)
     assert learned(ordered, EXPIRED, NOW).disruption.deleted_at is None

@@ -33,7 +33,7 @@ OTHER_VERSION = "example.com/v2"
 def order_of(steps: tuple[Step, ...]) -> list[str]:
     """The templates in the order in which they are tried when each of them fails."""
     tried: list[RequestSnapshot] = []
-    while (number := Plan(steps).course(tried, NOW).next_step) is not None:
+    while (number := Plan(steps).progress(tried, NOW).next_step) is not None:
         tried.append(request_of(steps[number], succeeded=False))
     return [one.reference.template for one in tried]
 
@@ -63,7 +63,7 @@ def test_every_step_is_tried_once_and_no_other(steps: tuple[Step, ...]) -> None:
 def test_templates_of_one_name_in_two_namespaces_are_two_steps() -> None:
     elsewhere = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"namespace": "elsewhere"})})
     plan = Plan((FIRST, elsewhere))
-    course = plan.course([request_of(FIRST, succeeded=False)], NOW)
+    course = plan.progress([request_of(FIRST, succeeded=False)], NOW)
     assert course.next_step == 1
 
 
@@ -84,7 +84,7 @@ def test_request_is_of_its_template_whatever_the_version_that_the_check_names() 
     plan, request = Plan((other, SECOND)), request_of(FIRST)
     assert plan.step_of(request.reference) == other
     assert plan.end_of(request) == Plan(ESCALATION).end_of(request)
-    assert plan.course([request_of(FIRST, succeeded=False)], NOW).next_step == 1
+    assert plan.progress([request_of(FIRST, succeeded=False)], NOW).next_step == 1
 
 
 @pytest.mark.rule("rule 18")
@@ -93,7 +93,7 @@ def test_template_that_is_listed_in_two_versions_is_two_steps() -> None:
     for steps in ((FIRST, other), (other, FIRST)):
         plan = Plan(steps)
         assert plan.step_of(request_of(FIRST).reference) == FIRST
-        assert plan.course([request_of(FIRST, succeeded=False)], NOW).next_step == steps.index(other)
+        assert plan.progress([request_of(FIRST, succeeded=False)], NOW).next_step == steps.index(other)
 
 
 @pytest.mark.rule("NHC 2.4/6/timeout")
@@ -101,7 +101,7 @@ def test_template_that_is_listed_in_two_versions_is_two_steps() -> None:
     ("age", "is_over"), [(FIVE - A_MOMENT, False), (FIVE, False), (FIVE + A_MOMENT, True)]
 )
 def test_step_is_over_strictly_after_its_timeout(age: timedelta, *, is_over: bool) -> None:
-    course = Plan(ESCALATION).course([request_of(FIRST, age)], NOW)
+    course = Plan(ESCALATION).progress([request_of(FIRST, age)], NOW)
     assert bool(course.over) is is_over
     assert course.next_step == (1 if is_over else 0)
     assert course.until == (None if is_over else NOW - age + FIVE)
@@ -127,7 +127,7 @@ def test_events_that_end_a_request(steps: tuple[Step, ...], fields: dict[str, An
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded")
 def test_step_that_succeeded_in_vain_is_over_at_its_timeout() -> None:
-    course = Plan(ESCALATION).course([request_of(FIRST, FIVE + A_MOMENT, succeeded=True)], NOW)
+    course = Plan(ESCALATION).progress([request_of(FIRST, FIVE + A_MOMENT, succeeded=True)], NOW)
     assert course.running is None
     assert course.next_step == 1
 
@@ -135,10 +135,10 @@ def test_step_that_succeeded_in_vain_is_over_at_its_timeout() -> None:
 @pytest.mark.rule("NHC 2.4/6/timeout", "NHC 2.4/2/none left")
 def test_last_step_times_out_too_and_then_nothing_is_left() -> None:
     tried = [request_of(FIRST, succeeded=False), request_of(SECOND, succeeded=False)]
-    running = Plan(ESCALATION).course([*tried, request_of(THIRD, 10 * MINUTE)], NOW)
+    running = Plan(ESCALATION).progress([*tried, request_of(THIRD, 10 * MINUTE)], NOW)
     assert running.running is not None
     assert not running.is_exhausted
-    over = Plan(ESCALATION).course([*tried, request_of(THIRD, 10 * MINUTE + A_MOMENT)], NOW)
+    over = Plan(ESCALATION).progress([*tried, request_of(THIRD, 10 * MINUTE + A_MOMENT)], NOW)
     assert over.is_exhausted
     assert [request.reference.template for request in over.over] == ["replace", "reboot", "reset"]
 
@@ -154,7 +154,7 @@ def test_edited_timeout_counts_from_the_start_of_its_own_request() -> None:
 @pytest.mark.rule("rule 10/steps")
 def test_request_of_a_template_that_is_no_longer_listed_keeps_its_time() -> None:
     unlisted = request_of(THIRD, timedelta(days=1))
-    course = Plan((FIRST, SECOND)).course([unlisted], NOW)
+    course = Plan((FIRST, SECOND)).progress([unlisted], NOW)
     assert course.running == unlisted
     assert course.until is None
 
@@ -162,7 +162,7 @@ def test_request_of_a_template_that_is_no_longer_listed_keeps_its_time() -> None
 @pytest.mark.rule("rule 10/steps")
 @pytest.mark.parametrize("fields", [{"succeeded": False}, {"timed_out_at": NOW}])
 def test_new_list_begins_when_a_request_of_the_old_one_has_failed(fields: dict[str, Any]) -> None:
-    course = Plan((FIRST, SECOND)).course([request_of(THIRD, **fields)], NOW)
+    course = Plan((FIRST, SECOND)).progress([request_of(THIRD, **fields)], NOW)
     assert course.running is None
     assert course.next_step == 0
 
@@ -170,9 +170,9 @@ def test_new_list_begins_when_a_request_of_the_old_one_has_failed(fields: dict[s
 @pytest.mark.rule("rule 10/steps")
 def test_new_list_while_a_step_runs_takes_the_first_that_was_not_tried() -> None:
     tried = request_of(FIRST, FIVE + A_MOMENT)
-    assert Plan((SECOND, FIRST, THIRD)).course([tried], NOW).next_step == 0
-    assert Plan((FIRST, THIRD)).course([tried], NOW).next_step == 1
-    assert Plan((FIRST,)).course([tried], NOW).is_exhausted
+    assert Plan((SECOND, FIRST, THIRD)).progress([tried], NOW).next_step == 0
+    assert Plan((FIRST, THIRD)).progress([tried], NOW).next_step == 1
+    assert Plan((FIRST,)).progress([tried], NOW).is_exhausted
 
 
 @pytest.mark.rule("rule 39/escalation")
@@ -180,14 +180,14 @@ def test_request_that_does_not_name_its_template_is_of_any_of_its_kind() -> None
     request = unnamed(request_of(FIRST, succeeded=False))
     plan = Plan(ESCALATION)
     assert plan.step_of(request.reference) == FIRST
-    assert plan.course([request], NOW).next_step == 2
+    assert plan.progress([request], NOW).next_step == 2
 
 
 @pytest.mark.rule("NHC 2.4/2")
 def test_step_that_was_tried_stays_so_when_its_request_is_gone() -> None:
-    assert Plan(ESCALATION, spent=[REBOOT]).course([], NOW).next_step == 1
-    assert Plan(ESCALATION, spent=[REBOOT]).course([request_of(SECOND, 3 * MINUTE)], NOW).next_step == 2
-    assert Plan(ESCALATION, spent=[step.template for step in ESCALATION]).course([], NOW).is_exhausted
+    assert Plan(ESCALATION, spent=[REBOOT]).progress([], NOW).next_step == 1
+    assert Plan(ESCALATION, spent=[REBOOT]).progress([request_of(SECOND, 3 * MINUTE)], NOW).next_step == 2
+    assert Plan(ESCALATION, spent=[step.template for step in ESCALATION]).progress([], NOW).is_exhausted
 
 
 @pytest.mark.rule("NHC 2.4/6/kept")
@@ -197,7 +197,7 @@ def test_request_that_is_over_does_not_hide_the_one_that_runs() -> None:
         [request_of(FIRST, FIVE, succeeded=False), running],
         [running, request_of(FIRST, 6 * MINUTE)],
     ):
-        course = Plan(ESCALATION).course(requests, NOW)
+        course = Plan(ESCALATION).progress(requests, NOW)
         assert course.running == running
         assert course.until == NOW + 2 * MINUTE
 
@@ -227,7 +227,7 @@ def test_order_in_which_the_cluster_shows_requests_does_not_matter(
 ) -> None:
     shuffled = list(requests)
     order.shuffle(shuffled)
-    one, other = Plan(ESCALATION).course(requests, NOW), Plan(ESCALATION).course(shuffled, NOW)
+    one, other = Plan(ESCALATION).progress(requests, NOW), Plan(ESCALATION).progress(shuffled, NOW)
     assert one.next_step == other.next_step
     assert {request.uid for request in one.over} == {request.uid for request in other.over}
     assert one.is_exhausted == other.is_exhausted
@@ -236,7 +236,7 @@ def test_order_in_which_the_cluster_shows_requests_does_not_matter(
 @given(requests=REQUESTS, later=AGES)
 def test_request_that_is_over_stays_over(requests: list[RequestSnapshot], later: timedelta) -> None:
     plan = Plan(ESCALATION)
-    now, then = plan.course(requests, NOW), plan.course(requests, NOW + later)
+    now, then = plan.progress(requests, NOW), plan.progress(requests, NOW + later)
     assert set(now.over) <= set(then.over)
     if now.running is None:
         assert (then.running, then.next_step) == (None, now.next_step)
@@ -244,7 +244,7 @@ def test_request_that_is_over_stays_over(requests: list[RequestSnapshot], later:
 
 @given(requests=REQUESTS)
 def test_running_request_is_over_right_after_its_end(requests: list[RequestSnapshot]) -> None:
-    course = Plan(ESCALATION).course(requests, NOW)
+    course = Plan(ESCALATION).progress(requests, NOW)
     if course.running is None or course.until is None:
         assert course.running is None
         return

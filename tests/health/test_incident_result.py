@@ -55,9 +55,7 @@ def test_only_the_latest_are_kept() -> None:
     memory = Memory()
     for number in range(MOST_RECORDS + 3):
         records = recorded(records, [request_snapshot(f"request-{number}")], set(), NOW)
-        memory = memory.having_been_ordered(
-            OrderRecord(order="hold", reason=str(number), given=NOW), stands=True
-        )
+        memory = memory.with_order(OrderRecord(order="hold", reason=str(number), given=NOW), stands=True)
     assert len(records) == len(memory.orders) == MOST_RECORDS
     assert records[-1].uid == f"request-{MOST_RECORDS + 2}"
     assert [memory.orders[0].reason, memory.orders[-1].reason] == ["3", str(MOST_RECORDS + 2)]

@@ -1,21 +1,24 @@
 """The memory of an incident after each observation and each act."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from health.model.moves import AnnotationPatch
 from health.model.observation import Observation, TargetState
 from health.model.references import RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
-from health.runbook.memory_parts import LeaseMemory, LeaseState
-from health.runbook.state import Loss, Memory, NewStart
-from health.runbook.task_notes import LeftBehind
+from health.runbook.memory_parts import LeaseMemory, LeaseState, Loss, NewStart
+from health.runbook.state import Memory
+from objects.bounds import LATEST, LONGEST, MOST_ITEMS
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,
@@ -30,9 +33,10 @@ from tests.support.values.builders import (
     THIRD,
     hanging,
     request_of,
+    request_snapshot,
     seen,
 )
-from tests.support.values.memories import ACTED, HELD_LEASE
+from tests.support.values.memories import ACTED, HELD_LEASE, handed_over
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)
 OTHER = REPLACE.model_copy(update={"name": "other"})
@@ -78,7 +82,7 @@ def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_thought_to_be_held_while_its_request_stays() -> None:
-    memory = learned(ACTED.having_released_lease(), seen(AT_WORK), NOW)
+    memory = learned(ACTED.after_release(), seen(AT_WORK), NOW)
     assert not memory.lease.may_be_held
     assert not memory.lease.is_held
 
@@ -121,7 +125,7 @@ def test_classic_remediation_whose_overdue_request_a_user_deletes_begins_anew() 
 @pytest.mark.rule("NHC 2.5/durations")
 def test_act_is_remembered_with_its_lease() -> None:
     held = Memory(skips_back_off=True, lease=HELD_LEASE)
-    memory = held.having_acted(SECOND, request_of(SECOND), NOW - MINUTE, NOW)
+    memory = held.after_request(SECOND, request_of(SECOND), NOW - MINUTE, NOW)
     assert memory.requests == references(request_of(SECOND))
     assert memory.lease.duration_seconds == 120
     assert memory.lease.acquired_at == NOW - MINUTE
@@ -132,9 +136,9 @@ def test_act_is_remembered_with_its_lease() -> None:
 
 
 def test_act_that_met_its_own_request_does_not_forget_since_when_it_holds_the_lease() -> None:
-    memory = ACTED.having_acted(FIRST, AT_WORK, None, NOW + MINUTE)
+    memory = ACTED.after_request(FIRST, AT_WORK, None, NOW + MINUTE)
     assert memory.lease.acquired_at == NOW
-    assert memory.having_acted(FIRST, AT_WORK, None, NOW).requests == references(AT_WORK)
+    assert memory.after_request(FIRST, AT_WORK, None, NOW).requests == references(AT_WORK)
 
 
 @pytest.mark.rule("rule 14/deleted request")
@@ -142,7 +146,7 @@ def test_each_loss_counts_as_an_attempt() -> None:
     memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
     assert memory.attempt == 2
     later = NOW + MINUTE
-    lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=1), later)
+    lost = memory.after_loss(references(AT_WORK), seen(earlier_attempts=1), later)
     assert (lost.requests, lost.loss) == ((), Loss(at=later, attempt=2))
     assert lost.attempt_of(seen(earlier_attempts=1)) == 3
 
@@ -150,25 +154,25 @@ def test_each_loss_counts_as_an_attempt() -> None:
 @pytest.mark.rule("rule 14/deleted request")
 def test_loss_counts_also_once_the_detector_knows_no_earlier_remediation_but_that_one() -> None:
     memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
-    lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=0), NOW)
+    lost = memory.after_loss(references(AT_WORK), seen(earlier_attempts=0), NOW)
     assert lost.attempt_of(seen(earlier_attempts=0)) == 3
 
 
 @pytest.mark.rule("rule 14", "rule 14/deleted request")
 def test_loss_before_a_recovery_is_counted_by_the_detector_alone() -> None:
-    memory = Memory(attempt=1).having_lost((), seen(), NOW)
+    memory = Memory(attempt=1).after_loss((), seen(), NOW)
     again = learned(memory, seen(AT_WORK), NOW)
     assert again.attempt == 2
-    assert again.having_cleaned_up(LeftBehind(), (), NOW).attempt_of(seen(earlier_attempts=2)) == 3
+    assert again.after_clean_up(LeftBehind(), (), NOW).attempt_of(seen(earlier_attempts=2)) == 3
 
 
 def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
     memory = learned(Memory(), seen(AT_WORK, request_of(SECOND)), NOW)
-    assert memory.having_lost(references(AT_WORK), seen(), NOW).requests == references(request_of(SECOND))
+    assert memory.after_loss(references(AT_WORK), seen(), NOW).requests == references(request_of(SECOND))
 
 
 def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
-    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(LeftBehind(), (), NOW)
+    memory = learned(ACTED, seen(FAILED), NOW).after_clean_up(LeftBehind(), (), NOW)
     assert not memory.owns_something
     assert not memory.lease.is_held
     assert memory.spent == ()
@@ -178,11 +182,11 @@ def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
 
 @pytest.mark.rule("NHC 2.7/finalizer")
 def test_request_that_a_finalizer_keeps_is_still_owned() -> None:
-    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(hanging(*references(FAILED)), (), NOW)
+    memory = learned(ACTED, seen(FAILED), NOW).after_clean_up(hanging(*references(FAILED)), (), NOW)
     assert memory.owns_something
     assert memory.lease.may_be_held
     assert memory.spent == (REBOOT,)
-    assert not memory.having_cleaned_up(LeftBehind(), (), NOW).withdrawn
+    assert not memory.after_clean_up(LeftBehind(), (), NOW).withdrawn
 
 
 GOING = request_of(FIRST, is_being_deleted=True)
@@ -201,11 +205,11 @@ def test_request_that_the_incident_deletes_itself_is_never_lost(
     before: tuple[RequestSnapshot, ...], *, withdrawn: bool
 ) -> None:
     known = references(AT_WORK)
-    memory = learned(ACTED, seen(AT_WORK), NOW).having_cleaned_up(hanging(*known), before, NOW)
+    memory = learned(ACTED, seen(AT_WORK), NOW).after_clean_up(hanging(*known), before, NOW)
     expected = ("reboot",) if withdrawn else ()
     assert memory.settled(known, seen()) == expected
     # It still hangs, and is deleted again.
-    assert memory.having_cleaned_up(hanging(*known), (GOING,), NOW).settled(known, seen()) == expected
+    assert memory.after_clean_up(hanging(*known), (GOING,), NOW).settled(known, seen()) == expected
 
 
 @pytest.mark.rule("rule 14", "rule 14/deleted request")
@@ -235,7 +239,7 @@ def test_broken_off_act_is_owned_but_its_lease_is_not_surely_held() -> None:
 
 def test_written_annotation_is_known_before_the_detector_sees_it() -> None:
     mark = AnnotationPatch(request=AT_WORK.reference, annotations={TIMED_OUT: stamp(NOW)})
-    memory = ACTED.having_annotated((mark,))
+    memory = ACTED.after_annotation((mark,))
     (completed,) = memory.complete(seen(AT_WORK)).requests
     assert completed.timed_out_at == NOW
     assert memory.complete(seen()) == seen()
@@ -263,7 +267,7 @@ def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, .
     ],
 )
 def test_starting_over_waits_until_all_is_clean(observation: Observation, memory: Memory) -> None:
-    ordered = memory.model_copy(update={"starts_over": NewStart(first_step="reset")})
+    ordered = replace(memory, starts_over=NewStart(first_step="reset"))
     after = learned(ordered, observation, NOW)
     assert after.starts_over == NewStart(first_step="reset")
 
@@ -294,8 +298,8 @@ def test_exhaustion_is_what_was_seen_last(observation: Observation, *, is_exhaus
 def test_nothing_is_exhausted_before_a_step_was_tried_or_after_a_clean_up() -> None:
     assert not learned(Memory(), seen(), NOW).is_exhausted
     assert not learned(Memory(), seen(steps=()), NOW).is_exhausted
-    assert not EXHAUSTED.having_cleaned_up(LeftBehind(), (), NOW).is_exhausted
-    assert EXHAUSTED.having_cleaned_up(hanging(*references(AT_WORK)), (), NOW).is_exhausted
+    assert not EXHAUSTED.after_clean_up(LeftBehind(), (), NOW).is_exhausted
+    assert EXHAUSTED.after_clean_up(hanging(*references(AT_WORK)), (), NOW).is_exhausted
 
 
 OBSERVATIONS = st.builds(
@@ -335,11 +339,20 @@ def test_look_forgets_neither_a_request_nor_a_step_nor_an_attempt(
     assert set(memory.requests) <= set(after.requests)
     assert set(memory.spent) <= set(after.spent)
     assert after.attempt >= memory.attempt
-    assert Memory.model_validate_json(after.model_dump_json()) == after
+    assert handed_over(after) == after
 
 
 def test_change_of_a_field_that_there_is_not_is_refused_and_changes_nothing_in_silence() -> None:
-    memory = Memory()
-    with pytest.raises(TypeError, match="Memory has no field atempt"):
-        memory.model_copy(update={"attempt": 2, "atempt": 2})
-    assert memory == Memory()
+    request = request_snapshot()
+    with pytest.raises(TypeError, match="RequestSnapshot has no field suceeded"):
+        request.model_copy(update={"succeeded": True, "suceeded": True})
+    assert request == request_snapshot()
+
+
+def test_memory_from_another_client_is_bounded_and_stops_at_its_first_bad_item() -> None:
+    far = {"lease": {"renew_at": "9999-12-31T23:59:59Z", "duration_seconds": 1e300}}
+    lease = TypeAdapter(Memory).validate_python(far).lease
+    assert (lease.renew_at, lease.duration_seconds) == (LATEST, LONGEST.total_seconds())
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(Memory).validate_python({"withdrawn": [1] * 5_000, "skipped": ["a"] * (MOST_ITEMS + 1)})
+    assert refused.value.error_count() == 2

@@ -1,5 +1,6 @@
 """The runbook of an incident, as a table: what is seen and remembered, and the move that follows."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from health.runbook.escalation import lease_duration
 from health.runbook.learn import learned
 from health.runbook.state import Memory
 from tests.support.values.builders import ADMITTED, NOW, fact, request, request_snapshot
-from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, with_lease
+from tests.support.values.memories import HELD_LEASE, Timed, because, handed_over, standing, timed, with_lease
 
 STEP = Step(
     template=TemplateReference(
@@ -44,17 +45,17 @@ EXPIRED, HELD = in_state(TargetState.EXPIRED), in_state(TargetState.EXPIRED, hol
 GONE, RELEASED = in_state(TargetState.GONE), in_state(TargetState.RELEASED)
 UNKNOWN = in_state(TargetState.UNKNOWN, hold=STALE)
 NEW = Memory()
-ACTED = Memory(requests=(request(),), has_acted=True, lease=HELD_LEASE.model_copy(update={"renew_at": LATER}))
+ACTED = Memory(requests=(request(),), has_acted=True, lease=replace(HELD_LEASE, renew_at=LATER))
 CLEANED = Memory(has_acted=True)
 BROKEN_OFF = Memory(lease=HELD_LEASE)
 ALONE = Memory(standing=standing("abort", "maintenance"))
-ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "lease": HELD_LEASE})
-ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
+ALONE_ACTED = replace(ALONE, has_acted=True, requests=(request(),), lease=HELD_LEASE)
+ALONE_CLEANED = replace(ALONE, has_acted=True)
 ALONE_A_WHILE = Memory(standing=standing("abort", "maintenance", LATER))
 HELD_BY_US = Memory(standing=standing("hold", "disk swap"))
 HELD_A_WHILE = Memory(standing=standing("hold", "disk swap", LATER))
-HELD_ACTED = ACTED.model_copy(update={"standing": HELD_BY_US.standing})
-HELD_AND_ALONE = ALONE.model_copy(update={"standing": (*HELD_A_WHILE.standing, *ALONE.standing)})
+HELD_ACTED = replace(ACTED, standing=HELD_BY_US.standing)
+HELD_AND_ALONE = replace(ALONE, standing=(*HELD_A_WHILE.standing, *ALONE.standing))
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
@@ -185,9 +186,7 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         ),
         pytest.param(
             in_state(TargetState.EXPIRED, request_snapshot()),
-            HELD_ACTED.model_copy(
-                update={"standing": standing("hold", "disk swap", NOW + timedelta(seconds=5))}
-            ),
+            replace(HELD_ACTED, standing=standing("hold", "disk swap", NOW + timedelta(seconds=5))),
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
@@ -342,7 +341,7 @@ def test_end_of_one_order_ends_no_other() -> None:
 
 def test_memory_survives_the_way_through_temporal() -> None:
     for memory in (NEW, ACTED, ALONE_A_WHILE, HELD_A_WHILE):
-        assert Memory.model_validate_json(memory.model_dump_json()) == memory
+        assert handed_over(memory) == memory
 
 
 @pytest.mark.rule("NHC 2.5/durations")

@@ -6,6 +6,7 @@ requests, finalizers hang, acts break off in the middle, people give orders, and
 Every look shows the cluster as it is.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -40,10 +41,10 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
 from health.runbook.escalation import Plan
-from health.runbook.failures import RETRIES
-from health.runbook.given_orders import ordered
+from health.runbook.failures import RETRIES, LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
+from health.runbook.memory_parts import NewStart
 from health.runbook.orders import (
     AbortOrder,
     ApproveOrder,
@@ -53,9 +54,9 @@ from health.runbook.orders import (
     ResumeOrder,
     SkipOrder,
     UnclaimOrder,
+    ordered,
 )
-from health.runbook.state import Memory, NewStart
-from health.runbook.task_notes import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
+from health.runbook.state import Memory
 from tests.health.test_next_move import STEP
 from tests.support.values import remediation_orders as remediation
 from tests.support.values.builders import NOW, fact, request_snapshot
@@ -153,7 +154,7 @@ class World(RuleBasedStateMachine):
         seen, progress = self.look(), self.memory.progress
         if seen.hold is None and seen.steps and not self.admits_too_much:
             plan = Plan(seen.steps, progress.spent, progress.skipped)
-            due = plan.course(seen.requests, self.now).due_step
+            due = plan.progress(seen.requests, self.now).due_step
             hold = approval_hold(seen.approval, seen.steps, due, progress.approval)
             seen = seen.model_copy(update={"hold": hold})
         return answered(seen, self.memory.intent(self.now), Admission)
@@ -324,10 +325,10 @@ class World(RuleBasedStateMachine):
         move = next_move(seen, self.memory, self.now)
         self.log.append(f"{self.now} {self.state}, {seen.requests}, {self.memory}: {move}")
         self.judge(seen, move)
-        self.memory = self.memory.having_reported(self.memory)
+        self.memory = self.memory.after_report(self.memory)
         match move:
             case AskApproval(approval=approval):
-                self.memory = self.memory.having_asked(approval)
+                self.memory = replace(self.memory, approval=approval)
             case TakeStep(step=number):
                 self.act(number, is_refused=is_refused)
             case AnnotateRequests(patches=patches):
@@ -337,7 +338,7 @@ class World(RuleBasedStateMachine):
             case ReleaseLease():
                 if self.tries(MaintenanceTask.CLEAN_UP, OF_LEASE):
                     self.has_lease = False
-                    self.memory = self.memory.having_released_lease()
+                    self.memory = self.memory.after_release()
             case RemoveRequests():
                 self.clean_up()
             case End(outcome=outcome):
@@ -350,7 +351,7 @@ class World(RuleBasedStateMachine):
         """True if the maintenance task succeeds; a failed maintenance task is noted."""
         failures = [TaskFailure(subject=subject, what="do it", why="500") for subject in subjects]
         is_done = task not in self.broken
-        self.memory = self.memory.having_tried(
+        self.memory = self.memory.after_attempt(
             task, subjects, () if is_done else failures, self.now, spread=0.5
         )
         return is_done
@@ -359,14 +360,14 @@ class World(RuleBasedStateMachine):
         if self.tries(MaintenanceTask.ANNOTATE, *{patch.subject for patch in patches}):
             annotated = patched(self.requests.values(), patches)
             self.requests = {request.uid: request for request in annotated}
-            self.memory = self.memory.having_annotated(patches)
+            self.memory = self.memory.after_annotation(patches)
 
     def renew(self) -> None:
         if self.tries(MaintenanceTask.RENEW, OF_LEASE):
             self.remember(lease=self.memory.lease.renewed(None, self.now))
         else:
             next_try = next_try_of(self.memory.notes, MaintenanceTask.RENEW, OF_LEASE)
-            self.remember(lease=self.memory.lease.renewed_later(next_try))
+            self.remember(lease=replace(self.memory.lease, renew_at=next_try))
 
     def judge(self, observation: Observation, move: Move) -> None:
         if isinstance(move, TakeStep):
@@ -449,7 +450,7 @@ class World(RuleBasedStateMachine):
             assert timer <= self.memory.held.until - self.now, self.log
 
     def act(self, number: int, *, is_refused: bool) -> None:
-        self.memory = self.memory.having_ordered(self.steps[number])
+        self.memory = self.memory.before_act(self.steps[number])
         self.has_lease = True
         plan = Plan(self.steps)
         unseen = [request for request in self.memory.requests if request.uid not in self.requests]
@@ -458,17 +459,17 @@ class World(RuleBasedStateMachine):
         lost = {one.uid for one in known}.difference(self.memory.settled(known, seen))
         if lost:
             assert lost & self.taken or self.has_forgotten, self.log
-            self.memory = self.memory.having_lost(known, seen, self.now)
+            self.memory = self.memory.after_loss(known, seen, self.now)
             return
         if is_refused or ACT in self.broken:
             hold = failed("500")
-            self.memory = self.memory.having_failed_to_act(hold, seen, self.now, 0.5, is_forbidden=False)
+            self.memory = self.memory.after_failed_act(hold, seen, self.now, 0.5, is_forbidden=False)
             return
         self.made += 1
         step = self.steps[number]
         made = self.new_request(f"request-{self.made}", step)
         self.requests[made.uid] = made
-        self.memory = self.memory.having_acted(step, made, self.now, self.now)
+        self.memory = self.memory.after_request(step, made, self.now, self.now)
 
     def new_request(self, uid: str, step: Step) -> RequestSnapshot:
         return request_snapshot(uid, created=self.now, template=step.template.name)
@@ -478,7 +479,7 @@ class World(RuleBasedStateMachine):
         requests = map(TaskSubject.of_request, known)
         if not self.tries(MaintenanceTask.CLEAN_UP, *requests, OF_LEASE, OF_CONFIRMATION):
             left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.lease.may_be_held)
-            self.memory = self.memory.having_cleaned_up(left, before, self.now)
+            self.memory = self.memory.after_clean_up(left, before, self.now)
             return
         self.delete(tuple(known))
         remaining = tuple(one.reference for uid, one in self.requests.items() if uid in known)
@@ -486,7 +487,7 @@ class World(RuleBasedStateMachine):
             self.has_lease = self.is_confirmed = False
             self.order_on_target = None
         left = LeftBehind(hanging=remaining, has_lease=bool(remaining))
-        self.memory = self.memory.having_cleaned_up(left, before, self.now)
+        self.memory = self.memory.after_clean_up(left, before, self.now)
 
     def delete(self, uids: tuple[str, ...]) -> None:
         for uid in uids:
@@ -498,7 +499,7 @@ class World(RuleBasedStateMachine):
                 del self.requests[uid]
 
     def remember(self, **changes: Any) -> None:
-        self.memory = self.memory.model_copy(update=changes)
+        self.memory = replace(self.memory, **changes)
 
     @invariant()
     def there_is_one_request_for_a_step_at_most(self) -> None:

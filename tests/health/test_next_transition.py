@@ -7,6 +7,7 @@ its maintenance tasks, until it does something that people would notice.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,12 +29,11 @@ from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
 from health.runbook.decide import next_move
-from health.runbook.failures import after_failure
+from health.runbook.failures import LeftBehind, MaintenanceTask, TaskFailure, after_failure
 from health.runbook.incident import STOP_PATIENCE, becomes_overdue_at
 from health.runbook.learn import learned
 from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.state import Memory
-from health.runbook.task_notes import LeftBehind, MaintenanceTask, TaskFailure
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -82,9 +82,9 @@ class Incident:
                 renewed = self.now + DAY  # how often it is renewed must not matter
                 return move, replace(after, memory=with_lease(memory, renew_at=renewed))
             case AnnotateRequests(patches=patches):
-                return move, replace(after, memory=memory.having_annotated(patches))
+                return move, replace(after, memory=memory.after_annotation(patches))
             case ReleaseLease():
-                return move, replace(after, memory=memory.having_released_lease())
+                return move, replace(after, memory=memory.after_release())
         return move, after
 
     def until_it_rests(self) -> "tuple[Wait, Incident] | None":
@@ -167,7 +167,7 @@ ORDERS = st.sampled_from(
     ]
 )
 MEMORIES = st.builds(
-    lambda base, given: base.model_copy(update=given),
+    lambda base, given: replace(base, **given),
     st.sampled_from([Memory(), ACTED]),
     ORDERS,
 )
@@ -208,7 +208,7 @@ def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
 
 
 NEW = Memory()
-ABORTED = ACTED.model_copy(update={"standing": standing("abort", "power work")})
+ABORTED = replace(ACTED, standing=standing("abort", "power work"))
 
 
 def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
@@ -222,7 +222,7 @@ def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
 
 def test_wake_up_of_a_request_with_a_finalizer_is_no_transition() -> None:
     hanging = request_of(FIRST, is_being_deleted=True)
-    memory = ABORTED.having_cleaned_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
+    memory = ABORTED.after_clean_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
     result = move(seen(hanging), memory)
     assert timer_of(result) == MINUTE.total_seconds()
     assert result.next_transition == NextTransition(what="when the requests are gone")
@@ -230,9 +230,9 @@ def test_wake_up_of_a_request_with_a_finalizer_is_no_transition() -> None:
 
 def test_failed_deletion_is_tried_again_at_its_time() -> None:
     failure = TaskFailure(subject=TaskSubject.of_request("reboot"), what="delete it", why="500")
-    memory = ABORTED.having_tried(MaintenanceTask.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
+    memory = ABORTED.after_attempt(MaintenanceTask.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
     request = request_of(FIRST)
-    memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
+    memory = memory.after_clean_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
     assert told(seen(request), memory) == NextTransition(
         at=NOW + 2 * A_MOMENT, what="the failed clean-up is tried again"
     )
@@ -242,7 +242,7 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_task_is() -> N
     observation = seen()
     failing = after_failure(None, failed("away"), observation, NOW, 0)
     failure = TaskFailure(subject=TaskSubject.of_request("reboot"), what="delete it", why="500")
-    memory = Memory(failing=failing).having_tried(
+    memory = Memory(failing=failing).after_attempt(
         MaintenanceTask.CLEAN_UP, {failure.subject}, [failure], NOW, 0
     )
     assert timer_of(move(observation, memory)) == 1
@@ -258,12 +258,12 @@ def test_step_that_waits_for_the_end_of_the_one_before_says_until_when() -> None
     over = request_of(FIRST, succeeded=False)
     stop = TaskSubject.of_annotations(over.uid, [TIMED_OUT])
     failure = TaskFailure(subject=stop, what="annotate it", why="500")
-    memory = ACTED.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW, 1)
+    memory = ACTED.after_attempt(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW, 1)
     words = (
         "it stops waiting for the stop annotation of the previous request, and RebootTemplate/reset is next"
     )
     assert told(seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
-    later = memory.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
+    later = memory.after_attempt(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
     assert told(seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
@@ -279,10 +279,10 @@ def test_task_hides_nothing_of_what_comes_after_it() -> None:
 
 
 def remediating(
-    *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: object
+    *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: Any
 ) -> NextTransition:
     """The next transition during a remediation; no step is overdue before its timeout."""
-    return told(seen(*requests, steps=steps), ACTED.model_copy(update=memory))
+    return told(seen(*requests, steps=steps), replace(ACTED, **memory))
 
 
 def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:

@@ -1,6 +1,7 @@
 """When an incident notifies a receiver, and of what."""
 
 import shlex
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +14,11 @@ from health.model.moves import AskApproval, End, Outcome, Wait
 from health.model.notification import DEFAULT_EVENTS, Notification, NotificationEvent, WantedEvents
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
 from health.runbook.incident import Incident
 from health.runbook.learn import learned
 from health.runbook.memory_parts import LeaseMemory
 from health.runbook.notifications import WANTED_BY_PEOPLE, due, held_long_at, noted
-from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder
+from health.runbook.orders import AbortOrder, ApproveOrder, HoldOrder, RejectOrder, ordered
 from health.runbook.state import Memory
 from tests.health.test_totality import MEMORIES, NOWS, OBSERVATIONS
 from tests.support.values import remediation_orders
@@ -47,10 +47,10 @@ class Story:
         self.now += after
         observation = observation.model_copy(update={"notifies": self.receivers})
         memory = learned(self.memory.at(self.now), observation, self.now)
-        self.memory = memory.model_copy(update={"lease": LeaseMemory()})  # which is another subject
+        self.memory = replace(memory, lease=LeaseMemory())  # which is another subject
         move = next_move(observation, self.memory, self.now)
         if isinstance(move, AskApproval):
-            self.memory = self.memory.having_asked(move.approval)
+            self.memory = replace(self.memory, approval=move.approval)
             move = next_move(observation, self.memory, self.now)
         assert isinstance(move, Wait | End), move
         self.memory = noted(Incident.of(observation, self.memory, self.now), move)

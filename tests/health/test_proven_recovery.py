@@ -1,5 +1,6 @@
 """When a target that is healthy after a step counts as recovered, where its check asks for a proof."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,9 +21,8 @@ from health.model.remediation_request import HEALTHY_DELAY
 from health.runbook.decide import next_move
 from health.runbook.incident import becomes_overdue_at
 from health.runbook.learn import learned
-from health.runbook.recovery import words
-from health.runbook.state import Memory
 from health.runbook.wake_up import admitted_at, needs_wake_up
+from health.runbook.words import recovery_words
 from tests.support.values import proving
 from tests.support.values.builders import (
     ESCALATION,
@@ -35,7 +35,7 @@ from tests.support.values.builders import (
     seen,
     with_steps_tried,
 )
-from tests.support.values.memories import Timed, annotations_of, standing, timed, timer_of
+from tests.support.values.memories import Timed, annotations_of, handed_over, standing, timed, timer_of
 from tests.support.values.proving import (
     A_SECOND,
     KEPT,
@@ -92,7 +92,7 @@ def test_each_request_that_is_deleted_while_the_boot_is_the_same_doubles_the_wai
     lost_at = timedelta()
     for minutes in (1, 2):
         assert isinstance(incident.sees(look, lost_at), TakeStep)
-        incident.memory = incident.memory.having_lost((MADE.reference,), look, NOW + lost_at)
+        incident.memory = incident.memory.after_loss((MADE.reference,), look, NOW + lost_at)
         due = lost_at + minutes * MINUTE
         waits = incident.sees(look, lost_at)
         assert isinstance(waits, Wait)
@@ -109,9 +109,7 @@ def test_each_mark_that_is_taken_off_while_the_boot_is_the_same_doubles_the_wait
     marked = off.model_copy(update={"is_marked": True, "under_way": "it is marked"})
     incident.sees(unhealthy(steps=(MARK,)))
     for minutes in (1, 2):
-        incident.memory = incident.memory.having_ordered(MARK).having_disrupted(
-            MARK, off, None, NOW + taken_off
-        )
+        incident.memory = incident.memory.before_act(MARK).after_disruption(MARK, off, None, NOW + taken_off)
         assert incident.sees(marked, taken_off).phase is Phase.REMEDIATING
         due = taken_off + minutes * MINUTE
         waits = incident.sees(off, taken_off)
@@ -174,9 +172,9 @@ def test_gap_begins_the_time_anew(incident: Incident, gap: Observation) -> None:
 def test_new_run_goes_on_with_the_proof_where_it_was(incident: Incident, boot_id: str) -> None:
     target = healthy(MADE, boot_id=boot_id)
     incident.sees(target)
-    handed_over = Memory.model_validate_json(incident.memory.model_dump_json())
-    assert handed_over == incident.memory
-    assert Incident(handed_over).sees(target, TIME) == incident.sees(target, TIME)
+    after = handed_over(incident.memory)
+    assert after == incident.memory
+    assert Incident(after).sees(target, TIME) == incident.sees(target, TIME)
 
 
 def test_time_without_an_observation_is_no_gap(incident: Incident) -> None:
@@ -253,13 +251,13 @@ def test_confirmation_or_abort_of_a_person_decides(incident: Incident, boot_id: 
     target = healthy(MADE, boot_id=boot_id)
     confirmed = Incident(incident.memory).sees(target.model_copy(update={"is_confirmed": True}))
     assert isinstance(confirmed, RemoveRequests)
-    aborted = Incident(incident.memory.model_copy(update={"standing": standing("abort")}))
+    aborted = Incident(replace(incident.memory, standing=standing("abort")))
     assert isinstance(aborted.sees(target), RemoveRequests)
-    assert words(target, aborted.memory, NOW) == ""
+    assert recovery_words(target, aborted.memory, NOW) is None
 
 
 def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"standing": standing("hold")})
+    incident.memory = replace(incident.memory, standing=standing("hold"))
     over = MADE.model_copy(update={"timed_out_at": NOW})
     assert incident.sees(healthy(over, boot_id=OLD)).phase is Phase.HELD
     incident.sees(healthy(over))
@@ -289,16 +287,16 @@ def test_outcome_is_that_of_a_remediation(incident: Incident) -> None:
     ("boot_id", "after", "said"),
     [
         (NEW, timedelta(seconds=20), "healthy with a new boot ID for 20s of 5m"),
-        (NEW, TIME, ""),
-        (OLD, MINUTE, ""),
+        (NEW, TIME, None),
+        (OLD, MINUTE, None),
         ("", MINUTE, "healthy, with no boot ID to tell whether it booted, for 1m of 5m"),
     ],
 )
 def test_details_say_how_far_the_proof_is(
-    incident: Incident, boot_id: str, after: timedelta, said: str
+    incident: Incident, boot_id: str, after: timedelta, said: str | None
 ) -> None:
     incident.sees(healthy(MADE, boot_id=boot_id))
-    assert words(healthy(MADE, boot_id=boot_id), incident.memory, NOW + after) == said
+    assert recovery_words(healthy(MADE, boot_id=boot_id), incident.memory, NOW + after) == said
 
 
 def test_incident_is_woken_for_another_boot_a_gap_and_the_end_of_a_hold() -> None:

@@ -3,6 +3,7 @@
 The invariants are about the true state of the world, not about the incident's memory.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hypothesis import settings
@@ -134,7 +135,7 @@ class ProvenWorld(World):
         self.machine_boots()
         self.remediator_sets_finalizers(hang=False)
         self.broken = frozenset()
-        self.memory = self.memory.model_copy(update={"standing": ()})
+        self.memory = replace(self.memory, standing=())
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:
                 break

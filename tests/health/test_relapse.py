@@ -1,5 +1,6 @@
 """A failure that comes back after a remediation: the step that follows, and what is said without it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,11 +16,11 @@ from health.model.references import Step, TemplateReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
-from health.runbook.orders import ResumeOrder
-from health.runbook.state import Memory, NewStart
-from health.runbook.task_notes import LeftBehind
+from health.runbook.memory_parts import NewStart
+from health.runbook.orders import ResumeOrder, ordered
+from health.runbook.state import Memory
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,
@@ -58,7 +59,7 @@ def failing(after: timedelta = MINUTE, limit: timedelta = RELAPSE, **fields: Any
 
 
 def next_step(memory: Memory, observation: Observation) -> int | None:
-    return memory.plan(observation).course(observation.requests, NOW).next_step
+    return memory.plan(observation).progress(observation.requests, NOW).next_step
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_relapse_says_which_steps_are_not_taken_again_until_they_count_no_more()
     assert memory.relapse == (
         f"the remediation that ended at {stamp(NOW)} took reboot, and the next step follows"
     )
-    assert Memory(earlier=earlier(REBOOT)).relapse == ""
+    assert Memory(earlier=earlier(REBOOT)).relapse is None
 
 
 def test_relapse_without_a_step_left_asks_for_no_admission_until_a_person_resumes_it() -> None:
@@ -169,14 +170,14 @@ def test_relapse_without_a_step_left_asks_for_no_admission_until_a_person_resume
 def test_detector_gets_the_steps_of_a_relapse_at_once() -> None:
     memory = learned(Memory(earlier=earlier(*ALL)), failing(), NOW)
     assert memory.has_report_due
-    assert not memory.having_reported(memory).has_report_due
-    assert memory.having_reported(Memory()).has_report_due
+    assert not memory.after_report(memory).has_report_due
+    assert memory.after_report(Memory()).has_report_due
 
 
 @pytest.mark.parametrize("observation", [failing(), seen(state=TargetState.HEALTHY, fact=None, steps=())])
 def test_relapse_that_a_person_aborts_is_followed_by_the_first_step(observation: Observation) -> None:
-    memory = exhausted().model_copy(update={"standing": standing("abort")})
-    memory = learned(memory, observation, NOW).model_copy(update={"standing": ()})
+    memory = replace(exhausted(), standing=standing("abort"))
+    memory = replace(learned(memory, observation, NOW), standing=())
     assert (memory.earlier, memory.relapsed) == (None, ())
 
 
@@ -194,10 +195,10 @@ def remediated(
 ) -> Memory:
     """The memory after this step, a recovery (None: none), and the clean-up."""
     made = request_of(step)
-    memory = memory.having_acted(step, made, NOW, NOW)
+    memory = memory.after_request(step, made, NOW, NOW)
     if recovered:
         memory = learned(memory, seen(made, state=state, fact=None, steps=()), recovered)
-    return memory.having_cleaned_up(LeftBehind(), [made], NOW + MINUTE)
+    return memory.after_clean_up(LeftBehind(), [made], NOW + MINUTE)
 
 
 def test_relapse_of_a_relapse_goes_on_after_it_also_in_one_incident() -> None:
@@ -247,8 +248,8 @@ def test_remediation_that_a_person_ended_without_a_recovery_is_followed_by_the_f
 
 def test_clean_up_without_a_recovery_that_leaves_a_request_ends_nothing() -> None:
     made = request_of(FIRST)
-    memory = Memory().having_acted(FIRST, made, NOW, NOW)
-    memory = memory.having_cleaned_up(LeftBehind(hanging=(made.reference,)), [made], NOW)
+    memory = Memory().after_request(FIRST, made, NOW, NOW)
+    memory = memory.after_clean_up(LeftBehind(hanging=(made.reference,)), [made], NOW)
     assert (memory.earlier, memory.taken) == (None, (REBOOT,))
 
 
@@ -257,7 +258,7 @@ def hanging(memory: Memory, made: RequestSnapshot) -> Memory:
     healthy = seen(made, state=TargetState.HEALTHY, fact=None)
     for _ in range(2):
         memory = learned(memory, healthy, NOW)
-        memory = memory.having_cleaned_up(LeftBehind(hanging=(made.reference,)), [made], NOW + MINUTE)
+        memory = memory.after_clean_up(LeftBehind(hanging=(made.reference,)), [made], NOW + MINUTE)
     return memory
 
 
@@ -272,10 +273,10 @@ def hanging(memory: Memory, made: RequestSnapshot) -> Memory:
 def test_recovery_counts_although_a_finalizer_keeps_a_request_until_after_the_next_failure(
     made: RequestSnapshot, limit: timedelta, after_it: int
 ) -> None:
-    memory = learned(Memory().having_acted(FIRST, made, NOW, NOW), failing(requests=(made,)), NOW)
+    memory = learned(Memory().after_request(FIRST, made, NOW, NOW), failing(requests=(made,)), NOW)
     memory = hanging(memory, made)
     assert memory.earlier == earlier(REBOOT, in_a_row=1)
-    assert memory.recovery.boot_id_before is None
+    assert not memory.recovery.has_begun
     kept = made.model_copy(update={"is_being_deleted": True})
     memory = learned(memory, failing(state=TargetState.WAITING, limit=limit, requests=(kept,)), NOW)
     gone = failing(limit=limit)
@@ -292,7 +293,7 @@ def test_relapse_is_not_mistaken_about_the_steps_before_a_request_that_a_finaliz
 
 def test_target_that_flickers_while_a_finalizer_keeps_a_request_was_not_remediated_again() -> None:
     made = request_of(FIRST)
-    memory = hanging(Memory().having_acted(FIRST, made, NOW, NOW), made)
+    memory = hanging(Memory().after_request(FIRST, made, NOW, NOW), made)
     memory = learned(memory, failing(state=TargetState.WAITING, limit=timedelta(), requests=(made,)), NOW)
     assert hanging(memory, made).earlier == earlier(REBOOT, in_a_row=1)
 
@@ -301,12 +302,12 @@ def test_step_that_a_person_passed_over_is_no_remediation() -> None:
     memory = learned(Memory(starts_over=NewStart(first_step="reset")), failing(), NOW)
     assert memory.spent == (REBOOT,)
     memory = learned(memory, seen(state=TargetState.HEALTHY, fact=None, steps=()), NOW)
-    assert memory.having_cleaned_up(LeftBehind(), [], NOW).earlier is None
+    assert memory.after_clean_up(LeftBehind(), [], NOW).earlier is None
 
 
 def test_clean_up_for_a_new_start_is_no_recovery_although_the_target_looks_healthy() -> None:
     made = request_of(FIRST)
-    memory = Memory(starts_over=NewStart()).having_acted(FIRST, made, NOW, NOW)
+    memory = Memory(starts_over=NewStart()).after_request(FIRST, made, NOW, NOW)
     assert hanging(memory, made).earlier is None
 
 
@@ -350,11 +351,11 @@ def test_first_step_that_is_taken_again_and_again_is_said(
     taken: list[TemplateReference], in_a_row: int, observation: Observation, said: int
 ) -> None:
     memory = learned(Memory(earlier=earlier(*taken, in_a_row=in_a_row)), observation, NOW)
-    assert memory.repetition == (repeated(in_a_row, 1) if said > SAID_FROM else "")
+    assert memory.repetition == (repeated(in_a_row, 1) if said > SAID_FROM else None)
     number = next_step(memory, observation)
     assert number is not None
-    memory = memory.having_acted(observation.steps[number], request_of(observation.steps[number]), NOW, NOW)
-    assert memory.repetition == (repeated(said, 1) if said else "")
+    memory = memory.after_request(observation.steps[number], request_of(observation.steps[number]), NOW, NOW)
+    assert memory.repetition == (repeated(said, 1) if said else None)
 
 
 @given(times=st.integers(min_value=1, max_value=9), steps=st.sampled_from([1, 2]))
@@ -364,26 +365,27 @@ def test_number_in_a_row_is_that_of_the_remediations_with_these_first_steps(time
         memory = learned(memory, failing(limit=timedelta()), NOW)
         *before, last = ESCALATION[:steps]
         for step in before:
-            memory = memory.having_acted(step, request_of(step), NOW, NOW)
+            memory = memory.after_request(step, request_of(step), NOW, NOW)
         memory = remediated(memory, last)
     assert memory.earlier is not None
     assert memory.earlier.in_a_row == times
     words = repeated(times, steps) if times >= SAID_FROM else ""
-    assert memory.repetition == memory.earlier.repetition == words
+    assert memory.repetition == (words or None)
+    assert memory.earlier.repetition == words
 
 
 def test_repetition_of_two_steps_is_said_while_the_first_one_runs_again() -> None:
     memory = learned(Memory(earlier=earlier(REBOOT, RESET, in_a_row=4)), failing(limit=timedelta()), NOW)
-    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    memory = memory.after_request(FIRST, request_of(FIRST), NOW, NOW)
     assert memory.repetition == repeated(4, 2)
-    assert memory.having_acted(SECOND, request_of(SECOND), NOW, NOW).repetition == repeated(5, 2)
+    assert memory.after_request(SECOND, request_of(SECOND), NOW, NOW).repetition == repeated(5, 2)
 
 
 def test_all_steps_are_no_repetition() -> None:
     memory = learned(Memory(earlier=earlier(*ALL, in_a_row=0)), failing(limit=timedelta()), NOW)
     for step in ESCALATION:
-        memory = memory.having_acted(step, request_of(step), NOW, NOW)
-    assert (memory.in_a_row, memory.repetition) == (0, "")
+        memory = memory.after_request(step, request_of(step), NOW, NOW)
+    assert (memory.in_a_row, memory.repetition) == (0, None)
 
 
 @pytest.mark.parametrize(

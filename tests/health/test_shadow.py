@@ -1,5 +1,6 @@
 """An incident in shadow goes by the runbook, writes nothing, and records what it would have done."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -22,9 +23,9 @@ from health.model.references import Action, Step
 from health.policy.policy import Policy
 from health.policy.policy_in_force import NO_OBJECT, SHADOW, UNREAD, PolicyInForce, is_in_shadow
 from health.runbook.decide import next_move
-from health.runbook.learn import learned
-from health.runbook.shadow import having_recorded
-from health.runbook.state import Memory, NewStart
+from health.runbook.learn import learned, with_recorded_step
+from health.runbook.memory_parts import NewStart
+from health.runbook.state import Memory
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import (
     ESCALATION,
@@ -64,7 +65,7 @@ class Incident:
             self.moves.append(move)
             if not isinstance(move, RecordStep):
                 return move
-            self.memory = having_recorded(self.memory, move.step, observed, now)
+            self.memory = with_recorded_step(self.memory, move.step, observed, now)
 
     @property
     def would_have(self) -> list[str]:
@@ -178,7 +179,7 @@ def test_requests_from_before_the_shadow_are_kept_and_cleaned_up_and_nothing_new
 
     late = NOW + timedelta(seconds=FIRST.timeout_seconds or 0) + MINUTE
     timed_out = own.model_copy(update={"timed_out_at": late})
-    incident.memory = incident.memory.model_copy(update={"lease": ACTED.lease.renewed(None, late)})
+    incident.memory = replace(incident.memory, lease=ACTED.lease.renewed(None, late))
     incident.sees(seen(timed_out), late)
     assert incident.would_have == [SECOND.template.name]
     clean_up = incident.sees(HEALTHY.model_copy(update={"requests": (timed_out, THEIRS)}), late + MINUTE)
@@ -242,7 +243,7 @@ def test_abort_after_a_recorded_step_leaves_the_target_alone() -> None:
     incident = Incident()
     incident.sees(seen(steps=(FIRST,)))
     assert incident.would_have == [FIRST.template.name]
-    incident.memory = incident.memory.model_copy(update={"standing": standing("abort", "power work")})
+    incident.memory = replace(incident.memory, standing=standing("abort", "power work"))
     move = incident.sees(seen(steps=(FIRST,)))
 
     assert isinstance(move, Wait)
@@ -265,7 +266,7 @@ def test_steps_are_begun_anew_by_order() -> None:
     assert isinstance(exhausted, Wait)
     assert exhausted.phase is Phase.EXHAUSTED
 
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.memory = replace(incident.memory, starts_over=NewStart())
     incident.sees(seen(steps=(FIRST,)), late)
     assert incident.would_have == [FIRST.template.name] * 2
 

@@ -15,12 +15,11 @@ from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
-from health.runbook.order_spec import Situation
-from health.runbook.orders import ORDERS, HoldOrder, ResumeOrder, SkipOrder
-from health.runbook.state import Memory, NewStart
-from health.runbook.task_notes import LeftBehind
+from health.runbook.memory_parts import NewStart
+from health.runbook.orders import ORDERS, HoldOrder, OrderContext, ResumeOrder, SkipOrder, ordered
+from health.runbook.state import Memory
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -61,7 +60,7 @@ def test_step_that_is_skipped_is_marked_as_timed_out_and_the_next_one_is_taken()
     marks = next_move(seen(FIRST_RUNS), memory, NOW)
     assert isinstance(marks, AnnotateRequests)
     assert [(patch.request.uid, *patch.annotations) for patch in marks.patches] == [("reboot", TIMED_OUT)]
-    marked = memory.having_annotated(marks.patches).complete(seen(FIRST_RUNS))
+    marked = memory.after_annotation(marks.patches).complete(seen(FIRST_RUNS))
     takes = next_move(marked, memory, NOW)
     assert isinstance(takes, TakeStep)
     assert ESCALATION[takes.step] == SECOND
@@ -117,9 +116,9 @@ def test_skip_that_arrives_as_an_update_and_as_a_signal_is_recorded_once() -> No
 
 
 SHADOW = Memory(is_shadow=True)
-HELD = AT_WORK.model_copy(update={"standing": standing("hold", "disk swap")})
-LEFT_ALONE = AT_WORK.model_copy(update={"standing": standing("abort", "power work")})
-STARTS_OVER = AT_WORK.model_copy(update={"starts_over": NewStart(), "requests": (FIRST_RUNS.reference,)})
+HELD = replace(AT_WORK, standing=standing("hold", "disk swap"))
+LEFT_ALONE = replace(AT_WORK, standing=standing("abort", "power work"))
+STARTS_OVER = replace(AT_WORK, starts_over=NewStart(), requests=(FIRST_RUNS.reference,))
 
 
 @pytest.mark.parametrize(
@@ -196,14 +195,14 @@ def test_skip_is_refused_with_a_reason_and_changes_nothing_else(
 ) -> None:
     assert refusal("reboot", observation, memory) == why
     without = learned(memory, observation, NOW)
-    assert skipped("reboot", observation, memory).model_copy(update={"orders": ()}) == without
+    assert replace(skipped("reboot", observation, memory), orders=()) == without
     assert SKIP.is_offered(situation(observation, memory)) is ("does not run" in why)
 
 
 def test_skip_without_a_step_is_refused_with_the_step_that_runs() -> None:
     why = "an order to skip names the step; RebootTemplate/reboot runs"
     assert refusal("", seen(FIRST_RUNS)) == why
-    found = SKIP.refuse(SkipOrder(), situation(seen(FIRST_RUNS)))
+    found = SKIP.refused(SkipOrder(), situation(seen(FIRST_RUNS)))
     assert found is not None
     assert (found.why, found.field) == (why, "step")
 
@@ -258,12 +257,12 @@ def test_command_names_the_running_step_and_asks_for_it_where_it_is_unknown() ->
 
 def test_restart_forgets_what_was_skipped() -> None:
     memory = ordered(skipped("reboot", seen(FIRST_RUNS)), ResumeOrder(step="reboot"), NOW)
-    again = learned(memory.having_cleaned_up(LeftBehind(), (FIRST_RUNS,), NOW), seen(), NOW)
+    again = learned(memory.after_clean_up(LeftBehind(), (FIRST_RUNS,), NOW), seen(), NOW)
     assert again.skipped == ()
 
 
-def situation(observation: Observation | None, memory: Memory = AT_WORK) -> Situation:
-    return Situation(phase=Phase.REMEDIATING, memory=memory, observation=observation, now=NOW)
+def situation(observation: Observation | None, memory: Memory = AT_WORK) -> OrderContext:
+    return OrderContext(phase=Phase.REMEDIATING, memory=memory, observation=observation, now=NOW)
 
 
 STEPS = st.permutations(ESCALATION).flatmap(lambda steps: st.integers(0, 3).map(lambda n: tuple(steps[:n])))
@@ -291,7 +290,7 @@ def test_skips_end_only_running_steps_that_they_name_and_that_another_step_follo
 ) -> None:
     """However many arrive before the next observation."""
     observation, memory = seen(*requests, state=state, steps=steps), AT_WORK
-    before = memory.plan(observation).course(requests, NOW)
+    before = memory.plan(observation).progress(requests, NOW)
     for name in names:
         memory = ordered(memory, SkipOrder(step=name), NOW)
     memory = learned(memory, observation, NOW)
@@ -301,7 +300,7 @@ def test_skips_end_only_running_steps_that_they_name_and_that_another_step_follo
         assert request.reference.template in names
     assert len(memory.skipped) == sum(not (order.refused or order.is_pending) for order in memory.orders)
     if memory.skipped:
-        assert not memory.plan(observation).course(requests, NOW).is_exhausted
+        assert not memory.plan(observation).progress(requests, NOW).is_exhausted
     moved: Any = next_move(observation, memory, NOW)
     assert not isinstance(moved, TakeStep) or observation.admission is not None
 
@@ -324,7 +323,7 @@ def test_command_without_a_step_names_only_a_step_that_has_run_for_a_while(
 ) -> None:
     assert SKIP.complete is not None
     observation = seen(request_of(FIRST, age))
-    situation = Situation(phase=Phase.REMEDIATING, memory=AT_WORK, observation=observation, now=NOW)
+    situation = OrderContext(phase=Phase.REMEDIATING, memory=AT_WORK, observation=observation, now=NOW)
     completed = SKIP.complete(SkipOrder(), situation)
     assert (completed.why if isinstance(completed, Refusal) else completed.step) == answer
     assert SKIP.complete(SkipOrder(step="reset"), situation) == SkipOrder(step="reset")

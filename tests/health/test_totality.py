@@ -19,13 +19,14 @@ from health.model.verdict import Fact
 from health.runbook.decide import next_move
 from health.runbook.incident import becomes_overdue_at
 from health.runbook.learn import learned
-from health.runbook.memory_parts import Disruption, LeaseMemory, LeaseState, RecoveryMemory
-from health.runbook.recovery import words
-from health.runbook.state import Loss, Memory, NewStart
+from health.runbook.memory_parts import Disruption, LeaseMemory, LeaseState, Loss, NewStart, RecoveryMemory
+from health.runbook.state import Memory
 from health.runbook.wake_up import needs_wake_up
+from health.runbook.words import recovery_words
 from objects.bounds import EARLIEST, LATEST
 from tests.support.values.builders import REBOOT, request
 from tests.support.values.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
+from tests.support.values.memories import handed_over
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 
@@ -100,10 +101,10 @@ LEASES = st.builds(
     observed_at=sometimes(TIMES),
     request_acquired_at=sometimes(TIMES),
     renew_at=sometimes(TIMES),
-    is_of_control_plane=st.booleans(),
 )
 RECOVERIES = st.builds(
     RecoveryMemory,
+    has_begun=st.booleans(),
     boot_id_before=sometimes(BOOTS),
     healthy_since=sometimes(TIMES),
     boot_id=BOOTS,
@@ -124,7 +125,7 @@ MEMORIES = st.builds(
     skips_back_off=st.booleans(),
     starts_over=sometimes(st.builds(NewStart, first_step=NAMES)),
     standing=st.lists(ORDERS, max_size=3).map(tuple),
-)
+).map(handed_over)
 
 
 @given(OBSERVATIONS, MEMORIES, NOWS)
@@ -145,7 +146,7 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
 def test_every_observation_has_a_next_transition(seen: Observation, memory: Memory, now: datetime) -> None:
     assert next_move(seen, memory, now).next_transition.what
     becomes_overdue_at(seen, memory)
-    words(seen, memory, now)
+    recovery_words(seen, memory, now)
 
 
 @given(OBSERVATIONS, OBSERVATIONS, NOWS)
@@ -160,7 +161,7 @@ def test_any_two_answers_can_be_compared_and_counted(
 @given(OBSERVATIONS, MEMORIES)
 def test_observations_and_memories_survive_the_wire(seen: Observation, memory: Memory) -> None:
     assert Observation.model_validate_json(seen.model_dump_json()) == seen
-    assert Memory.model_validate_json(memory.model_dump_json()) == memory
+    assert handed_over(memory) == memory
 
 
 @given(TIMES)

@@ -1,5 +1,6 @@
 """The input of an act, and the memory of an incident after it; these tests need no server."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -25,7 +26,7 @@ from workflows.admitted_step import AdmittedStep, AfterAct
 from workflows.contracts import ActInput, ActResult
 
 MADE, NEXT = request_of(FIRST), request_of(SECOND)
-BOTH = ACTED.model_copy(update={"requests": (MADE.reference, NEXT.reference)})
+BOTH = replace(ACTED, requests=(MADE.reference, NEXT.reference))
 LIMITED = seen(back_off_limit_seconds=1800)
 DELETE = Step(action=Action.DELETE)
 
@@ -40,7 +41,7 @@ def held(hold: Hold, before: Memory | None = None, step: Step = FIRST) -> AfterA
     """The state of an incident whose act was held."""
     known = before or Memory()
     admitted = AdmittedStep(step=step, admission=ADMITTED, observation=seen(), before=known, began=NOW)
-    return admitted.after(ActResult.held(hold), known.having_ordered(step), NOW, 0)
+    return admitted.after(ActResult.held(hold), known.before_act(step), NOW, 0)
 
 
 def hold(reason: HoldReason, again: float = 60) -> Hold:
@@ -80,7 +81,7 @@ def test_act_gets_the_requests_of_earlier_steps_that_are_there() -> None:
         pytest.param(held(hold(HoldReason.TAKEN)).memory, False, id="the act before was refused it"),
         pytest.param(held(hold(HoldReason.TEMPLATE), ACTED).memory, True, id="of the step before"),
         pytest.param(Memory(lease=HELD_LEASE), False, id="an act broke off"),
-        pytest.param(ACTED.having_released_lease(), False, id="given back, as it was overdue"),
+        pytest.param(ACTED.after_release(), False, id="given back, as it was overdue"),
     ],
 )
 def test_act_learns_if_the_incident_held_the_lease_before(before: Memory, *, holds_lease: bool) -> None:
@@ -92,9 +93,9 @@ def test_act_learns_if_the_incident_held_the_lease_before(before: Memory, *, hol
     ("before", "observation", "settled"),
     [
         pytest.param(BOTH, seen(), (), id="somebody deleted it"),
-        pytest.param(BOTH.model_copy(update={"withdrawn": (MADE.uid,)}), seen(), (MADE.uid,), id="we did"),
+        pytest.param(replace(BOTH, withdrawn=(MADE.uid,)), seen(), (MADE.uid,), id="we did"),
         pytest.param(
-            BOTH.model_copy(update={"attempt": 1}),
+            replace(BOTH, attempt=1),
             seen(earlier_attempts=1),
             (MADE.uid,),
             id="its remediation counts as an earlier one",
@@ -112,8 +113,8 @@ def test_act_receives_the_requests_whose_end_is_no_loss(
     ("before", "observation", "due"),
     [
         pytest.param(BOTH, LIMITED, NOW + MINUTE, id="the first loss"),
-        pytest.param(BOTH.having_lost((), LIMITED, NOW - MINUTE), LIMITED, NOW + 2 * MINUTE, id="the second"),
-        pytest.param(BOTH.model_copy(update={"skips_back_off": True}), LIMITED, None, id="a person said so"),
+        pytest.param(BOTH.after_loss((), LIMITED, NOW - MINUTE), LIMITED, NOW + 2 * MINUTE, id="the second"),
+        pytest.param(replace(BOTH, skips_back_off=True), LIMITED, None, id="a person said so"),
         pytest.param(BOTH, seen(), None, id="no limit"),
         pytest.param(Memory(), LIMITED, None, id="nothing was made"),
     ],
@@ -131,7 +132,7 @@ def test_request_that_a_user_deleted_is_lost_and_the_next_one_waits_by_what_was_
     )
     assert after.memory.requests == (NEXT.reference,)
     assert after.observation == LIMITED.without_admission()
-    waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
+    waits = next_move(LIMITED, replace(after.memory, spent=()), NOW)
     assert isinstance(waits, Wait)
     assert "its request was removed by another actor" in str(waits.details)
 

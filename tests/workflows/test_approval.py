@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from health.model.approval import ApprovalDefault, RequiredApproval
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
-from health.runbook.approvals import BY_DEFAULT
+from health.runbook.learn import BY_DEFAULT
 from health.runbook.orders import ApproveOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps

@@ -1,5 +1,6 @@
 """An incident's memory and trace go from run to run, and a copy of a workflow starts without the memory."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -64,8 +65,7 @@ async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was_and_i
     await incident.wake_until_continued()
     after = await rests(incident, Phase.REMEDIATING)
     assert after.requests == before.requests
-    told = {"timeline": before.memory.timeline}
-    assert after.memory.model_copy(update={"began": None, **told}) == before.memory
+    assert replace(after.memory, began=None, timeline=before.memory.timeline) == before.memory
     assert len(after.memory.timeline.entries) >= len(before.memory.timeline.entries)
     assert after.memory.spent == (FIRST.template,)
     assert incident.cluster.count("act") == 2

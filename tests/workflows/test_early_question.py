@@ -6,15 +6,15 @@ from random import Random
 import pytest
 
 from health.model.details import Details
-from health.model.moves import Moment, NextEvent, NextTransition, Phase, Wait
+from health.model.moves import Deadline, NextEvent, NextTransition, Phase, Wait
 from health.runbook.rows import BY_AN_ANSWER
 from health.runbook.state import Memory
 from tests.support.values.builders import NOW
 from workflows.question import spread
 
 DAY = timedelta(days=1)
-SAFETY_NET = Moment(NOW + 7 * DAY)
-EXPIRES = Moment(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
+SAFETY_NET = Deadline(NOW + 7 * DAY)
+EXPIRES = Deadline(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ EXPIRES = Moment(NOW + DAY, NextEvent.APPROVAL_EXPIRES)
     ids=["for an answer", "for its end"],
 )
 def test_early_question_is_not_what_a_question_for_an_approval_waits_for(
-    until: tuple[Moment, ...], expected: NextTransition
+    until: tuple[Deadline, ...], expected: NextTransition
 ) -> None:
     wait = Wait(phase=Phase.HELD, details=Details(), until=until, otherwise=BY_AN_ANSWER)
     early = spread(wait, Memory(), NOW, Random(1))  # noqa: S311  no secret
@@ -38,7 +38,7 @@ def test_early_question_is_not_what_a_question_for_an_approval_waits_for(
 
 
 def test_hold_of_the_detector_is_shown_until_the_early_question() -> None:
-    asks = Moment(NOW + DAY, NextEvent.ASKS_AGAIN)
+    asks = Deadline(NOW + DAY, NextEvent.ASKS_AGAIN)
     wait = Wait(phase=Phase.HELD, details=Details(), until=(asks, SAFETY_NET))
     shown = spread(wait, Memory(), NOW, Random(1)).next_transition  # noqa: S311  no secret
     assert shown.what == NextEvent.ASKS_AGAIN

@@ -7,9 +7,9 @@ import pytest
 
 from health.model.moves import Phase
 from health.model.remediation_request import TIMED_OUT
+from health.runbook.failures import MaintenanceTask
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.orders import AbortOrder
-from health.runbook.task_notes import MaintenanceTask
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, fail_steps, take_first_step
 from tests.support.story.settling import (

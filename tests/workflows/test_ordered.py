@@ -1,14 +1,15 @@
 """How a user's order changes the memory of an incident; these tests need no server."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from health.model.observation import failed
 from health.model.order import OrderMessage
-from health.runbook.given_orders import ordered
-from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
-from health.runbook.state import Memory, NewStart
+from health.runbook.memory_parts import NewStart
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
+from health.runbook.state import Memory
 from tests.support.values.builders import NOW, REBOOT, seen
 
 pytestmark = pytest.mark.rule("rule 40")
@@ -16,9 +17,9 @@ pytestmark = pytest.mark.rule("rule 40")
 POWER_WORK = AbortOrder(reason="power work", for_seconds=600)
 DISK_SWAP = HoldOrder(reason="disk swap")
 LATER = NOW + timedelta(minutes=1)
-FAILING = Memory().having_failed_to_act(failed("500"), seen(), NOW, 0, is_forbidden=False)
+FAILING = Memory().after_failed_act(failed("500"), seen(), NOW, 0, is_forbidden=False)
 RUNNING = Memory(spent=(REBOOT,))
-EXHAUSTED = RUNNING.model_copy(update={"is_exhausted": True})
+EXHAUSTED = replace(RUNNING, is_exhausted=True)
 
 
 @pytest.mark.parametrize("order", [POWER_WORK, DISK_SWAP, ResumeOrder()])
@@ -35,16 +36,17 @@ def test_second_abort_changes_nothing_but_the_reason_and_the_time() -> None:
     second = ordered(first, AbortOrder(reason="more of it"), LATER)
     assert second.left_alone is not None
     assert (second.left_alone.reason, second.left_alone.until) == ("more of it", None)
-    assert second.model_copy(update={"standing": (), "orders": ()}) == Memory()
+    assert replace(second, standing=(), orders=()) == Memory()
 
 
 def test_abort_and_hold_add_up_and_resume_ends_both() -> None:
     both = ordered(ordered(Memory(), DISK_SWAP, NOW), POWER_WORK, NOW)
-    assert both.hold_reason == "disk swap"
+    assert both.held is not None
+    assert both.held.reason == "disk swap"
     assert both.left_alone is not None
     resumed = ordered(both, ResumeOrder(), NOW)
     assert resumed.standing == ()
-    assert ordered(resumed, ResumeOrder(), NOW).model_copy(update={"orders": resumed.orders}) == resumed
+    assert replace(ordered(resumed, ResumeOrder(), NOW), orders=resumed.orders) == resumed
 
 
 def test_resume_acts_at_once_after_acts_that_failed_and_between_two_attempts() -> None:

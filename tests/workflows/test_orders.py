@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowUpdateFailedError
@@ -6,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
 from health.model.timeline import Timeline
-from health.runbook.delays import Delays
+from health.runbook.memory_parts import Delays
 from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory
 from objects.short_text import CUT, LONGEST_TEXT
@@ -33,7 +36,7 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
 )
 """The values of one message; Temporal passes on what any client with the right to write sends."""
 
-UNTOLD = {"delays": Delays(), "steps": (), "timeline": Timeline()}
+UNTOLD: dict[str, Any] = {"delays": Delays(), "steps": (), "timeline": Timeline()}
 
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
@@ -110,7 +113,7 @@ async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
                 await incident.handle.execute_update(name, order)
     state = await incident.state()
     assert state.phase is Phase.HELD
-    assert state.memory.model_copy(update=UNTOLD) == Memory()
+    assert replace(state.memory, **UNTOLD) == Memory()
 
 
 @pytest.mark.parametrize("values", HOSTILE, ids=str)
@@ -125,7 +128,7 @@ async def test_incident_lives_on_whatever_the_values_of_a_signal_are(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update=UNTOLD) == Memory()
+    assert replace(memory, **UNTOLD) == Memory()
 
 
 @pytest.mark.parametrize(
@@ -178,5 +181,5 @@ async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
     await incident.wake()
     await incident.happens("observe")
     memory = (await incident.reaches(Phase.HELD)).memory
-    assert memory.model_copy(update=UNTOLD) == Memory()
+    assert replace(memory, **UNTOLD) == Memory()
     assert any("is dropped: " in entry.what for entry in memory.timeline.entries)

@@ -14,8 +14,8 @@ from health.model.order import OrderRecord
 from health.model.references import Action, RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
+from health.runbook.failures import MaintenanceTask, TaskNote
 from health.runbook.state import Memory
-from health.runbook.task_notes import MaintenanceTask, TaskNote
 from objects.short_text import CUT, LONGEST_TEXT, cut_to_bytes, short
 from tests.support.values.longest import BLOB_WARNING, payload_bytes
 from workflows.contracts import ActResult

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.runbook.task_notes import MaintenanceTask
+from health.runbook.failures import MaintenanceTask
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act
 from tests.support.story.settling import pass_until, rests

@@ -1,5 +1,6 @@
 """The input of a maintenance task, and what an incident remembers of its result, without a server."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,8 +9,7 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import TargetState
 from health.model.remediation_request import TIMED_OUT
 from health.model.task_subject import OF_LEASE, TaskSubject
-from health.runbook.failures import FORBIDDEN_GRACE
-from health.runbook.task_notes import TaskFailure
+from health.runbook.failures import FORBIDDEN_GRACE, TaskFailure
 from objects.timestamps import stamp
 from tests.support.values.builders import FIRST, INCIDENT, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED
@@ -19,7 +19,7 @@ from workflows.task_calls import annotation, clean_up, release, renewal
 pytestmark = pytest.mark.rule("rule 47")
 
 MADE, NEXT = request_of(FIRST), request_of(SECOND)
-BOTH = ACTED.model_copy(update={"requests": (MADE.reference, NEXT.reference)})
+BOTH = replace(ACTED, requests=(MADE.reference, NEXT.reference))
 TWO_SECONDS = timedelta(seconds=2)
 
 

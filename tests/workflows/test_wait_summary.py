@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import Moment, NextEvent, Phase, Wait
+from health.model.moves import Deadline, NextEvent, Phase, Wait
 from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
 from workflows import summaries
 
 
-def summary(phase: Phase, brief: Brief, *until: Moment) -> str:
+def summary(phase: Phase, brief: Brief, *until: Deadline) -> str:
     return summaries.wait(Wait(phase=phase, until=until, brief=brief), NOW)
 
 
@@ -21,26 +21,26 @@ def test_phase_and_words_are_written(phase: Phase) -> None:
 
 
 def test_time_of_the_next_transition_is_written() -> None:
-    until = Moment(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
+    until = Deadline(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
     written = summaries.wait(Wait(phase=Phase.WAITING, until=(until,), brief=Brief("Ready is False")), NOW)
     assert written == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
 
 
 def test_time_far_ahead_is_written_as_a_date() -> None:
-    until = Moment(NOW + timedelta(days=3), NextEvent.HOLD_ENDS)
+    until = Deadline(NOW + timedelta(days=3), NextEvent.HOLD_ENDS)
     assert summary(Phase.HELD, Brief("x"), until) == f"Held: x; until {NOW + timedelta(days=3):%Y-%m-%d}"
 
 
 @pytest.mark.parametrize("event", [NextEvent.ASKS_AGAIN, None])
 def test_another_question_and_a_maintenance_task_are_no_time_to_wait_for(event: NextEvent | None) -> None:
-    assert summary(Phase.HELD, Brief("Threshold: not now"), Moment(NOW + MINUTE, event)) == (
+    assert summary(Phase.HELD, Brief("Threshold: not now"), Deadline(NOW + MINUTE, event)) == (
         "Held: Threshold: not now"
     )
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_long_name_is_cut_and_phase_state_and_time_stay(phase: Phase) -> None:
-    until = Moment(NOW + MINUTE, NextEvent.STEP_TIMES_OUT)
+    until = Deadline(NOW + MINUTE, NextEvent.STEP_TIMES_OUT)
     written = summary(phase, Brief(name=f"Reboot/ns/{'n' * 250}", after="exists"), until)
     assert len(written) == LONGEST_LINE
     assert written.startswith(f"{phase}: Reboot/")
@@ -48,7 +48,7 @@ def test_long_name_is_cut_and_phase_state_and_time_stay(phase: Phase) -> None:
 
 
 def test_words_without_a_name_are_cut_at_their_end() -> None:
-    until = Moment(NOW + MINUTE, NextEvent.HOLD_ENDS)
+    until = Deadline(NOW + MINUTE, NextEvent.HOLD_ENDS)
     written = summary(Phase.HELD, Brief("x" * 500), until)
     assert len(written) == LONGEST_LINE
     assert written.endswith(f"x…; until {NOW + MINUTE:%H:%M:%SZ}")

@@ -4,6 +4,7 @@ The clock of these tests cannot be moved while a question waits, so these tests 
 timeout of a question is five seconds.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -35,12 +36,8 @@ async def ask_in_vain_with_a_short_lease(incident: IncidentDriver) -> None:
     due = Memory(
         requests=(request.reference,),
         has_acted=True,
-        lease=HELD_LEASE.model_copy(
-            update={
-                "duration_seconds": 1,
-                "acquired_at": request.created,
-                "renew_at": datetime.now(UTC),
-            }
+        lease=replace(
+            HELD_LEASE, duration_seconds=1, acquired_at=request.created, renew_at=datetime.now(UTC)
         ),
     )
     await incident.carry_on(due, expired())

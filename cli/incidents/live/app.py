@@ -32,8 +32,7 @@ from cli.incidents.watching import EVERY_SECONDS, TERMINATED, end_at_sigterm, he
 from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode
 from cli.shared.terminal import GAP, error_sentence, plain
-from health.runbook.order_spec import OrderSpec
-from health.runbook.orders import ORDERS
+from health.runbook.orders import ORDERS, OrderSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from cli.shared.options import parse_time
 from health.model.order import LONGEST_REASON, StandingOrder
-from health.runbook.order_spec import OrderSpec
+from health.runbook.orders import OrderSpec
 
 INTERRUPTED = 130
 

@@ -16,10 +16,9 @@ from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
 from health.model.timeline import Timeline, TimelineEntry
-from health.runbook.failures import FailingActs
+from health.runbook.failures import FailingActs, MaintenanceTask, TaskNote
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
-from health.runbook.task_notes import MaintenanceTask, TaskNote
 from tests.cli.incidents.summaries import CONDITION, UNHEALTHY, document, ended, state, summary, unhealthy
 from tests.support.values.builders import (
     CLASSIC,
@@ -38,12 +37,12 @@ from tests.support.values.memories import ACTED, standing
 from workflows.messages import State
 
 NOTHING = Details()
-HELD = {"standing": standing("hold", "disk swap")}
+HELD: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
 def page(of: State, *story: TimelineEntry, left_out: int = 0) -> IncidentDocument:
-    memory = of.memory.model_copy(update={"timeline": Timeline(entries=story, left_out=left_out)})
+    memory = replace(of.memory, timeline=Timeline(entries=story, left_out=left_out))
     return document(summary(of.model_copy(update={"memory": memory})))
 
 
@@ -69,7 +68,7 @@ def line(label: str, of: State, *story: TimelineEntry) -> str:
 
 def remediating(**memory: Any) -> State:
     observation = unhealthy(request_of(FIRST, MINUTE))
-    return state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED.model_copy(update=memory))
+    return state(Phase.REMEDIATING, UNHEALTHY, observation, replace(ACTED, **memory))
 
 
 def test_page_says_what_happens_next_and_when() -> None:
@@ -99,7 +98,7 @@ def test_page_says_that_the_lease_will_be_renewed_and_released() -> None:
 
 
 def test_page_says_since_when_a_lease_is_to_be_renewed_whose_renewals_fail() -> None:
-    memory = ACTED.model_copy(update={"lease": LeaseMemory(state=LeaseState.HELD, renew_at=NOW - MINUTE)})
+    memory = replace(ACTED, lease=LeaseMemory(state=LeaseState.HELD, renew_at=NOW - MINUTE))
     observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, memory)).startswith(
         "was to be renewed 2026-03-01 11:59:00Z (1m ago)"
@@ -107,10 +106,12 @@ def test_page_says_since_when_a_lease_is_to_be_renewed_whose_renewals_fail() -> 
 
 
 def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
-    recovery = RecoveryMemory(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
+    recovery = RecoveryMemory(
+        has_begun=True, boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2"
+    )
     says = {"state": TargetState.HEALTHY, "boot_id": "boot-2", "proven_recovery_seconds": 300}
     observation = unhealthy(request_of(FIRST)).model_copy(update=says)
-    memory = ACTED.model_copy(update={"recovery": recovery})
+    memory = replace(ACTED, recovery=recovery)
     assert line("Recovery", state(Phase.HEALTHY_DELAY, UNHEALTHY, observation, memory)) == (
         "healthy with a new boot ID for 1m of 5m"
     )

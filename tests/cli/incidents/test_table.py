@@ -21,7 +21,7 @@ from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, wi
 from tests.support.values.memories import ACTED, standing
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
-HELD = {"standing": standing("hold", "disk swap")}
+HELD: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 NOTHING = Details()
 BY_PERSON = Details(held="disk swap")
 REQUEST = "Reboot/remediators/node-1 exists"
@@ -43,7 +43,7 @@ DOCUMENTS = [
         "node-2",
         Phase.REMEDIATING,
         BY_PERSON.model_copy(update={"requests": REQUEST}),
-        ACTED.model_copy(update=HELD),
+        replace(ACTED, **HELD),
         requests=[request_of(FIRST)],
     ),
     incident("node-3", Phase.HELD, Details(more=(str(THRESHOLD),), ask_again_seconds=1800), hold=THRESHOLD),

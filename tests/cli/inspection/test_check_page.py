@@ -13,9 +13,8 @@ from health.model.approval import Approval, ApprovalDefault, Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
-from health.runbook.given_orders import ordered
-from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
-from health.runbook.outlook import as_reported, outlook
+from health.runbook.decide import as_reported, preview
+from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder, ordered
 from health.runbook.state import Memory
 from tests.support.values.builders import (
     ESCALATION,
@@ -149,7 +148,7 @@ def test_requests_are_named_with_their_state_and_a_skipped_one_did_not_time_out(
     skipped = TargetPreview(
         incident=INCIDENT,
         observation=seen(request),
-        outlook=outlook(seen(request), as_reported(progress), NOW),
+        outlook=preview(seen(request), as_reported(progress), NOW),
     )
     assert lines(skipped.answer)[-1].endswith(f"1: {request.reference} was skipped")
     assert lines()[-1].endswith("none")

@@ -41,7 +41,7 @@ async def test_machine_of_a_dead_node_is_deleted_once_and_waited_for_until_it_is
 
     await machines.until_going(name)
     waiting = await machines.until_state(
-        name, lambda state: state.memory.disruption.has_deleted and state.phase == "Remediating"
+        name, lambda state: state.memory.disruption.deleted_at is not None and state.phase == "Remediating"
     )
     assert "it was deleted, and is not gone yet" in waiting.details or "is being deleted" in waiting.details
     await check.until_numbers(2, 1, 1)

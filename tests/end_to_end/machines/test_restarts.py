@@ -61,7 +61,7 @@ async def test_machine_is_deleted_once_on_time_and_open_requests_are_kept_and_re
     await paramedic.start()
     await machines.until_going(*deleted)
     for each in deleted:
-        await machines.until_state(each, lambda state: state.memory.disruption.has_deleted)
+        await machines.until_state(each, lambda state: state.memory.disruption.deleted_at is not None)
     going = await machines.client.get(MACHINES, name, machines.namespace)
     assert datetime.fromisoformat(going["metadata"]["deletionTimestamp"]) >= failed + TIMEOUT
     assert await machines.outcome(recovers, REQUESTING) == "Remediated"
@@ -70,7 +70,7 @@ async def test_machine_is_deleted_once_on_time_and_open_requests_are_kept_and_re
     await requesting.edit(remediationTemplate=None)  # now only the incident knows the request
     await paramedic.start()
     await deleting.until_numbers(2, 0, 0)
-    assert (await machines.state(name)).memory.disruption.has_deleted
+    assert (await machines.state(name)).memory.disruption.deleted_at is not None
     await asyncio.gather(*(machines.let_go(each) for each in deleted))
     await machines.until_state(edited, _has_seen_the_edit, REQUESTING)
     await requesting.until_numbers(2, 1, 1)

@@ -1,5 +1,6 @@
 """The name of evidence, for how long it is kept, and when an incident saves it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -45,7 +46,7 @@ def test_evidence_is_saved_before_the_first_step_and_then_the_step_is_taken(is_s
     # Whether it was saved or not: a step waits for it once.
     step = RecordStep(0, move.details) if is_shadow else TakeStep(0, ADMITTED, move.details)
     assert move.before == step
-    assert next_move(wanted(), memory.having_saved_evidence(NOT_SAVED), NOW) == step
+    assert next_move(wanted(), replace(memory, evidence=NOT_SAVED), NOW) == step
 
 
 def test_no_evidence_is_saved_if_it_is_not_wanted_or_no_step_follows() -> None:

@@ -24,8 +24,8 @@ from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.escalation import Plan
+from health.runbook.failures import TaskFailure, patched
 from health.runbook.incident import STOP_PATIENCE
-from health.runbook.task_notes import TaskFailure, patched
 from tests.support.values.observations import expired, healthy
 from workflows.contracts import (
     ACT,
@@ -80,7 +80,7 @@ def _held_for_approval(seen: Observation, progress: Progress, now: datetime) -> 
     """The observation of a detector that knows this progress of the incident."""
     if seen.approval is None or seen.hold is not None or seen.state is not TargetState.EXPIRED:
         return seen
-    due = Plan(seen.steps, progress.spent, progress.skipped).course(seen.requests, now).due_step
+    due = Plan(seen.steps, progress.spent, progress.skipped).progress(seen.requests, now).due_step
     hold = approval_hold(seen.approval, seen.steps, due, progress.approval)
     return seen.held_by(hold) if hold else seen
 

@@ -26,7 +26,7 @@ from health.model.references import (
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.policy.limits import Limits
-from health.runbook.task_notes import LeftBehind
+from health.runbook.failures import LeftBehind
 from objects.field_problem import FieldProblem
 from objects.timestamps import stamp
 from tests.support.values.held import held, with_holds

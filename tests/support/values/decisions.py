@@ -4,8 +4,8 @@ from detector.inspection.preview import TargetPreview
 from health.model.observation import Hold, Observation
 from health.model.order import OrderMessage
 from health.model.references import IncidentReference
-from health.runbook.given_orders import ordered
-from health.runbook.outlook import as_reported, outlook
+from health.runbook.decide import as_reported, preview
+from health.runbook.orders import ordered
 from health.runbook.state import Memory
 from tests.support.values.builders import INCIDENT, MINUTE, NOW
 
@@ -25,7 +25,7 @@ def decision(
     return TargetPreview(
         incident=incident,
         observation=unasked,
-        outlook=outlook(unasked, as_reported(memory.progress), NOW),
+        outlook=preview(unasked, as_reported(memory.progress), NOW),
         found=found,
         is_unheard=is_unheard,
     )

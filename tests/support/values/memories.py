@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from health.model.details import Details
 from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
@@ -36,8 +40,13 @@ def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
     return next_move(completed, learned(memory.at(now), completed, now), now)
 
 
-def with_lease(memory: Memory, **fields: object) -> Memory:
-    return memory.model_copy(update={"lease": memory.lease.model_copy(update=fields)})
+def with_lease(memory: Memory, **fields: Any) -> Memory:
+    return replace(memory, lease=replace(memory.lease, **fields))
+
+
+def handed_over(memory: Memory) -> Memory:
+    """The memory as the next run of the incident reads it."""
+    return TypeAdapter(Memory).validate_json(to_json(memory))
 
 
 def order(kind: str, reason: str = "", until: datetime | None = None) -> OrderRecord:

@@ -13,9 +13,9 @@ from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
+from health.runbook.failures import LeftBehind
 from health.runbook.learn import learned
 from health.runbook.state import Memory
-from health.runbook.task_notes import LeftBehind
 from tests.support.values.builders import (
     FIRST,
     INCIDENT,
@@ -71,13 +71,13 @@ class Incident:
 
     def acts(self, step: Step = FIRST, boot_id: str = OLD, **fields: Any) -> RequestSnapshot:
         made = request_of(step, boot_id=boot_id, **fields)
-        acted = self.memory.having_ordered(step).having_acted(step, made, NOW, NOW)
+        acted = self.memory.before_act(step).after_request(step, made, NOW, NOW)
         self.memory = with_lease(acted, renew_at=NOW + timedelta(days=1))
         return made
 
     def cleans_up(self, *left: RequestSnapshot) -> None:
         hangs = LeftBehind(hanging=tuple(one.reference for one in left), has_lease=bool(left))
-        self.memory = self.memory.having_cleaned_up(hangs, (MADE,), NOW)
+        self.memory = self.memory.after_clean_up(hangs, (MADE,), NOW)
 
 
 def told(move: Move) -> str:

@@ -16,7 +16,7 @@ from cli.incidents.summary import IncidentSummary
 from cli.incidents.wanted import IncidentList
 from cli.shared.errors import CommandError
 from health.model.moves import Phase
-from health.runbook.order_spec import OrderSpec
+from health.runbook.orders import OrderSpec
 from tests.cli.incidents.summaries import UNHEALTHY, state, summary
 from tests.support.values.builders import INCIDENT, NOW
 

@@ -1,4 +1,4 @@
-"""The outlook: the decision of the runbook, with the orders of people, as commands print it."""
+"""The preview: the decision of the runbook, with the orders of people, as commands print it."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,10 +10,8 @@ from health.model.moves import NextEvent, NextTransition, Phase
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.order import OrderMessage
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.decide import next_move
-from health.runbook.given_orders import ordered
-from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder
-from health.runbook.outlook import outlook
+from health.runbook.decide import next_move, preview
+from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder, ResumeOrder, ordered
 from health.runbook.state import Memory
 from tests.support.values import remediation_orders as remediation
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, REBOOT, fact, request_of, seen
@@ -60,34 +58,34 @@ def given(*orders: OrderMessage) -> Memory:
 def test_orders_of_people_decide_as_in_the_workflow(
     observation: Observation, memory: Memory, phase: Phase, order: str | None
 ) -> None:
-    found = outlook(observation, memory, NOW)
+    found = preview(observation, memory, NOW)
     assert found.phase is phase
     assert (found.order and found.order.order) == order
 
 
 def test_an_order_is_named_in_the_words_of_the_workflow() -> None:
-    held, aborted = outlook(unasked(), given(HELD), NOW), outlook(unasked(), given(ABORTED), NOW)
+    held, aborted = preview(unasked(), given(HELD), NOW), preview(unasked(), given(ABORTED), NOW)
     assert (held.words, aborted.words) == ("held by a person: replacing its disk", "left alone: power work")
     move = next_move(unasked(), given(HELD), NOW)
     assert held.words == move.details.differing
 
 
 def test_a_later_incident_of_an_aborted_target_is_bound_by_no_order() -> None:
-    assert outlook(unasked(), Memory(), NOW).phase is Phase.ACTING
+    assert preview(unasked(), Memory(), NOW).phase is Phase.ACTING
 
 
 def test_hold_that_decides_is_that_of_the_detector_or_of_the_failed_act() -> None:
-    assert outlook(unasked(hold=HOLD), given(), NOW).hold == HOLD
-    assert outlook(unasked(hold=HOLD), given(HELD), NOW).hold is None
+    assert preview(unasked(hold=HOLD), given(), NOW).hold == HOLD
+    assert preview(unasked(hold=HOLD), given(HELD), NOW).hold is None
     failed = Hold(reason=HoldReason.FAILED, message="the attempt to act failed: 503")
-    failing = Memory().having_failed_to_act(failed, unasked(), NOW, 0.5, is_forbidden=False)
-    assert outlook(unasked(), failing, NOW).hold == failed
+    failing = Memory().after_failed_act(failed, unasked(), NOW, 0.5, is_forbidden=False)
+    assert preview(unasked(), failing, NOW).hold == failed
 
 
 def test_resume_skips_the_back_off_that_the_detector_sees() -> None:
     backing_off = unasked(hold=BACK_OFF)
-    assert outlook(backing_off, given(), NOW).phase is Phase.HELD
-    assert outlook(backing_off, given(ResumeOrder()), NOW).phase is Phase.ACTING
+    assert preview(backing_off, given(), NOW).phase is Phase.HELD
+    assert preview(backing_off, given(ResumeOrder()), NOW).phase is Phase.ACTING
 
 
 @pytest.mark.parametrize("answer", [None, *ApprovalAnswer])
@@ -96,19 +94,19 @@ def test_step_waits_for_an_approval_and_is_taken_after_it(answer: ApprovalAnswer
     if answer is not None:
         approval = approval.answered(answer, "by ada@desk", NOW)
     needs_one = unasked(approval=RequiredApproval(steps=(0, 1, 2)))
-    found = outlook(needs_one, Memory(approval=approval), NOW + timedelta(seconds=1))
+    found = preview(needs_one, Memory(approval=approval), NOW + timedelta(seconds=1))
     assert (found.phase is Phase.ACTING) is (answer is ApprovalAnswer.APPROVED)
 
 
 def test_wait_for_a_person_names_what_ends_it_also_before_the_question() -> None:
     needs_one = unasked(approval=RequiredApproval(steps=(0, 1, 2)))
     waits = {
-        "by resume, or when it recovers": outlook(unasked(), given(ABORTED), NOW),
-        "by approve or reject, or when it recovers": outlook(needs_one, Memory(), NOW),
+        "by resume, or when it recovers": preview(unasked(), given(ABORTED), NOW),
+        "by approve or reject, or when it recovers": preview(needs_one, Memory(), NOW),
     }
     for what, found in waits.items():
         assert found.next_transition == NextTransition(what=what)
-    limited = outlook(unasked(), given(HoldOrder(for_seconds=3600)), NOW)
+    limited = preview(unasked(), given(HoldOrder(for_seconds=3600)), NOW)
     assert limited.next_transition == NextTransition(what="the hold ends", at=NOW + timedelta(minutes=59))
 
 
@@ -128,7 +126,7 @@ def test_next_transition_of_a_running_step_is_that_of_the_workflow(
     memory = ACTED
     for order in orders:
         memory = ordered(memory, order, NOW)
-    found = outlook(unasked(RUNNING), memory, NOW).next_transition
+    found = preview(unasked(RUNNING), memory, NOW).next_transition
     assert found.what.startswith(what)
     assert found == move(unasked(RUNNING), memory).next_transition
 
@@ -139,12 +137,12 @@ def test_order_to_remediate_that_expires_ends_a_hold_as_in_the_workflow(
 ) -> None:
     observation = remediation.ordered(requests=requests).model_copy(update={"admission": None})
     memory = ordered(ACTED, HELD, NOW)
-    found = outlook(observation, memory, NOW).next_transition
+    found = preview(observation, memory, NOW).next_transition
     assert found.what == NextEvent.ORDER_EXPIRES
     assert found == move(observation, memory).next_transition
 
 
 def test_shadow_acts_on_nothing_and_says_so() -> None:
-    found = outlook(unasked(is_shadow=True), Memory(), NOW)
+    found = preview(unasked(is_shadow=True), Memory(), NOW)
     assert found.is_recorded_only
-    assert not outlook(unasked(is_shadow=True), given(HELD), NOW).is_recorded_only
+    assert not preview(unasked(is_shadow=True), given(HELD), NOW).is_recorded_only
