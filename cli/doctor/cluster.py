@@ -7,10 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Process
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce, is_in_shadow
@@ -45,11 +44,8 @@ class ExaminedCheck:
     is_shadow: bool
 
     @cached_property
-    def parsed(self) -> HealthCheck | InvalidCheckError:
-        try:
-            return self.kind.parse(self.body)
-        except InvalidCheckError as error:
-            return error
+    def parsed(self) -> ParsedCheck:
+        return ParsedCheck.of(self.kind.parse, self.body)
 
     @property
     def status(self) -> Mapping[str, Any]:
@@ -124,7 +120,7 @@ class ExaminedCluster:
     async def readable(self, kind: CheckKind | None = None) -> list[HealthCheck]:
         """The valid checks of a kind, or of all handled kinds."""
         found = await self.checks() if kind is None else await self.checks_of(kind)
-        return [one.parsed for one in found if not isinstance(one.parsed, InvalidCheckError)]
+        return [check for one in found if (check := one.parsed.check) is not None]
 
     async def lease(self, name: str) -> Object | None:
         """The Lease of that name in our namespace."""

@@ -6,7 +6,6 @@ from cli.doctor.cluster import ExaminedCheck, ExaminedCluster
 from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found, listed
 from cli.shared.ages import short
 from health.kinds.check_kind import UNREADABLE
-from health.model.invalid_check import InvalidCheckError
 from health.runbook.escalation import is_classic
 from kube.errors import KindUnknown
 from kube.lease import holder_is_valid
@@ -38,15 +37,15 @@ async def kind_not_served(cluster: ExaminedCluster) -> Found:
 @finds(UNREADABLE, PROBLEM, "correct it; until then it does nothing")
 async def unreadable(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        if isinstance(check.parsed, InvalidCheckError):
-            yield f"{check.name} cannot be read: {check.parsed}"
+        if check.parsed.problem is not None:
+            yield f"{check.name} cannot be read: {check.parsed.problem}"
 
 
 @finds("CheckFails", PROBLEM, "fix the problem that it names; the fix is noticed by itself")
 async def failing(cluster: ExaminedCluster) -> Found:
     """Conditions by which a check says that it does not work, each with the reason of its kind."""
     for check in await cluster.checks():
-        if isinstance(check.parsed, InvalidCheckError):
+        if check.parsed.check is None:
             continue  # its conditions are redundant, or out of date
         for condition in check.status.get("conditions") or ():
             for sign in check.kind.failing_conditions:
@@ -72,8 +71,8 @@ def total_of(check: ExaminedCheck) -> int | None:
 @finds("NeverAllows", WARNING, "correct its threshold, if it is not meant as a pause")
 async def never_allows(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        total, parsed = total_of(check), check.parsed
-        if not total or isinstance(parsed, InvalidCheckError):
+        total, parsed = total_of(check), check.parsed.check
+        if not total or parsed is None:
             continue
         numbers = reversed(range(total))
         if not any(parsed.allowance(total=total, healthy=healthy).allowed for healthy in numbers):
@@ -85,14 +84,14 @@ async def never_allows(cluster: ExaminedCluster) -> Found:
 @finds("WatchesNoCondition", PROBLEM, "list the conditions in the fields of its apiVersion")
 async def watches_no_condition(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        if not isinstance(check.parsed, InvalidCheckError) and not check.parsed.condition_rules:
+        if check.parsed.check is not None and not check.parsed.check.condition_rules:
             yield f"{check.name} watches no condition, so no target is remediated for one"
 
 
 @finds("StatusImpossible", PROBLEM, "correct the status")
 async def impossible_status(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        rules = () if isinstance(check.parsed, InvalidCheckError) else check.parsed.condition_rules
+        rules = () if check.parsed.check is None else check.parsed.check.condition_rules
         for rule in rules:
             if rule.status not in _STATUSES:
                 wanted = f"{rule.type}={rule.status}"
@@ -102,8 +101,8 @@ async def impossible_status(cluster: ExaminedCluster) -> Found:
 @finds("NoNextStep", WARNING, "remove the annotation: only an escalation has a next step")
 async def no_next_step(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        parsed = check.parsed
-        if isinstance(parsed, InvalidCheckError) or parsed.choices.relapse is None:
+        parsed = check.parsed.check
+        if parsed is None or parsed.choices.relapse is None:
             continue
         if is_classic(parsed):
             one_step = "its remediations have one step"

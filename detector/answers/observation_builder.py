@@ -27,7 +27,6 @@ from health.gate.admission import Question, admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import stale_cache
 from health.model.incident_result import IN_A_ROW
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
@@ -87,7 +86,7 @@ class ObservationBuilder:
     def _moment(self) -> TargetMoment | None:
         """The check with that target; None if one of them is gone, or the check is invalid."""
         check_state, target = self.cluster_state.checks.get(self.incident.check), self._target
-        if check_state is None or target is None or isinstance(check_state.check, InvalidCheckError):
+        if check_state is None or target is None or check_state.check is None:
             return None
         return TargetMoment(self.cluster_state, check_state.check, target, self.now)
 
@@ -110,8 +109,8 @@ class ObservationBuilder:
         check = self.cluster_state.checks.get(self.incident.check)
         if check is None:
             return self._released(f"{self.incident.check} is gone")
-        if isinstance(check.check, InvalidCheckError):
-            message = f"{self.incident.check} cannot be read: {check.check}"
+        if check.check is None:
+            message = f"{self.incident.check} cannot be read: {check.parsed.problem}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
         pause = check.check.hold_in(self._context)
         if pause is not None and check.check.is_fully_paused_in(self._context):

@@ -16,7 +16,6 @@ from detector.attempts.attempts import SECOND, Attempts, FailingTarget
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.gate.back_off import EndedAttempt
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict
@@ -45,7 +44,7 @@ class Deletions:
         if target is None:
             return
         name, judge = (check, target), self._cluster_state.checks.get(check)
-        if judge is None or isinstance(judge.check, InvalidCheckError):
+        if judge is None or judge.check is None:
             self._forget(name)
             return
         observed_target = self._cluster_state.targets.get(check, target)

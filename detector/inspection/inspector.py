@@ -31,7 +31,6 @@ from detector.state.state_view import StateView
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
 from health.gate.order_refusal import OrderMoment, refusal
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder, order_in
 from health.model.target import Target, facts_of_node
@@ -179,7 +178,7 @@ class Inspector:
             preview = self._preview(self.cluster_state.frozen(reference))
             storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
-            problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
+            problem = str(check_state.parsed.problem) if check_state.check is None else None
             decisions: list[TargetAnswer] = []
             room, piece, left_out = _Room(), TimeSlice(), 0
             for name in sorted(preview.named(reference)):
@@ -244,12 +243,12 @@ class Inspector:
                 left_out += 1
                 continue
             check_state = supposed.state.checks[reference]
-            is_invalid = isinstance(check_state.check, InvalidCheckError)
+            problem = check_state.parsed.problem
             answer = SimulatedCheckAnswer(
                 check=str(reference),
                 selected=len(check_state.selected),
                 threshold=ThresholdAnswer.of(supposed.state.allowance(reference)),
-                problem=str(check_state.check) if is_invalid else None,
+                problem=None if problem is None else str(problem),
                 holds=supposed.holds_of(reference),
             )
             if not room.takes(answer):
@@ -326,9 +325,10 @@ class Inspector:
 
     def _ordered(self, question: PreviewOrderInput) -> tuple[HealthCheck, Target]:
         reference = named_check(self.cluster_state, question.check)
-        check = self.cluster_state.checks[reference].check
-        if isinstance(check, InvalidCheckError):
-            raise UnknownNameError(f"{reference} cannot be read: {check}")
+        check_state = self.cluster_state.checks[reference]
+        check = check_state.check
+        if check is None:
+            raise UnknownNameError(f"{reference} cannot be read: {check_state.parsed.problem}")
         by_any = NamedTargets(self.cluster_state, question.target).selected()
         found = [target for selecting, target in by_any if selecting.reference == reference]
         if len(found) == 1:
@@ -356,6 +356,6 @@ def _unanswerable(kind: str, error: Exception) -> ApplicationError:
 
 def _unread_templates(state: StateView, reference: CheckReference) -> Iterator[str]:
     check = state.checks[reference].check
-    for step in () if isinstance(check, InvalidCheckError) else check.steps:
+    for step in () if check is None else check.steps:
         if state.template_kinds(step.template.api_version, step.template.kind) is None:
             yield str(step.template)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.storm import Storm
 from health.check.threshold import Allowance
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict
@@ -86,7 +85,7 @@ class TargetSnapshot:
 class CheckSnapshot:
     """One check with its numbers, targets and holds."""
 
-    check: HealthCheck | InvalidCheckError
+    parsed: ParsedCheck
     uid: str
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
@@ -107,6 +106,11 @@ class CheckSnapshot:
     """The generation of the check, even if it does not parse."""
     reported_until: datetime | None = None
     """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
+
+    @property
+    def check(self) -> HealthCheck | None:
+        """The check; None if it cannot be read."""
+        return self.parsed.check
 
     def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
         """The same with only the targets whose Events an earlier leader may not have emitted.

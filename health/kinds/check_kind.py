@@ -13,7 +13,6 @@ from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
 from health.check.target_report import TargetReports
-from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_upgrades import ClusterOf
 from health.cluster.upgrade import UpgradeSignal
 from health.gate.back_off import LostRequest
@@ -46,15 +45,6 @@ class FailingCondition:
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
         return self.only_for in ("", condition.get("reason"))
-
-
-def nothing_owed(
-    check: HealthCheck,  # noqa: ARG001  as CheckKind.metadata_patch
-    metadata: Mapping[str, Any],  # noqa: ARG001
-    context: ClusterContext,  # noqa: ARG001
-) -> dict[str, Any]:
-    """The default for a kind whose checks need no metadata of ours."""
-    return {}
 
 
 def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of
@@ -106,8 +96,6 @@ class CheckKind(ServedKind):
     """True if the kind's own operator made the request for that uid without recording the check."""
     target_reports: TargetReports | None = None
     """How reports are written into the status of targets; None: no reports."""
-    metadata_patch: Callable[[HealthCheck, Mapping[str, Any], ClusterContext], dict[str, Any]] = nothing_owed
-    """The merge patch for the stored metadata of a check; empty if nothing is missing."""
     kubeconfig: Callable[[str], SecretField] | None = None
     """The Secret with the kubeconfig of another cluster, by its name; None: Nodes and checks share a
     cluster."""

@@ -12,7 +12,15 @@ from health.check.pause import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.upgrade import Signaller
-from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, node_cluster, workload_cluster
+from health.kinds.clusterapi.cluster import (
+    CHECK,
+    CLUSTERS,
+    Cluster,
+    Clusters,
+    metadata_patch,
+    node_cluster,
+    workload_cluster,
+)
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
@@ -98,6 +106,11 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     def owner_of_node_cluster(self, context: ClusterContext) -> str:
         cluster = self.cluster_in(context)
         return "" if cluster is None else cluster.metadata.uid
+
+    def metadata_patch(self, metadata: Mapping[str, Any], context: ClusterContext) -> dict[str, Any]:
+        """The patch by which it names its Cluster."""
+        cluster = self.cluster_in(context)
+        return {} if cluster is None else metadata_patch(metadata, self.api_version, cluster)
 
     @cached_property
     def rules(self) -> Rules:

@@ -30,7 +30,6 @@ from health.kinds.machines import conditions as machines
 from health.kinds.machines.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, not_allowed
 from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.machines.threshold import remediations_allowed
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 
 Status = Mapping[str, Any]
@@ -57,13 +56,12 @@ _NOT_PAUSED = StatusCondition(
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that corrects `stored`; empty if it is correct."""
-    check, api_version = snapshot.check, V1BETA2
-    if isinstance(check, MachineHealthCheck | InvalidCheckError):
-        api_version = check.api_version
+    check = snapshot.check
+    api_version = check.api_version if isinstance(check, MachineHealthCheck) else snapshot.parsed.api_version
     of_conditions = conditions_patch(
         stored,
         lambda listed: _changes(snapshot, listed),
-        api_version=api_version,
+        api_version=api_version or V1BETA2,
         generation=snapshot.generation,
         now=now,
     )
@@ -73,7 +71,7 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
 
 def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     """The numbers for a merge patch, in which None removes a field."""
-    if isinstance(snapshot.check, InvalidCheckError):
+    if snapshot.check is None:
         return dict.fromkeys((*_NUMBERS, "targets"))
     decided = snapshot.allowance
     if decided is None or _blocked(snapshot) is not None:
@@ -89,8 +87,8 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
 
 def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
     """Why the Machines of a check that is not paused are unknown; None: they are known."""
-    if isinstance(snapshot.check, InvalidCheckError):
-        return not_allowed(INVALID_SPEC, str(snapshot.check), "Error")
+    if snapshot.check is None:
+        return not_allowed(INVALID_SPEC, str(snapshot.parsed.problem), "Error")
     problem, hiding = snapshot.holds.problem, snapshot.holds.hiding_targets
     if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
         return not_allowed(problem.reason, problem.message, "Error")

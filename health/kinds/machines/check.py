@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from pydantic import ValidationError
+
 from health.check.health_check import Check, Model, parsed
-from health.check.pause import of_paused, pause_hold
+from health.check.pause import pause_hold
 from health.check.template_validity import TemplateField, TemplateKinds, request_rejection, unusable
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
@@ -14,6 +16,7 @@ from health.kinds.machines.threshold import Trigger, allowance
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import Step, TemplateReference
+from objects.metadata import ObjectMetadata
 
 NOT_CREATED = "RemediationRequestCreationFailed"
 """The reason that the operators give for a request, with the prefix External for one API; see unusable() for
@@ -85,11 +88,15 @@ def parsed_unless_paused(model: type[_ModelT], raw: Mapping[str, Any], api_versi
     """The API server's object as `model`.
 
     Raises:
-        InvalidCheckError: it does not parse; a PausedInvalidCheckError if the check is paused.
+        InvalidCheckError: it does not parse; says whether the check is paused.
 
     """
     try:
         return parsed(model, raw)
-    except InvalidCheckError as problem:
-        problem.api_version = api_version
-        raise of_paused(problem, raw.get("metadata")) from problem
+    except InvalidCheckError as error:
+        try:
+            annotations = ObjectMetadata.model_validate(raw.get("metadata")).annotations
+            is_paused = pause_hold(annotations) is not None
+        except ValidationError:
+            is_paused = False
+        raise InvalidCheckError(error.problem, api_version, is_paused=is_paused) from error

@@ -23,7 +23,6 @@ from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.machines.check import NOT_CREATED, MachineCheck
 from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.machines.threshold import held_message
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
 
@@ -73,8 +72,8 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
 
     It is unknown whether a check that cannot be read still has a template.
     """
-    if isinstance(snapshot.check, InvalidCheckError):
-        return Changes((not_allowed(INVALID_SPEC, str(snapshot.check), "Error"),))
+    if snapshot.check is None:
+        return Changes((not_allowed(INVALID_SPEC, str(snapshot.parsed.problem), "Error"),))
     if not isinstance(snapshot.check, MachineCheck) or snapshot.allowance is None:
         return Changes()
     allowed = _remediation_allowed(snapshot, snapshot.check, snapshot.allowance)

@@ -30,7 +30,6 @@ from health.kinds.machines.conditions import (
 from health.kinds.machines.machine import KIND as MACHINE
 from health.kinds.machines.status_conditions import Stored
 from health.kinds.machines.threshold import Trigger
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationAttempt
@@ -87,11 +86,11 @@ class MachineEvents:
         """The Events; `before` is None at the start."""
         if is_paused(after):
             return []
-        if isinstance(after.check, InvalidCheckError):
-            return [*_invalid(after, after.check, stored)]
+        if after.check is None:
+            return [*_invalid(after, str(after.parsed.problem), stored)]
         if not isinstance(after.check, MachineCheck):
             return []
-        is_unreported = before is None or isinstance(before.check, InvalidCheckError) or is_paused(before)
+        is_unreported = before is None or before.check is None or is_paused(before)
         reported = None if is_unreported else before
         was_held = was_restricted(stored) or self.was_paused(stored)
         of_machines = after if before is not None else after.unreported(now, was_held=was_held)
@@ -170,12 +169,12 @@ def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message
     return Event(seed=seed, severity=severity, reason=reason, message=message, action=REMEDIATE)
 
 
-def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Stored) -> Iterator[Event]:
+def _invalid(after: CheckSnapshot, problem: str, stored: Stored) -> Iterator[Event]:
     """The Event that the check cannot be read, unless its stored status already says so."""
     condition = stored_condition(stored, REMEDIATION_ALLOWED)
-    if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, str(problem)):
+    if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, problem):
         return
-    seed = (str(problem), string(condition, "lastTransitionTime"))
+    seed = (problem, string(condition, "lastTransitionTime"))
     message = f"Remediation is not allowed, the check cannot be read: {problem}"
     yield _of_check(after, _UNREADABLE, message, *seed)
 

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import CheckProblem
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
@@ -49,8 +48,8 @@ ENABLED = Disabled(
 
 def disabled(snapshot: CheckSnapshot) -> Disabled:
     """The problem that disables a check; ENABLED without one."""
-    if isinstance(snapshot.check, InvalidCheckError):
-        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
+    if snapshot.check is None:
+        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.parsed.problem))
     problem = snapshot.holds.problem
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)

@@ -29,7 +29,6 @@ from health.kinds.nodehealthcheck.target_events import (
     overdue_notes,
     target_notes,
 )
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import involved_node
 from health.model.observation import HoldReason
 from health.model.owner_signs import OwnerSign
@@ -54,12 +53,12 @@ def events(
 ) -> list[Event]:
     """The Events; `before` is None at the start, `stored` is the status before this one."""
     switched = _switched(after, stored)
-    if isinstance(after.check, InvalidCheckError):
+    if after.check is None:
         # Its targets and requests are unknown, which does not mean that they are gone.
         return [*switched]
     was_held = _was_held(after.check, stored, now)
     of_targets = after if before is not None else after.unreported(now, was_held=was_held)
-    if before is not None and isinstance(before.check, InvalidCheckError):
+    if before is not None and before.check is None:
         before = None
     return [
         *switched,
@@ -196,7 +195,7 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
 
 def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     """The Events about Nodes; a skip is emitted on the Node too, although the operator has no such Event."""
-    if after.suppresses_target_events or isinstance(after.check, InvalidCheckError):
+    if after.suppresses_target_events or after.check is None:
         return
     reported = {} if before is None or before.suppresses_target_events else before.targets
     for name, target in sorted(after.targets.items()):

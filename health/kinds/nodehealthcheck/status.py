@@ -15,7 +15,6 @@ from health.check.health_check import HealthCheck
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import items, stored_condition, string
@@ -58,7 +57,7 @@ def stored_requests(stored: Status) -> frozenset[tuple[str, str]]:
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     why = disabled(snapshot)
     conditions = [_condition(why, stored, now), *storm_conditions(snapshot.storm)]
-    if isinstance(snapshot.check, InvalidCheckError) or snapshot.allowance is None:
+    if snapshot.check is None or snapshot.allowance is None:
         # Its numbers are unknown: the old ones stay.
         return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
     published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]

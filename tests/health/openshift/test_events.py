@@ -236,7 +236,11 @@ def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
     free = snapshot(*EVERYTHING)
     others = [
         CheckSnapshot(
-            check=seen.check, uid="another", allowance=seen.allowance, targets=seen.targets, holds=seen.holds
+            parsed=seen.parsed,
+            uid="another",
+            allowance=seen.allowance,
+            targets=seen.targets,
+            holds=seen.holds,
         )
         for seen in (one, free)
     ]

@@ -191,7 +191,7 @@ def test_node_startup_timeout_is_what_the_operator_reads(raw: str, timeout: time
     ],
 )
 def test_unusable_spec_is_refused_by_field_and_value(spec: dict[str, Any], refused: str) -> None:
-    assert str(refusal(**spec)) == refused
+    assert str(refusal(**spec).problem) == refused
 
 
 @pytest.mark.rule("MHC A.1/nodeStartupTimeout")
