@@ -20,7 +20,7 @@ from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Place, Template, TemplateKind
-from health.kinds.request_kinds import why_no_request, why_no_requests_of
+from health.kinds.registry import why_no_request, why_no_requests_of
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection

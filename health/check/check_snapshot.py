@@ -62,10 +62,19 @@ class TargetSnapshot:
         """Why the last creation of a request for it failed; "" otherwise."""
         return "" if self.found is None else self.found.request_error
 
-    def own_hold(self, *, besides: Collection[str]) -> Hold | None:
-        """The first hold for another reason than these: the detector's own, or the finding of the act."""
-        holds = (self.hold, self.found)
-        return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
+    def new_own_hold(self, before: "TargetSnapshot | None", *, besides: Collection[str]) -> Hold | None:
+        """The hold of this target alone, for another reason than these and than `before`.
+
+        It is the first of the detector's own hold and the finding of the act.
+        """
+
+        def own_hold(target: TargetSnapshot) -> Hold | None:
+            holds = (target.hold, target.found)
+            return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
+
+        hold, earlier = own_hold(self), None if before is None else own_hold(before)
+        is_known = hold is not None and earlier is not None and hold.reason == earlier.reason
+        return None if is_known else hold
 
     @property
     def is_published(self) -> bool:

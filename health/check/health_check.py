@@ -187,14 +187,14 @@ HealthCheck: TypeAlias = Check[Any]
 
 @dataclass(frozen=True)
 class ParsedCheck:
-    """A check as it was read: `check`, or the `problem` of one that cannot be read."""
+    """A check after it was read: either `check` or `problem` is set."""
 
     check: HealthCheck | None = None
     problem: FieldProblem | None = None
     api_version: str | None = None
     """The version of a check with a problem, if it decides how the status is written."""
     is_paused: bool = False
-    """Whether a check with a problem is paused."""
+    """True if a check with a problem is paused."""
 
     @classmethod
     def of(cls, parse: Callable[[Mapping[str, Any]], HealthCheck], raw: Mapping[str, Any]) -> Self:

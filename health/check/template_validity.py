@@ -57,8 +57,11 @@ class TemplateField(FrozenObject):
 
     @property
     def reference(self) -> TemplateReference:
+        return self.reference_in(self.namespace)
+
+    def reference_in(self, namespace: str) -> TemplateReference:
         return TemplateReference(
-            api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
+            api_version=self.api_version, kind=self.kind, namespace=namespace, name=self.name
         )
 
 

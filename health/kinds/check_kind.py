@@ -33,18 +33,18 @@ class FailingCondition:
     """A condition that shows a failing check, and its meaning for people."""
 
     type: str
-    status: str
+    status: str = "False"
     finding: str
     """The reason of the finding."""
     words: str
-    only_for: str = ""
-    """The required reason of the condition; "": any."""
+    only_for: str | None = None
+    """The required reason of the condition; None: any."""
     advice: str = "fix the problem that it names; the fix is noticed by itself"
 
     def is_shown_by(self, condition: Mapping[str, str]) -> bool:
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
-        return self.only_for in ("", condition.get("reason"))
+        return self.only_for in (None, condition.get("reason"))
 
 
 def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of

@@ -24,7 +24,7 @@ from health.kinds.nodehealthcheck.disabled import (
 )
 from health.kinds.nodehealthcheck.disabled import machine_health_checks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.kinds.nodehealthcheck.status import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.kinds.registry import CHECK_KINDS

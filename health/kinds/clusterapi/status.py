@@ -24,12 +24,18 @@ from health.check.pause import is_paused
 from health.kinds.check_kind import FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
+from health.kinds.clusterapi.conditions import conditions_patch
 from health.kinds.clusterapi.group import V1BETA2
-from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.machines import conditions as machines
-from health.kinds.machines.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, not_allowed
-from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
-from health.kinds.machines.threshold import remediations_allowed
+from health.kinds.machines.check import remediations_allowed
+from health.kinds.machines.conditions import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    Changes,
+    StatusCondition,
+    Stored,
+    not_allowed,
+)
 from health.model.observation import HoldReason
 
 Status = Mapping[str, Any]
@@ -42,7 +48,6 @@ PAUSED = "Paused"
 FAILING = (
     FailingCondition(
         type=REMEDIATION_ALLOWED,
-        status="False",
         finding="ClusterMissing",
         words="has no Cluster",
         only_for=CLUSTER_NOT_FOUND,

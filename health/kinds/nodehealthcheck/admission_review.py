@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from health.kinds.nodehealthcheck.disabled import duplicate_kind
 from health.kinds.nodehealthcheck.spec import Refused, Spec
-from health.kinds.nodehealthcheck.template_problem import duplicate_kind
 from health.model.invalid_check import check_problem
 from health.model.references import TemplateReference
 from health.model.stored_status import items

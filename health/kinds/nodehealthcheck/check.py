@@ -16,9 +16,8 @@ from health.check.health_check import Check, parsed
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others
+from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others, template_problem
 from health.kinds.nodehealthcheck.spec import Spec
-from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Step, TemplateReference

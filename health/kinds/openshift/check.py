@@ -41,9 +41,8 @@ from health.check.selector import LabelSelector
 from health.check.template_validity import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, Amount, IntOrPercent
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.machines.check import MachineCheck, parsed_unless_paused
+from health.kinds.machines.check import ALL, MachineCheck, Trigger, parsed_unless_paused
 from health.kinds.machines.machine import GONE, MISSING, NODE
-from health.kinds.machines.threshold import ALL, Trigger
 from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
 from health.model.references import Action, Step
 from health.model.sighting import Restart

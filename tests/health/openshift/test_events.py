@@ -7,8 +7,7 @@ import pytest
 from health.check.check_hold import CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
-from health.kinds.openshift.events import EVENTS
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK, status_patch
+from health.kinds.openshift.kind import EVENTS, MACHINE_HEALTH_CHECK, status_patch
 from tests.health.openshift.told import (
     DETECTED,
     EVERYTHING,
