@@ -31,7 +31,7 @@ from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import kind_name, with_kind
-from health.upgrade.orders import OrderName, PauseRefusal
+from health.upgrade.decision import OrderName, PauseRefusal
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime import search_attributes

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.decision import CheckPauseState
-from health.upgrade.orders import OrderName
+from health.upgrade.decision import CheckPauseState, OrderName
 from objects.frozen import Frozen, OpenEnum
 from workflows.upgrade_contracts import UpgradePauseState
 

@@ -20,8 +20,7 @@ from detector.state.machine_join import MachineJoin
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import Upgrade, UpgradePhase
+from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase
 from health.model.node import Node
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference

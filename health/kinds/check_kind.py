@@ -13,8 +13,7 @@ from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
 from health.check.target_report import TargetReports
-from health.cluster.cluster_upgrades import ClusterOf
-from health.cluster.upgrade import UpgradeSignal
+from health.cluster.upgrade import ClusterOf, UpgradeSignal
 from health.gate.back_off import LostRequest
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest

@@ -250,6 +250,7 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             f"maintenanceWindows: [{','.join([NIGHT] * 51)}]",
             "maintenanceWindows: must have at most 50 items",
         ),
+        (f"maintenanceWindows: [{NIGHT}, {NIGHT}]", "maintenanceWindows: two windows have the name a"),
         ("{[a]: b}", "it has a key that is not plain text"),
         (f"{'a' * 1_000}: 1", f"{'a' * 255}…: there is no such field; there are {FIELDS}"),
     ],

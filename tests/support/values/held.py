@@ -13,7 +13,7 @@ from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.global_stop import Stop
 from health.gate.check_holds import ALL_SEEN, CHECK_HOLDS, CheckHoldRow, CheckMoment, Unseen
 from health.model.observation import Hold, HoldReason
-from health.policy.node_groups import NO_LABELS
+from health.policy.outage_guard import NO_LABELS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OF_THE_CHECK = (HoldReason.PAUSED, HoldReason.THRESHOLD, HoldReason.STORM)

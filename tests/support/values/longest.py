@@ -3,7 +3,6 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from pydantic import BaseModel
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from health.model.references import CheckReference
@@ -48,7 +47,7 @@ class Longest:
         return [self.check() for _ in range(count)]
 
 
-def payload_bytes(value: BaseModel) -> int:
+def payload_bytes(value: object) -> int:
     """Of the payload that Temporal is sent."""
     (payload,) = pydantic_data_converter.payload_converter.to_payloads([value])
     return payload.ByteSize()
