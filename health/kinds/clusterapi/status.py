@@ -38,8 +38,6 @@ from health.kinds.machines.conditions import (
 )
 from health.model.observation import HoldReason
 
-Status = Mapping[str, Any]
-
 MOST_TARGETS = 10_000
 """The number of names that the schema allows; of more the first ones are listed."""
 _NUMBERS = ("expectedMachines", "currentHealthy", "remediationsAllowed")
@@ -59,9 +57,9 @@ _NOT_PAUSED = StatusCondition(
 )
 
 
-def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`; empty if it is correct."""
-    check = snapshot.check
+def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The merge patch that corrects `stored`, in which None removes a field; empty if it is correct."""
+    check, numbers = snapshot.check, snapshot.allowance
     api_version = check.api_version if isinstance(check, MachineHealthCheck) else snapshot.parsed.api_version
     of_conditions = conditions_patch(
         stored,
@@ -70,24 +68,18 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
         generation=snapshot.generation,
         now=now,
     )
-    wanted = {} if is_paused(snapshot) else _numbers(snapshot)
+    wanted: dict[str, Any] = {}
+    if not is_paused(snapshot) and check is None:
+        wanted = dict.fromkeys((*_NUMBERS, "targets"))
+    elif not is_paused(snapshot) and numbers is not None and _blocked(snapshot) is None:
+        wanted = {
+            "expectedMachines": numbers.total,
+            "currentHealthy": numbers.healthy,
+            "remediationsAllowed": remediations_allowed(numbers),
+            "observedGeneration": snapshot.generation,
+            "targets": sorted(snapshot.selected)[:MOST_TARGETS] or None,
+        }
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
-
-
-def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
-    """The numbers for a merge patch, in which None removes a field."""
-    if snapshot.check is None:
-        return dict.fromkeys((*_NUMBERS, "targets"))
-    decided = snapshot.allowance
-    if decided is None or _blocked(snapshot) is not None:
-        return {}
-    numbers = (decided.total, decided.healthy, remediations_allowed(decided))
-    names = sorted(snapshot.selected)[:MOST_TARGETS]
-    return {
-        **dict(zip(_NUMBERS, numbers, strict=True)),
-        "observedGeneration": snapshot.generation,
-        "targets": names or None,
-    }
 
 
 def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
@@ -105,17 +97,11 @@ def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
 def _changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
-        return Changes((_paused(snapshot),))
+        hold = snapshot.holds.of(HoldReason.PAUSED)
+        message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
+        return Changes((replace(_NOT_PAUSED, status="True", reason=PAUSED, message=message),))
     blocked = _blocked(snapshot)
     if blocked is not None:
         return Changes((blocked, _NOT_PAUSED))
     found = machines.changes(snapshot, stored)
     return replace(found, wanted=(*found.wanted, _NOT_PAUSED))
-
-
-def _paused(snapshot: CheckSnapshot) -> StatusCondition:
-    hold = snapshot.holds.of(HoldReason.PAUSED)
-    message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
-    return StatusCondition(
-        type=PAUSED, status="True", reason=PAUSED, message=message, has_deprecated_twin=False
-    )
