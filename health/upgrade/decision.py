@@ -33,6 +33,7 @@ from pydantic.dataclasses import dataclass
 from health.model.references import CheckReference
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from objects.bounds import Time
+from objects.fail_fast import FailFast
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import PersonText, ShortText
 
@@ -67,7 +68,7 @@ class RefusedOrder(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PauseOrderRecord:
+class PauseOrderRecord(FailFast):
     """One order with its scope and times."""
 
     number: int
@@ -154,7 +155,7 @@ class CheckPauseState(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PauseMoment:
+class PauseMoment(FailFast):
     """The upgrade and the orders, by which each check is decided."""
 
     now: Time

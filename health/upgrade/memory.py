@@ -24,6 +24,7 @@ from health.upgrade.decision import (
 )
 from health.upgrade.pausable_check import PausableCheck
 from objects.bounds import Time
+from objects.fail_fast import FailFast
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
@@ -88,7 +89,7 @@ _INTEREST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckRow:
+class CheckRow(FailFast):
     """One check in an upgrade, for people."""
 
     check: str
@@ -102,7 +103,7 @@ class CheckRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyncedChecks:
+class SyncedChecks(FailFast):
     """The result of one sync of all checks."""
 
     listed_at: Time
@@ -194,7 +195,7 @@ def summed_up(
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownUpgrade:
+class KnownUpgrade(FailFast):
     """The upgrade that the memory is about."""
 
     since: Time | None = None
@@ -214,7 +215,7 @@ class KnownUpgrade:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PauseMemory:
+class PauseMemory(FailFast):
     """The memory of an upgrade pause between two syncs."""
 
     upgrade: KnownUpgrade | None = None
