@@ -88,7 +88,9 @@ class MachineEvents:
             if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, problem):
                 return []
             message = f"Remediation is not allowed, the check cannot be read: {problem}"
-            return [_of_check(after, INVALID_SPEC, message, problem, string(condition, "lastTransitionTime"))]
+            return [
+                _of_check(after, "InvalidSpec", message, problem, string(condition, "lastTransitionTime"))
+            ]
         if not isinstance(after.check, MachineCheck):
             return []
         is_unreported = before is None or before.check is None or is_paused(before)
