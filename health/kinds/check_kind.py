@@ -21,7 +21,6 @@ from health.upgrade.pausable_check import PauseAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.event import Event, InvolvedObject
 from objects.group_kind import ServedKind
-from objects.metadata import ObjectMetadata
 
 UNREADABLE = "CheckUnreadable"
 """The reason of findings about a check that cannot be read."""
@@ -44,11 +43,6 @@ class FailingCondition:
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
         return self.only_for in (None, condition.get("reason"))
-
-
-def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of
-    """The default for a kind whose checks are about their own cluster."""
-    return MANAGEMENT_CLUSTER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +78,10 @@ class CheckKind(ServedKind):
     """The controller that we replace, by its usual name."""
     operator_lease: str
     """The name of its leader Lease."""
-    operator_guide: str = ""
+    operator_guide: str | None = None
     """Where its shutdown is documented, if other controllers share its Lease so that the Lease proves
     nothing."""
-    operator_manager: str = ""
+    operator_manager: str | None = None
     """The field manager of its writes, if admission policies may keep it from remediating while it runs."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that owns a request, with any maker; None if no check does."""
@@ -104,8 +98,8 @@ class CheckKind(ServedKind):
     """Signals of upgrades of the clusters that its checks are about, watched where the kind is handled.
 
     Objects of these kinds always belong to such a cluster. A setting can name other signals instead."""
-    cluster_of: ClusterOf = of_no_cluster
-    """The managed cluster that an object of any kind belongs to."""
+    cluster_of: ClusterOf = lambda _: MANAGEMENT_CLUSTER
+    """The managed cluster that an object of any kind belongs to; by default the checks' own cluster."""
     upgrade_pause: PauseAnnotations | None = None
     """The annotations that pause its checks during an upgrade; None: the upgrade only holds them."""
     upgrade_pause_roles: tuple[str, ...] = ()

@@ -198,8 +198,8 @@ class AppliedLimit(NamedTuple):
     most: int
     scope: LimitScope
     slots: tuple[Slot, ...]
-    label: str = ""
-    """The label whose values are limited; "": none."""
+    label: str | None = None
+    """The label whose values are limited; None: none."""
     value: str | None = None
     """The label's value of the remediation; None: unknown."""
     is_of_starts: bool = False

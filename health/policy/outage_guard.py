@@ -8,6 +8,9 @@ unhealthy targets of the group restart (rule 37). A real outage would hold for e
 start the guard gives way, and no clock restarts, because those Nodes were silent all the time (ADR 34).
 The guard gives way to each window separately: if enough Nodes fell silent in a later window, the group is
 held until the limit of that one has passed too.
+
+A group is a cluster, a region or zone of it, or a domain by another label. A zone is the pair of region and
+zone, because regions may have zones of the same name. A Node is in all groups that its labels name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -211,7 +214,7 @@ def lacking(
     with.
     """
     times = sorted(unknown_since)
-    windows = [*_windows(guard, times, given_way), _Window(len(times), 0)]
+    windows = [*_windows(guard, times, given_way), _Window(before=len(times), silent=0)]
     enough = (guard.enough_of(total - window.before, group.label) - window.silent for window in windows)
     return max(1, min(enough))
 
@@ -247,6 +250,10 @@ class GroupOutage:
     """Whether an earlier process recorded an outage, and this one has not looked yet."""
     gives_way: datetime | None = field(default=None, compare=False)
     """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
+
+    @property
+    def hold(self) -> Hold | None:
+        return None if self.suspected is None else self.suspected.hold
 
     @property
     def is_suspected(self) -> bool:
@@ -294,12 +301,12 @@ class Outages:
 
     def hold(self, cluster: str) -> Hold | None:
         """The hold of all targets whose Nodes are in this cluster."""
-        return _hold_of(self.by_group.get(NodeGroup(cluster)))
+        return self.by_group.get(NodeGroup(cluster), NO_OUTAGE).hold
 
     def hold_of_node(self, cluster: str, node: str, labels: Mapping[str, str]) -> Hold | None:
         """The hold of targets with this Node, by its domains; a Node that is gone has no labels."""
         domains = self._groups_of(cluster, node, labels)
-        holds = (_hold_of(self.by_group.get(domain)) for domain in domains if domain.label is not None)
+        holds = (self.by_group.get(domain, NO_OUTAGE).hold for domain in domains if domain.label is not None)
         return next((hold for hold in holds if hold is not None), None)
 
     def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS, node: str = "") -> datetime | None:
@@ -326,15 +333,9 @@ class Outages:
         return tuple(sorted(labels, key=lambda label: (label not in {REGION_LABEL, ZONE_LABEL}, label)))
 
     def _groups_of(self, cluster: str, node: str, labels: Mapping[str, str]) -> Iterable[NodeGroup]:
-        return self.kept_groups.get((cluster, node)) or self._domains_of(cluster, labels)
-
-    def _domains_of(self, cluster: str, labels: Mapping[str, str]) -> Iterator[NodeGroup]:
         domains = (domain_of(cluster, label, labels) for label in self._labels)
-        return (domain for domain in domains if domain is not None)
-
-
-def _hold_of(outage: GroupOutage | None) -> Hold | None:
-    return None if outage is None or outage.suspected is None else outage.suspected.hold
+        kept = self.kept_groups.get((cluster, node))
+        return kept or (domain for domain in domains if domain is not None)
 
 
 NO_OUTAGES = Outages()

@@ -291,26 +291,23 @@ def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: dateti
     for change in after.request_changes:
         if change.made is not None:
             yield from _created(change.target, change.made, since, after)
-        if change.deleted is not None:
-            yield _deleted(change.target, change.deleted, before, after)
+        if change.deleted is None:
+            continue
+        reference, seed = change.deleted.reference, (change.deleted.uid,)
+        subject = f"remediation CR of kind {reference.kind} with name {reference.name}"
+        # If the same condition lasted, it stayed unhealthy; else it may have recovered in between.
+        fact = after.fact(change.target)
+        if before is not None and fact is not None and fact == before.fact(change.target):
+            message = f"Node {change.target} is still unhealthy, but its {subject} was deleted"
+            yield _note(after, Severity.WARNING, "RemediationInterrupted", message, seed=seed)
+        else:
+            yield _note(after, Severity.NORMAL, "RemediationRemoved", f"Deleted {subject}", seed=seed)
 
 
 def _created(target: str, request: RequestSnapshot, since: datetime, after: CheckSnapshot) -> Iterator[Event]:
     if not request.is_of_operator and request.created >= since:
         message = f"Created remediation object for node {target}"
         yield _note(after, Severity.NORMAL, "RemediationCreated", message, seed=(request.uid,))
-
-
-def _deleted(
-    target: str, request: RequestSnapshot, before: CheckSnapshot | None, after: CheckSnapshot
-) -> Event:
-    subject = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
-    # If the same condition lasted, it stayed unhealthy; else it may have recovered in between.
-    fact = after.fact(target)
-    if before is not None and fact is not None and fact == before.fact(target):
-        message = f"Node {target} is still unhealthy, but its {subject} was deleted"
-        return _note(after, Severity.WARNING, "RemediationInterrupted", message, seed=(request.uid,))
-    return _note(after, Severity.NORMAL, "RemediationRemoved", f"Deleted {subject}", seed=(request.uid,))
 
 
 def _note(

@@ -136,13 +136,9 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         """
         if self.template is not None:
             return self.steps
-        if self._marks(target):
+        if self.metadata.annotations.get(STRATEGY) == EXTERNAL_BAREMETAL and not target.machine.has_failed:
             return (_MARK,)
         return () if target.machine.controller is None else (_DELETE,)
-
-    def _marks(self, target: MachineTarget) -> bool:
-        strategy = self.metadata.annotations.get(STRATEGY)
-        return strategy == EXTERNAL_BAREMETAL and not target.machine.has_failed
 
     def replaces(self, target: MachineTarget) -> bool:
         """True if the step deletes it; a remediator would keep it."""
