@@ -24,8 +24,7 @@ from health.check.same_boot import SAME_BOOT
 from health.check.template_validity import Template
 from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import LostRequest
-from health.kinds.registry import CHECK_KINDS
-from health.kinds.request_kinds import why_no_requests_of
+from health.kinds.registry import CHECK_KINDS, why_no_requests_of
 from health.model.boot import is_same_boot
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason, failed

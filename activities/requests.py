@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from activities.attempt import InputRefused
 from activities.live_objects import LiveObjects
-from health.kinds.registry import CHECK_KINDS
-from health.kinds.request_kinds import why_no_request
+from health.kinds.registry import CHECK_KINDS, why_no_request
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference

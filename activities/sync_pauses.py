@@ -12,7 +12,7 @@ what is left then is put off to the next sync.
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from temporalio import activity
@@ -24,9 +24,8 @@ from activities.fact_age import Clock, waited_too_long
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
-from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, decide
+from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, decide, with_full_names
 from health.upgrade.memory import PUT_OFF, CheckDone, SyncedChecks, summed_up
-from health.upgrade.orders import with_full_names
 from health.upgrade.pausable_check import PausableCheck, PauseAnnotations
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder
@@ -107,7 +106,7 @@ class SyncPauses:
             listed_at = (self._clock.now() - LISTING).replace(microsecond=0)
             found = await self._list()
             orders, refused = with_full_names(asked.moment.orders, [one.check for one in found])
-            moment = asked.moment.model_copy(update={"orders": orders})
+            moment = replace(asked.moment, orders=orders)
 
             async def done(one: FoundCheck) -> CheckDone:
                 writing = self._write(one, moment, lambda: self._clock.since(began) > FACTS_LAST)

@@ -43,7 +43,7 @@ from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
-from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import PauseProgress
 from health.policy.policy import CurrentPolicy
 from kube.leader import Leadership, LeaderTerm
 from kube.rate_limiter import RateLimiter

@@ -1,6 +1,7 @@
 """ObjectMetadata: the metadata of a Kubernetes object, as far as we read it."""
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import AwareDatetime, Field
 
@@ -23,6 +24,11 @@ class ManagedFields(FrozenObject):
     manager: str = ""
     subresource: str = ""
     time: datetime | None = None
+    fields_v1: dict[str, Any] = Field(default_factory=dict, alias="fieldsV1")
+
+    def has_set(self, annotation: str) -> bool:
+        """True if this manager was the last to set the annotation."""
+        return f"f:{annotation}" in self.fields_v1.get("f:metadata", {}).get("f:annotations", {})
 
 
 class ObjectMetadata(FrozenObject):

@@ -16,7 +16,7 @@ from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.kinds.right import Process
-from health.upgrade.observation import LONG_UPGRADE
+from health.upgrade.memory import LONG_UPGRADE
 from kube.answer_bounds import MIB
 from objects.address import LARGEST_PORT, Address
 from objects.field_problem import FieldProblem, quoted

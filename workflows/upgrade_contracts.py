@@ -6,8 +6,7 @@ is tried once, because its facts are too old for a second attempt: the workflow 
 
 from datetime import datetime, timedelta
 
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import UpgradePhase
+from health.cluster.upgrade import PauseProgress, UpgradePhase
 from health.model.order import OrderMessage, StandingOrder
 from health.upgrade.decision import PauseMoment
 from health.upgrade.memory import PauseMemory

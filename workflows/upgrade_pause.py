@@ -13,17 +13,17 @@ detector would start a new one, which would pause the checks again.
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from health.cluster.pause_progress import PauseProgress
+    from health.cluster.upgrade import PauseProgress
     from health.model.order import StandingOrder
-    from health.upgrade.memory import PauseMemory, SyncedChecks, needless
-    from health.upgrade.observation import TURNED_OFF, UpgradeObservation
-    from health.upgrade.orders import OrderName, PauseOrderRecord, RefusedOrder
+    from health.upgrade.decision import OrderName, PauseOrderRecord, RefusedOrder
+    from health.upgrade.memory import TURNED_OFF, PauseMemory, SyncedChecks, UpgradeObservation, needless
     from objects.durations import in_words as in_time
     from objects.short_text import escaped
     from objects.timestamps import stamp
@@ -68,7 +68,7 @@ class UpgradePause:
         self._cluster = start.cluster
         memory = start.memory if start.is_handed_over() else PauseMemory()
         self._began = memory.began or workflow.now()
-        self._memory = memory.model_copy(update={"began": self._began})
+        self._memory = replace(memory, began=self._began)
         self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
@@ -221,7 +221,7 @@ class UpgradePause:
         self._refuse(synced.refused)
         self._memory = self._memory.having_synced(synced, moment, workflow.now())
         if warning:
-            self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
+            self._memory = replace(self._memory, warned_at=workflow.now())
         if synced.put_off and synced.written:
             self._wakes.receive()  # it goes on at once
         self._say(self._words(observed, synced))
@@ -230,7 +230,7 @@ class UpgradePause:
     def _refuse(self, refused: Iterable[RefusedOrder]) -> None:
         self._refused |= {one.number: one for one in refused}
         orders = tuple(order for order in self._memory.orders if order.number not in self._refused)
-        self._memory = self._memory.model_copy(update={"orders": orders})
+        self._memory = replace(self._memory, orders=orders)
 
     def _warning(self, observed: UpgradeObservation) -> str:
         """The message of the Event about a long upgrade, if it is due now."""

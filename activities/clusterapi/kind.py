@@ -20,10 +20,9 @@ from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, judge, kubeconfig_secret
-from health.kinds.clusterapi.events import marking_failed
+from health.kinds.clusterapi.kind import marking_failed, new_request
 from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
-from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Action, TargetReference
 from kube.errors import Conflict, KindUnknown, NotFound, RequestRefused
 from kube.resource import Object, Resource

@@ -21,10 +21,9 @@ from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed, Revalidation, not_true, target_as_read
 from activities.target_lease import LeaseGuard
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
+from health.kinds.openshift.kind import deleted, deletion_failed, marked, marking_failed, new_request
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
 from health.kinds.openshift.machine import MACHINES as KIND
-from health.kinds.openshift.remediation_request import new_request
 from health.model.observation import HoldReason
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import RemediationAttempt

@@ -37,8 +37,8 @@ async def kind_not_served(cluster: ExaminedCluster) -> Found:
 @finds(UNREADABLE, PROBLEM, "correct it; until then it does nothing")
 async def unreadable(cluster: ExaminedCluster) -> Found:
     for check in await cluster.checks():
-        if check.problem is not None:
-            yield f"{check.name} cannot be read: {check.problem}"
+        if check.parsed.problem is not None:
+            yield f"{check.name} cannot be read: {check.parsed.problem}"
 
 
 @finds("CheckFails", PROBLEM, "fix the problem that it names; the fix is noticed by itself")

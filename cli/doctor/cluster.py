@@ -6,10 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Process
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, POLICY, StoredPolicy
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce, is_in_shadow
@@ -42,9 +41,11 @@ class ExaminedCheck:
     body: Object
     metadata: CheckMetadata
     is_shadow: bool
-    valid: HealthCheck | None
-    problem: str | None
-    """Why it is invalid; None for a valid check."""
+    parsed: ParsedCheck
+
+    @property
+    def valid(self) -> HealthCheck | None:
+        return self.parsed.check
 
     @property
     def status(self) -> Mapping[str, Any]:
@@ -109,18 +110,13 @@ class ExaminedCluster:
             policy = NO_OBJECT
         found = []
         for body in stored:
-            metadata, valid, problem = CheckMetadata.model_validate(body["metadata"]), None, None
-            try:
-                valid = kind.parse(body)
-            except InvalidCheckError as error:
-                problem = str(error)
+            metadata = CheckMetadata.model_validate(body["metadata"])
             check = ExaminedCheck(
                 kind=kind,
                 body=body,
                 metadata=metadata,
                 is_shadow=is_in_shadow(metadata.annotations, policy),
-                valid=valid,
-                problem=problem,
+                parsed=ParsedCheck.of(kind.parse, body),
             )
             found.append(check)
         return found

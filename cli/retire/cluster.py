@@ -20,8 +20,7 @@ from cli.retire.owned_objects import (
 )
 from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
-from health.kinds.registry import CHECK_KINDS
-from health.kinds.request_kinds import why_no_request
+from health.kinds.registry import CHECK_KINDS, why_no_request
 from health.model.evidence import LABEL
 from health.model.invalid_check import InvalidCheckError
 from kube.connection import ClusterConnection

@@ -29,7 +29,7 @@ from cli.shared.workflow_update import answered
 from cli.upgrade.summary import UpgradeSummary, find_one, with_state
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import kind_name, with_kind
-from health.upgrade.orders import OrderName, PauseRefusal
+from health.upgrade.decision import OrderName, PauseRefusal
 from objects.clusters import is_cluster_called
 from objects.durations import in_words
 from objects.timestamps import stamp

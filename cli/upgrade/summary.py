@@ -25,8 +25,7 @@ from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import NotFoundError
 from cli.shared.terminal import error_sentence, plain
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.decision import CheckPauseState
-from health.upgrade.orders import OrderName
+from health.upgrade.decision import CheckPauseState, OrderName
 from objects.clusters import is_cluster_called
 from objects.frozen import Frozen, OpenEnum
 from runtime.payload_codec import UnreadablePayload

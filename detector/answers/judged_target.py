@@ -26,7 +26,6 @@ from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import Progress, RequiredApproval
-from health.model.invalid_check import InvalidCheckError
 from health.model.node_signs import HOLDS_NEXT_STEPS
 from health.model.observation import Hold
 from health.model.owner_signs import OwnerSign
@@ -308,7 +307,7 @@ def check_holds(  # noqa: PLR0913  a moment has these values
     With `target`, those of them that hold this target.
     """
     entry = cluster_state.checks.get(reference)
-    if entry is None or isinstance(entry.check, InvalidCheckError):
+    if entry is None or entry.check is None:
         return NO_HOLDS
     moment = CheckMoment(
         check=entry.check,

@@ -23,7 +23,6 @@ from health.gate.admission import admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import stale_cache
 from health.model.incident_result import IN_A_ROW
-from health.model.invalid_check import InvalidCheckError
 from health.model.notification import WantedEvents
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -57,7 +56,7 @@ class ObservationBuilder:
         """
         check, name = self.incident.check, self.incident.target.name
         entry, target = self.cluster_state.checks.get(check), self.cluster_state.targets.get(check, name)
-        if entry is None or target is None or isinstance(entry.check, InvalidCheckError):
+        if entry is None or target is None or entry.check is None:
             return None
         return JudgedTarget(
             self.cluster_state,
@@ -90,8 +89,8 @@ class ObservationBuilder:
         entry = self.cluster_state.checks.get(check)
         if entry is None:
             return self._ended(TargetState.RELEASED, f"{check} is gone", order=self._order)
-        if isinstance(entry.check, InvalidCheckError):
-            message = f"{check} cannot be read: {entry.check}"
+        if entry.check is None:
+            message = f"{check} cannot be read: {entry.parsed.problem}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
         pause = entry.check.hold_in(context)
         if pause is not None and entry.check.is_fully_paused_in(context):

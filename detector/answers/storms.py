@@ -17,7 +17,6 @@ from detector.state.cluster_state import ClusterState
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm, after, storm_hold
 from health.gate.check_holds import STALE_ASK_AGAIN_SECONDS
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.verdict import Health
@@ -76,7 +75,7 @@ class Storms:
             self._memories.pop(check, None)
         elif self._is_leading:
             memory = self._memory(check, check_state)
-            if isinstance(check_state.check, InvalidCheckError):
+            if check_state.check is None:
                 self._schedule(memory, None)  # continues when the check is valid again
             else:
                 self._advance_one(check, check_state.check, memory)
@@ -93,7 +92,7 @@ class Storms:
     def hold(self, check: CheckReference) -> Hold | None:
         """Why the storm of a check holds new requests, as of its latest update; None if it does not."""
         storm, check_state = self.of(check), self._cluster_state.checks.get(check)
-        if check_state is None or isinstance(check_state.check, InvalidCheckError):
+        if check_state is None or check_state.check is None:
             return None
         return storm_hold(storm, check_state.check.storm_cooldown, self._now())
 
@@ -162,7 +161,7 @@ class Storms:
         if memory is None or memory.first_deadline is None or check_state is None:
             return
         observed_target = self._cluster_state.targets.get(check, target)
-        if observed_target is None or isinstance(check_state.check, InvalidCheckError):
+        if observed_target is None or check_state.check is None:
             return
         deadline = check_state.check.verdict(
             observed_target, self._now(), self._cluster_state.cluster_context

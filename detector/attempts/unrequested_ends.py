@@ -16,7 +16,6 @@ from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.gate.back_off import EndedAttempt
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict
@@ -53,7 +52,7 @@ class UnrequestedEnds:
             self._look_for_mark(check, judge, place_of(check).named(target), observed_target)
 
     def _look_for_deletion(self, name: _Name, judge: CheckState | None, target: Target | None) -> None:
-        if judge is None or isinstance(judge.check, InvalidCheckError):
+        if judge is None or judge.check is None:
             self._forget(name)
             return
         if target is None:

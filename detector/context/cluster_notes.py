@@ -29,7 +29,7 @@ from health.cluster.cluster_identity import (
 )
 from health.model.observation import Hold
 from health.model.sighting import Gap
-from health.policy.node_groups import is_group_key
+from health.policy.outage_guard import is_group_key
 from kube.client import Client
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import LEASES

@@ -20,9 +20,7 @@ from detector.state.machine_join import MachineJoin
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import Upgrade, UpgradePhase
-from health.model.invalid_check import InvalidCheckError
+from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase
 from health.model.node import Node
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
@@ -113,7 +111,7 @@ class ContextAssembly:
         """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""
         confirmations: dict[str, Confirmations] = {}
         for check_state in self.cluster_state.checks.values():
-            if isinstance(check_state.check, InvalidCheckError):
+            if check_state.check is None:
                 continue
             check, cluster = check_state.check, check_state.node_cluster_in(read)
             uids = {*confirmations.get(cluster, Confirmations()).uids, check.choices.confirmed_cluster} - {""}
@@ -134,8 +132,7 @@ class ContextAssembly:
         return {
             reference: state.check.choices.confirmed_node_loss
             for reference, state in self.cluster_state.checks.items()
-            if not isinstance(state.check, InvalidCheckError)
-            and state.check.choices.confirmed_node_loss is not None
+            if state.check is not None and state.check.choices.confirmed_node_loss is not None
         }
 
     def _wanted_clusters(self, read: ClusterContext) -> dict[str, SecretField]:

@@ -19,8 +19,16 @@ from typing import NamedTuple
 from detector.feeds.node_watch import BlindTime
 from health.model.node import Node
 from health.model.target import TargetName, node_name
-from health.policy.node_groups import NO_LABELS, NodeGroup, groups_of
-from health.policy.outage_guard import NO_OUTAGE, GroupOutage, OutageGuard, Outages, lacking
+from health.policy.outage_guard import (
+    NO_LABELS,
+    NO_OUTAGE,
+    GroupOutage,
+    NodeGroup,
+    OutageGuard,
+    Outages,
+    groups_of,
+    lacking,
+)
 from health.policy.policy_in_force import PolicyInForce
 
 _log = logging.getLogger(__name__)

@@ -34,7 +34,6 @@ from detector.dispatching.incident_queues import (
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import by_temporals_clock
 from health.model.admission import Intent
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
@@ -268,7 +267,7 @@ class Dispatch:
         state = self._cluster_state
         entry = state.checks.get(incident.check)
         target = state.targets.get(incident.check, incident.target.name)
-        if entry is None or target is None or isinstance(entry.check, InvalidCheckError):
+        if entry is None or target is None or entry.check is None:
             return 0.0
         with state.guard.item("answers", incident.full_id):
             now = self._now()

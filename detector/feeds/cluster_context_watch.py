@@ -20,9 +20,15 @@ from typing import Any
 
 from detector.feeds.source import Source, all_tried, by_name, first_unread
 from detector.registry import WATCHED_KINDS
-from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
 from health.cluster.global_stop import LeaseNamespace, Stop
-from health.cluster.upgrade import SignallingObject, Upgrade, UpgradeSignal
+from health.cluster.upgrade import (
+    ClusterUpgrades,
+    Signalled,
+    SignallingObject,
+    Upgrade,
+    UpgradeSignal,
+    upgrades,
+)
 from health.gate.check_holds import NOT_YET
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
@@ -139,7 +145,7 @@ class ClusterContextWatch:
             signal=signal,
             found=tuple(source.store.values()),
             unreadable=tuple(source.undecodable.values()),
-            problem="" if source.synced else source.problem or NOT_YET,
+            problem=None if source.synced else source.problem or NOT_YET,
             belongs_to_clusters=_kind(signal) in _CLUSTERS_OF,
         )
 

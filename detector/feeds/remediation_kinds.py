@@ -21,8 +21,7 @@ from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Place, Template, TemplateKind
-from health.kinds.request_kinds import why_no_request, why_no_requests_of
-from health.model.invalid_check import InvalidCheckError
+from health.kinds.registry import why_no_request, why_no_requests_of
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection
@@ -220,7 +219,7 @@ class RemediationKinds:
 
     def _templates_of(self, check: CheckReference) -> list[TemplateReference]:
         entry = self._cluster_state.checks.get(check)
-        if entry is None or isinstance(entry.check, InvalidCheckError):
+        if entry is None or entry.check is None:
             return []
         return [step.template for step in entry.check.steps]
 

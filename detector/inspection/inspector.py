@@ -29,7 +29,6 @@ from detector.state.state_view import StateView
 from health.check.health_check import HealthCheck
 from health.gate.order_refusal import OrderMoment, refusal
 from health.kinds.check_manifest import CheckManifest
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder, order_in
 from health.model.target import Target, facts_of_node
@@ -184,7 +183,7 @@ class Inspector:
             preview = self._preview(self.cluster_state.frozen(reference))
             storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
-            problem = str(check_state.check) if isinstance(check_state.check, InvalidCheckError) else None
+            problem = str(check_state.parsed.problem) if check_state.check is None else None
             decisions: list[TargetAnswer] = []
             budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
             for name in sorted(preview.named(reference)):
@@ -234,7 +233,7 @@ class Inspector:
         limits = self.observer.limits.preview(scopes_in(state))
         supposed = replace(now, state=state, limits=limits)
         check = state.checks[reference].check
-        templates = (step.template for step in ([] if isinstance(check, InvalidCheckError) else check.steps))
+        templates = (step.template for step in (() if check is None else check.steps))
         unread = (
             str(each) for each in templates if state.template_kinds(each.api_version, each.kind) is None
         )
@@ -253,12 +252,12 @@ class Inspector:
                 left_out += 1
                 continue
             check_state = supposed.state.checks[reference]
-            is_invalid = isinstance(check_state.check, InvalidCheckError)
+            problem = check_state.parsed.problem
             answer = SimulatedCheckAnswer(
                 check=str(reference),
                 selected=len(check_state.selected),
                 threshold=ThresholdAnswer.of(supposed.state.allowance(reference)),
-                problem=str(check_state.check) if is_invalid else None,
+                problem=None if problem is None else str(problem),
                 holds=supposed.holds_of(reference),
             )
             if not budget.takes(answer):
@@ -341,9 +340,10 @@ class Inspector:
 
     def _ordered(self, question: PreviewOrderInput) -> tuple[HealthCheck, Target]:
         reference = named_check(self.cluster_state, question.check)
-        check = self.cluster_state.checks[reference].check
-        if isinstance(check, InvalidCheckError):
-            raise UnknownNameError(f"{reference} cannot be read: {check}")
+        check_state = self.cluster_state.checks[reference]
+        check = check_state.check
+        if check is None:
+            raise UnknownNameError(f"{reference} cannot be read: {check_state.parsed.problem}")
         by_any = NamedTargets(self.cluster_state, question.target).selected()
         found = [target for selecting, target in by_any if selecting.reference == reference]
         if len(found) == 1:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, is_called
 from health.model.target import Target, TargetPlace, node_name
+from objects.field_problem import FieldProblem
 
 _MOST_LISTED = 10
 
@@ -61,7 +61,7 @@ class NamedTargets:
         found = [
             (check, target)
             for reference, check in checks
-            if not isinstance(check, InvalidCheckError)
+            if check is not None
             for target in self._matching(reference)
             if check.selects(target)
         ]
@@ -69,16 +69,16 @@ class NamedTargets:
             return found
         raise UnknownNameError(f"no Node or Machine is called {self._name!r}{self._hint}")
 
-    def invalid(self) -> list[tuple[CheckReference, InvalidCheckError]]:
-        """The checks that cannot be read, with the errors, so that it is unknown whether they select it.
+    def invalid(self) -> list[tuple[CheckReference, FieldProblem]]:
+        """The checks that cannot be read, with the problems, so that it is unknown whether they select it.
 
         A check of a kind or namespace without a target of that name does not select it, and is left out.
         """
-        found = ((reference, self._state.checks[reference].check) for reference in self._checks)
+        found = ((reference, self._state.checks[reference].parsed.problem) for reference in self._checks)
         return [
-            (reference, check)
-            for reference, check in found
-            if isinstance(check, InvalidCheckError) and any(self._matching(reference))
+            (reference, problem)
+            for reference, problem in found
+            if problem is not None and any(self._matching(reference))
         ]
 
     def _matching(self, check: CheckReference) -> Iterator[Target]:

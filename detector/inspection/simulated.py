@@ -14,7 +14,6 @@ from detector.limits.limit_scopes import own_scope
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.state_view import StateView
 from health.kinds.check_manifest import CheckManifest, ManifestError, mapping_at
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.policy.limits import LimitScope
 from health.policy.maintenance_windows import open_windows
@@ -58,16 +57,16 @@ def record_of(manifest: CheckManifest, stored: CheckRecord | None, now: datetime
         record = CheckRecord.model_validate({**manifest.body, "metadata": metadata, "status": status})
     except ValidationError as error:
         raise RefusedTextError(str(FieldProblem.of(error))) from error
-    check = record.parse(manifest.kind)
-    if isinstance(check, InvalidCheckError):
-        raise RefusedTextError(str(check))
+    problem = record.parse(manifest.kind).problem
+    if problem is not None:
+        raise RefusedTextError(str(problem))
     return record
 
 
 async def under_check(state: StateView, manifest: CheckManifest, record: CheckRecord) -> StateView:
     """Another copy with this check in place of the stored one, and its targets judged in pieces."""
     supposed, piece = state.frozen(manifest.reference), TimeSlice()
-    check_state = CheckState(manifest.kind, record, record.parse(manifest.kind))
+    check_state = CheckState(manifest.kind, record)
     for name, target in supposed.targets.of(manifest.reference).items():
         if not check_state.ignores(name, target):
             check_state.see(name, target, supposed.cluster_context)

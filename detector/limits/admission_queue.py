@@ -15,9 +15,8 @@ from typing import NamedTuple
 from detector.limits.in_flight import Remediated
 from detector.state.cluster_state import ClusterState
 from health.model.references import CheckReference, IncidentReference
-from health.policy.limit_usage import LimitUsage, SlotChange
+from health.policy.limit_usage import LimitUsage, Selection, SlotChange
 from health.policy.limits import Slot, Waiting
-from health.policy.selection import Selection
 
 TURN = timedelta(seconds=30)
 CHANGES_COUNT_WITHIN = timedelta(seconds=1)

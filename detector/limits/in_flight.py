@@ -16,7 +16,6 @@ from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 
 
@@ -59,7 +58,7 @@ class _OfCheck:
 
     def judge_of(self, name: str) -> tuple[CheckState, HealthCheck] | None:
         """The check, if it judges the target now."""
-        if self.state is None or isinstance(self.state.check, InvalidCheckError):
+        if self.state is None or self.state.check is None:
             return None
         return (self.state, self.state.check) if name in self.state.selected else None
 

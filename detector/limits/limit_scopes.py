@@ -10,7 +10,6 @@ from typing import NamedTuple
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from health.model.admission import Admission
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target
 from health.policy.limits import NO_LIMITS, LimitScope
@@ -105,7 +104,7 @@ class LimitScopes:
 
 def own_scope(check: CheckReference, check_state: CheckState | None) -> LimitScope | None:
     """The limits that the annotations of a check choose; None: it chooses none."""
-    if check_state is None or isinstance(check_state.check, InvalidCheckError):
+    if check_state is None or check_state.check is None:
         return None
     limits = check_state.check.choices.limits
     return None if limits.is_off else LimitScope(limits, f"the annotations of {check}", check)

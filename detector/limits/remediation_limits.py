@@ -36,12 +36,13 @@ from health.policy.limits import (
     LimitedRemediation,
     LimitScope,
     ScopesOf,
+    StuckSlots,
     Waiting,
     labels_for,
     limit_hold,
+    stuck_slots,
 )
 from health.policy.policy import CurrentPolicy
-from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
 from kube.time_slice import TimeSlice
 from runtime.problems import Problems

@@ -21,7 +21,7 @@ from detector.state.cluster_state import ClusterState
 from health.check.ordered import is_by_order, trigger_of
 from health.model.approval import Progress
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
-from health.policy.stuck_slots import StuckSlots
+from health.policy.limits import StuckSlots
 from health.runbook.escalation import Plan
 from health.runbook.incident import with_proof_of_requests
 from objects.frozen import label

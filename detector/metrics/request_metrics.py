@@ -19,7 +19,6 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watched_kind import RequestSeries
 from health.check.ordered import is_by_order, trigger_of
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 
 BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
@@ -65,7 +64,7 @@ class RequestLedger:
         """Observe how late a new request of `check` is."""
         state, name = self._cluster_state, request.request.target_name
         judge, target = state.checks.get(check), state.targets.get(check, name)
-        if judge is None or target is None or isinstance(judge.check, InvalidCheckError):
+        if judge is None or target is None or judge.check is None:
             return
         verdict = judge.check.verdict(target, now, state.cluster_context)
         deadline = verdict.deadline

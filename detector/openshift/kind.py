@@ -16,7 +16,6 @@ from health.kinds.machines.conditions import REMEDIATION_ALLOWED
 from health.kinds.machines.machine import KIND
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.stored_status import stored_condition
@@ -58,7 +57,7 @@ class MachineCheckMetrics(Collector):
         """The numbers of a check; None if there is nothing to export."""
         allowance, entry = self._cluster_state.allowance(check), self._cluster_state.checks[check]
         is_ours = check.group_kind == MACHINE_HEALTH_CHECK.group_kind
-        if not is_ours or allowance is None or isinstance(entry.check, InvalidCheckError):
+        if not is_ours or allowance is None or entry.check is None:
             return None
         if entry.check.is_fully_paused_in(self._cluster_state.cluster_context):
             return _as_published(entry.record.status)

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from detector.state.cluster_state import ClusterState
 from health.model.references import CheckReference
-from health.policy.stuck_slots import StuckSlots
+from health.policy.limits import StuckSlots
 from kube.server_clock import monotonic_clock
 from objects.event import Event, Severity
 from objects.timestamps import stamp

@@ -23,7 +23,6 @@ from health.check.storm import Storm, storm_hold
 from health.gate.admission import target_hold
 from health.gate.back_off import RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, Unseen
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Health
@@ -68,7 +67,7 @@ class SnapshotDraft:
         return replace(self.snapshot, targets=targets)
 
     def _targets(self) -> Iterator[TargetSnapshot]:
-        if not isinstance(self.snapshot.check, InvalidCheckError):
+        if self.snapshot.check is not None:
             for name in self.names:
                 yield self._target(self.snapshot.check, name, self.now)
 
@@ -138,7 +137,7 @@ class SnapshotBuilder:
     def target(self, reference: CheckReference, name: str, now: datetime) -> TargetSnapshot | None:
         """One target with its verdict and requests, but without holds; None if the check cannot be judged."""
         entry = self.cluster_state.checks.get(reference)
-        if entry is None or isinstance(entry.check, InvalidCheckError):
+        if entry is None or entry.check is None:
             return None
         judged = _judged_target(self.cluster_state, entry.check, name, now)
         return _judged(self.cluster_state, entry.check, name, judged)
@@ -149,13 +148,13 @@ class SnapshotBuilder:
         if entry is None:
             return None
         snapshot = CheckSnapshot(
-            check=entry.check,
+            parsed=entry.parsed,
             uid=entry.record.metadata.uid,
             allowance=None,
             storm=storm,
             generation=entry.record.metadata.generation,
         )
-        if isinstance(entry.check, InvalidCheckError):
+        if entry.check is None:
             return SnapshotDraft(
                 record=entry.record,
                 snapshot=snapshot,

@@ -26,7 +26,6 @@ from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSn
 from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Approval
-from health.model.invalid_check import InvalidCheckError
 from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestChange
@@ -191,16 +190,16 @@ class StatusReporter:
             self._retry_after = retry_after(error)
             self.changed.set()
 
-    async def _write_metadata(self, check: HealthCheck | InvalidCheckError, stored: CheckRecord) -> None:
+    async def _write_metadata(self, check: HealthCheck | None, stored: CheckRecord) -> None:
         """Write missing metadata onto the check as read: other writers edit the list of its owners too."""
         context = self._dependencies.cluster_state.cluster_context
-        if isinstance(check, InvalidCheckError) or check.is_fully_paused_in(context):
+        if check is None or check.is_fully_paused_in(context):
             return
-        if not self._kind.metadata_patch(check, stored.metadata.model_dump(by_alias=True), context):
+        if not check.metadata_patch(stored.metadata.model_dump(by_alias=True), context):
             return
 
         def lacking(found: Object) -> dict[str, Any]:
-            patch = self._kind.metadata_patch(check, found["metadata"], context)
+            patch = check.metadata_patch(found["metadata"], context)
             return {"metadata": patch} if patch else {}
 
         name, uid = self._reference, stored.metadata.uid

@@ -26,7 +26,6 @@ from health.check.health_check import HealthCheck
 from health.check.target_report import TargetFindings, TargetReport, TargetReports
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.sighting import Restart
 from health.model.target import Target, TargetName
@@ -51,7 +50,7 @@ _log = logging.getLogger(__name__)
 class _Inputs(NamedTuple):
     """The inputs that all reports of one check share."""
 
-    check: HealthCheck | InvalidCheckError
+    check: HealthCheck | None
     problem: CheckProblem | None
     holds: tuple[str, ...]
     """In words, without the time to ask again, which changes at each look."""
@@ -216,7 +215,7 @@ class TargetReporter:
             reports = check_state.kind.target_reports
             if name.name not in check_state.selected or place_of(reference) != name.place:
                 continue
-            if reports is None or isinstance(check_state.check, InvalidCheckError):
+            if reports is None or check_state.check is None:
                 continue
             if not check_state.is_shadow_in(context):
                 yield reference, check_state, reports

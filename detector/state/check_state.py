@@ -11,12 +11,11 @@ from typing import Any
 
 from pydantic import Field
 
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.ordered import order_on
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
-from health.model.invalid_check import InvalidCheckError
 from health.model.remediation_order import RemediationOrder
 from health.model.target import Target
 from health.policy.policy_in_force import is_in_shadow
@@ -47,21 +46,21 @@ class CheckRecord(FrozenObject):
             theirs.annotations,
         )
 
-    def parse(self, kind: CheckKind) -> HealthCheck | InvalidCheckError:
+    def parse(self, kind: CheckKind) -> ParsedCheck:
         """The check, or the reason why it is invalid."""
-        try:
-            return kind.parse({"apiVersion": self.api_version, "metadata": self.metadata, "spec": self.spec})
-        except InvalidCheckError as error:
-            return error
+        raw = {"apiVersion": self.api_version, "metadata": self.metadata, "spec": self.spec}
+        return ParsedCheck.of(kind.parse, raw)
 
 
 class CheckState:
     """One check, and the names of its targets by what they count as."""
 
-    def __init__(self, kind: CheckKind, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
+    def __init__(self, kind: CheckKind, record: CheckRecord) -> None:
         self.kind = kind
         self.record = record
-        self.check = check
+        self.parsed = record.parse(kind)
+        self.check = self.parsed.check
+        """None if the check is invalid."""
         self.selected: set[str] = set()
         self.unhealthy: set[str] = set()
         """Selected targets with a matching condition, expired or not."""
@@ -93,7 +92,7 @@ class CheckState:
         """True if the check neither selects the target now nor selected it before."""
         if name in self.selected:
             return False
-        return target is None or isinstance(self.check, InvalidCheckError) or not self.check.selects(target)
+        return target is None or self.check is None or not self.check.selects(target)
 
     def see(self, name: str, target: Target | None, context: ClusterContext) -> bool:
         """Count a target as it is now; returns whether that changed anything for this check."""
@@ -101,7 +100,7 @@ class CheckState:
         for field in _NAMES:
             getattr(self, field).discard(name)
         self.orders.pop(name, None)
-        if target is not None and not isinstance(self.check, InvalidCheckError):
+        if target is not None and self.check is not None:
             self._place(self.check, name, target, context)
         return before != self._place_of(name)
 
@@ -135,11 +134,11 @@ class CheckState:
     @property
     def managed_cluster(self) -> str:
         """The cluster that the check is about; the management cluster if the check is invalid."""
-        return MANAGEMENT_CLUSTER if isinstance(self.check, InvalidCheckError) else self.check.managed_cluster
+        return MANAGEMENT_CLUSTER if self.check is None else self.check.managed_cluster
 
     def node_cluster_in(self, context: ClusterContext) -> str:
         """The cluster of the Nodes that it judges; the management cluster if the check is invalid."""
-        if isinstance(self.check, InvalidCheckError):
+        if self.check is None:
             return MANAGEMENT_CLUSTER
         return self.check.node_cluster(context)
 
@@ -149,7 +148,7 @@ class CheckState:
 
     def is_silent_in(self, context: ClusterContext) -> bool:
         """True if the check judges no target now: it is invalid, or fully paused."""
-        return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused_in(context)
+        return self.check is None or self.check.is_fully_paused_in(context)
 
     def is_shadow_in(self, context: ClusterContext) -> bool:
         """True if nothing may be written for the check; also known of an invalid one."""

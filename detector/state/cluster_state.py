@@ -17,7 +17,6 @@ from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
 from health.model.approval import Progress
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
@@ -158,7 +157,7 @@ class ClusterState(StateView):
     def templates_changed(self, api_version: str, kind: str) -> None:
         """Notify the checks that name a template of this kind."""
         for reference, check_state in self.checks.items():
-            steps = () if isinstance(check_state.check, InvalidCheckError) else check_state.check.steps
+            steps = () if check_state.check is None else check_state.check.steps
             named = {(step.template.api_version, step.template.kind) for step in steps}
             if (api_version, kind) in named:
                 self.notify_check(reference)
@@ -175,7 +174,7 @@ class ClusterState(StateView):
             self.event_handlers.notify_change(reference, None)
             return
         else:
-            replaced = CheckState(kind, record, record.parse(kind))
+            replaced = CheckState(kind, record)
             for name, target in self.targets.of(reference).items():
                 self._take_in(reference, replaced, name, target)
             self.checks[reference] = replaced

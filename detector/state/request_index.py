@@ -8,7 +8,6 @@ from datetime import datetime
 from detector.state.check_state import CheckState
 from detector.state.target_store import TargetStore, place_of
 from health.kinds.registry import CHECK_KINDS
-from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
@@ -177,7 +176,7 @@ def _could_own(
     check: CheckReference, check_state: CheckState, entry: SeenRequest, targets: TargetStore
 ) -> bool:
     target = targets.get(check, entry.request.target_name)
-    if target is None or isinstance(check_state.check, InvalidCheckError):
+    if target is None or check_state.check is None:
         return False
     if Plan(check_state.check.steps).step_of(entry.reference) is None:
         return False

@@ -19,7 +19,6 @@ from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Progress
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import NODES
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference, kind_name
@@ -129,7 +128,7 @@ class StateView:
     def allowance(self, check: CheckReference) -> Allowance | None:
         """The remediations that a check's threshold allows; None if the check is invalid or gone."""
         check_state = self.checks.get(check)
-        if check_state is None or isinstance(check_state.check, InvalidCheckError):
+        if check_state is None or check_state.check is None:
             return None
         return check_state.allowance(check_state.check, self.requests.targets_of(check))
 

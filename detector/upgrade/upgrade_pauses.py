@@ -25,10 +25,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
 from detector.state.state_view import StateView
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import UpgradePhase
+from health.cluster.upgrade import PauseProgress, UpgradePhase
 from health.policy.policy_in_force import is_in_shadow
-from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
+from health.upgrade.memory import MOST_TRANSITIONS, UpgradeObservation
 from runtime import search_attributes
 from runtime.problems import Problems, one_sentence, retry_forever
 from workflows.contracts import worker_queue

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.storm import Storm
 from health.check.threshold import Allowance
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict
@@ -63,10 +62,19 @@ class TargetSnapshot:
         """Why the last creation of a request for it failed; "" otherwise."""
         return "" if self.found is None else self.found.request_error
 
-    def own_hold(self, *, besides: Collection[str]) -> Hold | None:
-        """The first hold for another reason than these: the detector's own, or the finding of the act."""
-        holds = (self.hold, self.found)
-        return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
+    def new_own_hold(self, before: "TargetSnapshot | None", *, besides: Collection[str]) -> Hold | None:
+        """The hold of this target alone, for another reason than these and than `before`.
+
+        It is the first of the detector's own hold and the finding of the act.
+        """
+
+        def own_hold(target: TargetSnapshot) -> Hold | None:
+            holds = (target.hold, target.found)
+            return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
+
+        hold, earlier = own_hold(self), None if before is None else own_hold(before)
+        is_known = hold is not None and earlier is not None and hold.reason == earlier.reason
+        return None if is_known else hold
 
     @property
     def is_published(self) -> bool:
@@ -86,7 +94,7 @@ class TargetSnapshot:
 class CheckSnapshot:
     """One check with its numbers, targets and holds."""
 
-    check: HealthCheck | InvalidCheckError
+    parsed: ParsedCheck
     uid: str
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
@@ -107,6 +115,11 @@ class CheckSnapshot:
     """The generation of the check, even if it does not parse."""
     reported_until: datetime | None = None
     """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
+
+    @property
+    def check(self) -> HealthCheck | None:
+        """The check; None if it cannot be read."""
+        return self.parsed.check
 
     def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
         """The same with only the targets whose Events an earlier leader may not have emitted.

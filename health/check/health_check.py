@@ -6,10 +6,11 @@ may lack has a default.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -26,10 +27,11 @@ from health.model.target import Target
 from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, judged
 from health.policy.check_choices import CheckChoices
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.field_problem import FieldProblem
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
 
-Watched_contra = TypeVar("Watched_contra", contravariant=True)
+Watched_contra = TypeVar("Watched_contra", bound=Target, contravariant=True)
 """The targets of a kind of check, in the form that its rules use."""
 
 
@@ -113,6 +115,10 @@ class Check(ABC, Generic[Watched_contra]):
         """The hold while its targets cannot be judged at all, not even as healthy."""
         return None
 
+    def metadata_patch(self, metadata: Mapping[str, Any], context: ClusterContext) -> dict[str, Any]:  # noqa: ARG002
+        """The merge patch for its stored metadata; empty if nothing is missing."""
+        return {}
+
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         """The cluster whose Nodes its verdicts use."""
         return MANAGEMENT_CLUSTER
@@ -164,7 +170,7 @@ class Check(ABC, Generic[Watched_contra]):
         return judged(self.matches(target, context), now)
 
     def _order(self, target: Watched_contra, context: ClusterContext) -> RemediationOrder | None:
-        return order_in_force(self.reference, cast("Target", target), context)
+        return order_in_force(self.reference, target, context)
 
     def last_transition(self, target: Watched_contra) -> datetime | None:  # noqa: ARG002
         """When a condition of `target` that the check uses changed last; None: unknown."""
@@ -177,6 +183,26 @@ class Check(ABC, Generic[Watched_contra]):
 
 HealthCheck: TypeAlias = Check[Any]
 """A check of any kind; its targets come from the place that the kind names."""
+
+
+@dataclass(frozen=True)
+class ParsedCheck:
+    """A check after it was read: either `check` or `problem` is set."""
+
+    check: HealthCheck | None = None
+    problem: FieldProblem | None = None
+    api_version: str | None = None
+    """The version of a check with a problem, if it decides how the status is written."""
+    is_paused: bool = False
+    """True if a check with a problem is paused."""
+
+    @classmethod
+    def of(cls, parse: Callable[[Mapping[str, Any]], HealthCheck], raw: Mapping[str, Any]) -> Self:
+        """The API server's object, as the parser of its kind reads it."""
+        try:
+            return cls(parse(raw))
+        except InvalidCheckError as error:
+            return cls(None, error.problem, error.api_version, error.is_paused)
 
 
 class Model(Protocol):

@@ -7,18 +7,10 @@ The Lease of a target with a request is still renewed, to keep other holders awa
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
 from health.check.check_snapshot import CheckSnapshot
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
-from objects.metadata import ObjectMetadata
 
 PAUSED = "cluster.x-k8s.io/paused"
-
-
-class PausedInvalidCheckError(InvalidCheckError):
-    """A check is paused and cannot be read."""
 
 
 def pause_hold(annotations: Mapping[str, str]) -> Hold | None:
@@ -28,22 +20,5 @@ def pause_hold(annotations: Mapping[str, str]) -> Hold | None:
     return Hold(reason=HoldReason.PAUSED, message=f"paused by the annotation {PAUSED}")
 
 
-def of_paused(problem: InvalidCheckError, metadata: object) -> InvalidCheckError:
-    """The problem, as PausedInvalidCheckError if the raw metadata says that the check is paused."""
-    if not _is_paused(metadata):
-        return problem
-    return PausedInvalidCheckError(problem.problem, problem.api_version)
-
-
 def is_paused(snapshot: CheckSnapshot) -> bool:
-    if isinstance(snapshot.check, InvalidCheckError):
-        return isinstance(snapshot.check, PausedInvalidCheckError)
-    return snapshot.holds.is_fully_paused
-
-
-def _is_paused(metadata: object) -> bool:
-    """True if a check that cannot be read is paused; unreadable metadata counts as not paused."""
-    try:
-        return pause_hold(ObjectMetadata.model_validate(metadata).annotations) is not None
-    except ValidationError:
-        return False
+    return snapshot.parsed.is_paused if snapshot.check is None else snapshot.holds.is_fully_paused

@@ -26,6 +26,7 @@ from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
 from health.policy.check_choices import TemplateChoices
 from objects.bounds import OR_NONE
+from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.patterns import matching
 
@@ -56,8 +57,11 @@ class TemplateField(FrozenObject):
 
     @property
     def reference(self) -> TemplateReference:
+        return self.reference_in(self.namespace)
+
+    def reference_in(self, namespace: str) -> TemplateReference:
         return TemplateReference(
-            api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
+            api_version=self.api_version, kind=self.kind, namespace=namespace, name=self.name
         )
 
 
@@ -111,12 +115,13 @@ class Template(FrozenObject):
     )
 
     @cached_property
-    def choices(self) -> TemplateChoices | InvalidCheckError:
-        """Its settings, or why an annotation cannot be read."""
+    def problem(self) -> FieldProblem | None:
+        """The first annotation that cannot be read; None without one."""
         try:
-            return TemplateChoices.of(self.metadata.annotations)
+            TemplateChoices.of(self.metadata.annotations)
         except InvalidCheckError as error:
-            return error
+            return error.problem
+        return None
 
     @property
     def version(self) -> str:
@@ -125,10 +130,10 @@ class Template(FrozenObject):
         # Kinds without generations fall back to the resourceVersion.
         return f"{metadata.uid} {metadata.generation or metadata.resource_version} {self.supports_multiple}"
 
-    @property
+    @cached_property
     def requires_approval(self) -> bool:
         """True if a person must approve its steps; also if that cannot be read."""
-        return isinstance(self.choices, InvalidCheckError) or self.choices.require_approval
+        return self.problem is not None or TemplateChoices.of(self.metadata.annotations).require_approval
 
     @property
     def supports_multiple(self) -> bool:
@@ -233,8 +238,8 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
     found = kind.templates.get(place)
     if found is None:
         return None if place in kind.unread else not_found(f"{template} not found")
-    if isinstance(found.choices, InvalidCheckError):
-        return invalid(f"{template}: {found.choices}")
+    if found.problem is not None:
+        return invalid(f"{template}: {found.problem}")
     return None if found.has_contents or may_be_empty else invalid(without_contents(template))
 
 

@@ -46,8 +46,12 @@ class ClockReading:
 
 def clock_hold(reading: ClockReading) -> Hold | None:
     """The hold while no deadline can be judged; None otherwise."""
-    message = _skewed(reading, HELD) or _set_back(reading)
-    return _hold(message) if message else None
+    message, set_back = _skewed(reading, HELD), reading.set_back_age
+    is_compared = set_back is not None and (reading.age is None or reading.age < set_back)
+    if message is None and set_back is not None and (set_back < STEADY or not is_compared):
+        by, ago, steady = in_words(reading.set_back), in_words(set_back), in_words(STEADY)
+        message = f"the detector's clock was set back by {by}, {ago} ago, and has to run {steady} steadily"
+    return None if message is None else _hold(message)
 
 
 def by_temporals_clock(observation: Observation, answered: datetime) -> Observation:
@@ -55,7 +59,10 @@ def by_temporals_clock(observation: Observation, answered: datetime) -> Observat
 
     The state becomes Unknown if the two differ too much, because an incident compares times of both.
     """
-    if observation.seen_at is None or not (observation.is_unhealthy or _may_count_as_unhealthy(observation)):
+    # The incident may count a healthy target as unhealthy, and let its steps time out (ADR 38).
+    is_proof_asked = observation.proven_recovery_seconds > 0 and not observation.is_confirmed
+    may_be_unproven = observation.state is TargetState.HEALTHY and is_proof_asked and observation.requests
+    if observation.seen_at is None or not (observation.is_unhealthy or may_be_unproven):
         return observation
     skew = answered - observation.seen_at
     if abs(skew) <= HELD:
@@ -68,12 +75,6 @@ def by_temporals_clock(observation: Observation, answered: datetime) -> Observat
         is_shadow=observation.is_shadow,
         seen_at=observation.seen_at,
     )
-
-
-def _may_count_as_unhealthy(observation: Observation) -> bool:
-    """True if the incident may count a healthy target as unhealthy, and let its steps time out (ADR 38)."""
-    is_proof_asked = observation.proven_recovery_seconds > 0 and not observation.is_confirmed
-    return observation.state is TargetState.HEALTHY and is_proof_asked and bool(observation.requests)
 
 
 def workload_skew(known: timedelta | None, last: timedelta | None) -> timedelta | None:
@@ -97,8 +98,8 @@ def workload_clock_hold(cluster: str, skew: timedelta) -> Hold:
     )
 
 
-def clock_warning(reading: ClockReading) -> str:
-    """A warning about a skew that does not hold yet; "" without one."""
+def clock_warning(reading: ClockReading) -> str | None:
+    """A warning about a skew that does not hold yet; None without one."""
     return _skewed(reading, WARNED)
 
 
@@ -115,17 +116,7 @@ def _hold(message: str) -> Hold:
     return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
-def _skewed(reading: ClockReading, limit: timedelta) -> str:
+def _skewed(reading: ClockReading, limit: timedelta) -> str | None:
     if reading.skew is None or abs(reading.skew) <= limit:
-        return ""
+        return None
     return f"the detector's clock is {skew_in_words(reading.skew)}, more than {in_words(limit)}"
-
-
-def _set_back(reading: ClockReading) -> str:
-    if reading.set_back_age is None:
-        return ""
-    is_compared = reading.age is None or reading.age < reading.set_back_age
-    if reading.set_back_age >= STEADY and is_compared:
-        return ""
-    by, ago = in_words(reading.set_back), in_words(reading.set_back_age)
-    return f"the detector's clock was set back by {by}, {ago} ago, and has to run {in_words(STEADY)} steadily"

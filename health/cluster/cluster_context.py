@@ -10,16 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from health.cluster.clock_skew import workload_clock_hold
-from health.cluster.cluster_upgrades import ClusterUpgrades
 from health.cluster.global_stop import Stop
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import NEVER_UPGRADED, Signaller, Upgrade, gravest
+from health.cluster.upgrade import NEVER_UPGRADED, ClusterUpgrades, PauseProgress, Signaller, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.sighting import Gap, Restart, RestartCause
 from health.model.target import Target, facts_of_node
-from health.policy.node_groups import NO_LABELS
-from health.policy.outage_guard import NO_OUTAGES, Outages
+from health.policy.outage_guard import NO_LABELS, NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind

@@ -6,13 +6,11 @@ It works without Temporal and without the detector, because each act reads it to
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
-
-from pydantic import Field
+from typing import Self
 
 from health.model.observation import Hold, HoldReason
 from objects.frozen import FrozenObject
-from objects.metadata import ObjectMetadata
+from objects.metadata import ManagedFields, ObjectMetadata
 
 STOP = "paramedic.dev/stop"
 
@@ -39,19 +37,8 @@ class Stop:
         return Hold(reason=HoldReason.STOPPED, message=self.words)
 
 
-class _ManagedFields(FrozenObject):
-    time: datetime | None = None
-    fields_v1: dict[str, Any] = Field(default_factory=dict, alias="fieldsV1")
-
-    @property
-    def has_stop(self) -> bool:
-        """True if this manager was the last to set the annotation."""
-        annotations = self.fields_v1.get("f:metadata", {}).get("f:annotations", {})
-        return f"f:{STOP}" in annotations
-
-
 class _Metadata(ObjectMetadata):
-    managed_fields: tuple[_ManagedFields, ...] = ()
+    managed_fields: tuple[ManagedFields, ...] = ()
 
 
 class LeaseNamespace(FrozenObject):
@@ -66,5 +53,5 @@ class LeaseNamespace(FrozenObject):
     @property
     def stopped_since(self) -> datetime | None:
         """When the annotation was last changed, by its managedFields; None: unknown."""
-        times = [entry.time for entry in self.metadata.managed_fields if entry.has_stop and entry.time]
+        times = [entry.time for entry in self.metadata.managed_fields if entry.time and entry.has_set(STOP)]
         return max(times, default=None) if self.stop else None

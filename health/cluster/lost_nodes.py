@@ -17,8 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import OutageGuard, suspicions
+from health.policy.outage_guard import NodeGroup, OutageGuard, suspicions
 from objects.durations import in_words
 from objects.timestamps import stamp
 

@@ -7,22 +7,29 @@ begins with the first and ends with the last. At the end, the clocks of unhealth
 that was paused for the upgrade is held by the pause alone (rule 46). A change of the configuration of one
 Node holds that Node alone (`health/model/node_signs.py`).
 
+An object that belongs to one cluster that is managed from here counts for that cluster, and any other object
+for all (rule 38). If objects of a kind always belong to a cluster, an unreadable one may belong to any of
+them: the upgrade of each managed cluster is then unknown, and checks of the management cluster go on. At the
+end of an upgrade only the clocks of the targets of that cluster restart (rule 37).
+
 A signal is written `apiVersion/kind/condition=status`, for example
 `config.openshift.io/v1/ClusterVersion/Progressing=True`.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 from pydantic import Field
 
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
-from objects.frozen import FrozenObject
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
 
@@ -147,46 +154,45 @@ def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
     """All signals together: the most severe phase, the latest end, and all beginnings."""
     upgrades = tuple(of_signals)
     under_way = [upgrade for upgrade in upgrades if upgrade.phase is UpgradePhase.UNDER_WAY]
-    return _as_one(under_way) if under_way else max(upgrades, key=_rank, default=NEVER_UPGRADED)
+    if not under_way:
 
+        def rank(upgrade: Upgrade) -> tuple[int, datetime, str]:
+            words = upgrade.sign or upgrade.why_unknown
+            return _GRAVITY.index(upgrade.phase), upgrade.since or _LONG_AGO, words
 
-def _as_one(under_way: Sequence[Upgrade]) -> Upgrade:
+        return max(upgrades, key=rank, default=NEVER_UPGRADED)
     first = min(under_way, key=lambda upgrade: (upgrade.since or _NOT_YET, upgrade.sign))
     transitions = frozenset[datetime]().union(*(upgrade.transitions for upgrade in under_way))
     signallers = frozenset[Signaller]().union(*(upgrade.signallers for upgrade in under_way))
     return replace(first, also_since=tuple(sorted(transitions - {first.since})), signallers=signallers)
 
 
-def _rank(upgrade: Upgrade) -> tuple[int, datetime, str]:
-    return _GRAVITY.index(upgrade.phase), upgrade.since or _LONG_AGO, upgrade.sign or upgrade.why_unknown
-
-
 def upgrade(
     signal: UpgradeSignal, found: Sequence[SignallingObject], *, unreadable: Iterable[str] = ()
 ) -> Upgrade:
     """The upgrade by the objects of a served kind; `unreadable` are the problems of other objects."""
-    unknown = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
-    if signal.is_always_given and not found and not unknown:
-        unknown = [_unknown(f"there is no {signal.kind}")]
-    return gravest([*unknown, *(_upgrade(signal, signalling) for signalling in found)])
-
-
-def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:
-    condition = found.condition(signal.condition)
-    name = "/".join(part for part in (signal.kind, found.metadata.namespace, found.metadata.name) if part)
-    if condition is None and not signal.is_always_given:
-        return NEVER_UPGRADED
-    if condition is not None and condition.status == signal.status:
-        sign = f"{name}: {signal.condition}={signal.status}"
-        return Upgrade(
-            phase=UpgradePhase.UNDER_WAY,
-            since=condition.last_transition_time,
-            sign=sign,
-            signallers=frozenset({Signaller(signal.kind, found.metadata.name)}),
-        )
-    if condition is None or condition.status not in ("True", "False"):
-        return _unknown(f"{name} does not say whether {signal.condition} is {signal.status}")
-    return Upgrade(phase=UpgradePhase.OVER, since=condition.last_transition_time)
+    upgrades = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
+    if signal.is_always_given and not found and not upgrades:
+        upgrades = [_unknown(f"there is no {signal.kind}")]
+    for signalling in found:
+        condition, metadata = signalling.condition(signal.condition), signalling.metadata
+        if condition is None and not signal.is_always_given:
+            continue
+        name = "/".join(part for part in (signal.kind, metadata.namespace, metadata.name) if part)
+        if condition is None or condition.status not in (signal.status, "True", "False"):
+            upgrades.append(_unknown(f"{name} does not say whether {signal.condition} is {signal.status}"))
+        elif condition.status == signal.status:
+            upgrades.append(
+                Upgrade(
+                    phase=UpgradePhase.UNDER_WAY,
+                    since=condition.last_transition_time,
+                    sign=f"{name}: {signal.condition}={signal.status}",
+                    signallers=frozenset({Signaller(signal.kind, metadata.name)}),
+                )
+            )
+        else:
+            upgrades.append(Upgrade(phase=UpgradePhase.OVER, since=condition.last_transition_time))
+    return gravest(upgrades)
 
 
 def _unknown(why: str) -> Upgrade:
@@ -211,3 +217,91 @@ def upgrade_hold(upgrade: Upgrade, *, is_handled: bool = False) -> Hold | None:
             since = f" since {stamp(upgrade.since)}" if upgrade.since else ""
             message = f"the cluster is being upgraded{since}, says {upgrade.sign}"
             return Hold(reason=HoldReason.UPGRADING, message=message)
+
+
+ClusterOf: TypeAlias = Callable[[ObjectMetadata], str]
+"""The managed cluster that an object belongs to; MANAGEMENT_CLUSTER if none."""
+
+
+@dataclass(frozen=True)
+class ClusterUpgrades:
+    """Known upgrades of managed clusters, each on its own."""
+
+    by_cluster: Mapping[str, Upgrade] = field(default_factory=dict)
+    of_each: Upgrade = NEVER_UPGRADED
+    """An unknown upgrade that may be of any of them."""
+
+    def of(self, cluster: str, is_awaited: Callable[[Signaller], bool] | None = None) -> Upgrade:
+        """The upgrade of one managed cluster; never one of the management cluster.
+
+        `is_awaited`: whether the upgrade that an object signals waits for a target. An upgrade that waits for
+        it by all its signals does not count: the target would wait for an upgrade that waits for it.
+        """
+        if cluster == MANAGEMENT_CLUSTER:
+            return NEVER_UPGRADED
+        own = self.by_cluster.get(cluster, NEVER_UPGRADED)
+        if is_awaited is not None and own.signallers and all(map(is_awaited, own.signallers)):
+            own = NEVER_UPGRADED
+        return gravest((self.of_each, own))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signalled:
+    """The objects of one signal, where their kind is served."""
+
+    signal: UpgradeSignal
+    found: Sequence[SignallingObject] = ()
+    unreadable: Sequence[str] = ()
+    """Problems of objects that cannot be read."""
+    problem: str | None = None
+    """Why no object could be read yet; None: they were read."""
+    belongs_to_clusters: bool = False
+    """True: objects of the kind always belong to a managed cluster."""
+
+
+def upgrades(kinds: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade, ClusterUpgrades]:
+    """The upgrade of all clusters, and those of single clusters, by all signals."""
+    of_all, of_each = [], []
+    by_cluster: defaultdict[str, list[Upgrade]] = defaultdict(list)
+    for signalled in kinds:
+        unreadable = signalled.unreadable
+        if signalled.belongs_to_clusters:
+            unread = upgrade(signalled.signal, (), unreadable=unreadable)
+            of_each.append(unread if signalled.problem is None else _unknown(signalled.problem))
+            unreadable = ()
+        elif signalled.problem is not None:
+            of_all.append(_unknown(signalled.problem))
+            continue
+        by_owner: defaultdict[str, list[SignallingObject]] = defaultdict(list)
+        for signalling in signalled.found:
+            by_owner[cluster_of(signalling.metadata)].append(signalling)
+        general = by_owner.pop(MANAGEMENT_CLUSTER, [])
+        of_all.append(upgrade(signalled.signal, general, unreadable=unreadable))
+        for cluster, found in by_owner.items():
+            by_cluster[cluster].append(upgrade(signalled.signal, found))
+    single = {cluster: gravest(found_upgrades) for cluster, found_upgrades in by_cluster.items()}
+    return gravest(of_all), ClusterUpgrades(single, gravest(of_each))
+
+
+class PauseProgress(Frozen):
+    """Which checks the upgrade pause has handled (rule 46); by default none, as when a detector starts.
+
+    The annotation holds a check of a kind that is paused for upgrades, not the upgrade itself, so that a
+    check which an administrator unpauses works at once. Until the pause has handled a check, the upgrade
+    holds it.
+    """
+
+    transitions: tuple[datetime, ...] = ()
+    """The upgrade, by the transitions of its signals at the last look."""
+    handled_until: datetime | None = None
+    """The checks created before were handled, except the pending ones; None: no check was."""
+    pending: tuple[str, ...] = ()
+    """The uids of the checks whose latest write failed."""
+
+    def has_handled(self, check: ObjectMetadata, transitions: Collection[datetime]) -> bool:
+        """True if the check was handled in the upgrade with these transitions."""
+        is_same = set(transitions) == set(self.transitions) or not set(transitions).isdisjoint(
+            self.transitions
+        )
+        is_before = self.handled_until is not None and check.creation_timestamp < self.handled_until
+        return is_same and is_before and check.uid not in self.pending

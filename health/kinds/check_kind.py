@@ -13,9 +13,7 @@ from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
 from health.check.target_report import TargetReports
-from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_upgrades import ClusterOf
-from health.cluster.upgrade import UpgradeSignal
+from health.cluster.upgrade import ClusterOf, UpgradeSignal
 from health.gate.back_off import LostRequest
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -23,7 +21,6 @@ from health.upgrade.pausable_check import PauseAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.event import Event, InvolvedObject
 from objects.group_kind import ServedKind
-from objects.metadata import ObjectMetadata
 
 UNREADABLE = "CheckUnreadable"
 """The reason of findings about a check that cannot be read."""
@@ -34,32 +31,18 @@ class FailingCondition:
     """A condition that shows a failing check, and its meaning for people."""
 
     type: str
-    status: str
+    status: str = "False"
     finding: str
     """The reason of the finding."""
     words: str
-    only_for: str = ""
-    """The required reason of the condition; "": any."""
+    only_for: str | None = None
+    """The required reason of the condition; None: any."""
     advice: str = "fix the problem that it names; the fix is noticed by itself"
 
     def is_shown_by(self, condition: Mapping[str, str]) -> bool:
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
-        return self.only_for in ("", condition.get("reason"))
-
-
-def nothing_owed(
-    check: HealthCheck,  # noqa: ARG001  as CheckKind.metadata_patch
-    metadata: Mapping[str, Any],  # noqa: ARG001
-    context: ClusterContext,  # noqa: ARG001
-) -> dict[str, Any]:
-    """The default for a kind whose checks need no metadata of ours."""
-    return {}
-
-
-def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of
-    """The default for a kind whose checks are about their own cluster."""
-    return MANAGEMENT_CLUSTER
+        return self.only_for in (None, condition.get("reason"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +78,10 @@ class CheckKind(ServedKind):
     """The controller that we replace, by its usual name."""
     operator_lease: str
     """The name of its leader Lease."""
-    operator_guide: str = ""
+    operator_guide: str | None = None
     """Where its shutdown is documented, if other controllers share its Lease so that the Lease proves
     nothing."""
-    operator_manager: str = ""
+    operator_manager: str | None = None
     """The field manager of its writes, if admission policies may keep it from remediating while it runs."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that owns a request, with any maker; None if no check does."""
@@ -106,8 +89,6 @@ class CheckKind(ServedKind):
     """True if the kind's own operator made the request for that uid without recording the check."""
     target_reports: TargetReports | None = None
     """How reports are written into the status of targets; None: no reports."""
-    metadata_patch: Callable[[HealthCheck, Mapping[str, Any], ClusterContext], dict[str, Any]] = nothing_owed
-    """The merge patch for the stored metadata of a check; empty if nothing is missing."""
     kubeconfig: Callable[[str], SecretField] | None = None
     """The Secret with the kubeconfig of another cluster, by its name; None: Nodes and checks share a
     cluster."""
@@ -117,8 +98,8 @@ class CheckKind(ServedKind):
     """Signals of upgrades of the clusters that its checks are about, watched where the kind is handled.
 
     Objects of these kinds always belong to such a cluster. A setting can name other signals instead."""
-    cluster_of: ClusterOf = of_no_cluster
-    """The managed cluster that an object of any kind belongs to."""
+    cluster_of: ClusterOf = lambda _: MANAGEMENT_CLUSTER
+    """The managed cluster that an object of any kind belongs to; by default the checks' own cluster."""
     upgrade_pause: PauseAnnotations | None = None
     """The annotations that pause its checks during an upgrade; None: the upgrade only holds them."""
     upgrade_pause_roles: tuple[str, ...] = ()

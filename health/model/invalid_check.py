@@ -12,11 +12,14 @@ _SELECTOR = ("spec", "selector")
 class InvalidCheckError(Exception):
     """A health check cannot be read; the error names field and value and affects only that check.
 
-    `api_version` is the version that was read, if it decides how the status is written.
+    `api_version` is the version that was read, if it decides how the status is written. `is_paused`: the
+    check is paused, so its problem is not reported.
     """
 
-    def __init__(self, problem: FieldProblem, api_version: str = "") -> None:
-        self.problem, self.api_version = problem, api_version
+    def __init__(
+        self, problem: FieldProblem, api_version: str | None = None, *, is_paused: bool = False
+    ) -> None:
+        self.problem, self.api_version, self.is_paused = problem, api_version, is_paused
         super().__init__(str(problem))
 
 

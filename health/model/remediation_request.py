@@ -1,6 +1,6 @@
 """Remediation requests: the objects that external remediators act on, one per target and step.
 
-The kind of the check defines the contents of a request (`remediation_request.py` in its folder). The
+The kind of the check defines the contents of a request (`new_request` in its folder). The
 annotations and conditions of remediators and of the NodeHealthCheck operator are read alike on all of them.
 Ours also carry the incident that made them; the detector starts the incident of a request that has none, so
 no request of ours stays without an owner.

@@ -54,10 +54,6 @@ def _one_of(values: Mapping[str, object]) -> PlainValidator:
 _TRUE_OR_FALSE = _one_of({"true": True, "false": False})
 
 
-def _hold(text: object) -> HoldAnnotation:
-    return hold_in(str(text)[:LONGEST_VALUE])
-
-
 def _time(text: object) -> datetime:
     found = as_time(text)
     if found is None:
@@ -133,7 +129,9 @@ class TemplateChoices(_Choices):
 class CheckChoices(_Choices):
     """The settings of one check, by annotations on it."""
 
-    hold: Annotated[HoldAnnotation | None, PlainValidator(_hold)] = None
+    hold: Annotated[
+        HoldAnnotation | None, PlainValidator(lambda text: hold_in(str(text)[:LONGEST_VALUE]))
+    ] = None
     """The hold of all its targets by a person."""
     shadow: Annotated[bool, _TRUE_OR_FALSE] = False
     """Shadow: do everything for the check except write (`health.policy.policy_in_force`)."""

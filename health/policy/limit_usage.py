@@ -3,11 +3,15 @@
 The usage remembers its counts for each target. A change of one target subtracts them and counts the target
 again, so the cost of a change does not depend on the number of remediations. The numbers always equal those
 of a new usage from the same records.
+
+A Selection has the waiting targets whose remediation may begin next. A selected target stays so until it
+begins, leaves, or the next selection is made. Any other target may begin only where the selected targets
+before it leave room.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
@@ -21,6 +25,7 @@ from health.policy.limits import (
     AppliedLimit,
     LimitedRemediation,
     LimitScope,
+    Place,
     ScopesOf,
     Slot,
     UnderWay,
@@ -30,8 +35,59 @@ from health.policy.limits import (
     slot_of_starts,
     slots_in_flight,
 )
-from health.policy.selection import Selection
 from objects.timestamps import stamp
+
+
+class Selection:
+    """The selected targets by name, in the order of their places."""
+
+    def __init__(self) -> None:
+        self._selected: dict[str, tuple[Place, tuple[Slot, ...]]] = {}
+        self._places: defaultdict[Slot, list[Place]] = defaultdict(list)
+        """The places of selected targets by slot, in order."""
+        self._waited_for: set[Slot] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._selected)
+
+    def __len__(self) -> int:
+        return len(self._selected)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._selected
+
+    def add_last(self, waiting: Waiting, slots: tuple[Slot, ...]) -> None:
+        """Select a target that is to use these slots; its place is after those of all selected targets."""
+        self._selected[waiting.name] = waiting.place, slots
+        for slot in slots:
+            self._places[slot].append(waiting.place)
+
+    def remove(self, name: str) -> tuple[Slot, ...]:
+        """Remove a target that begins or leaves; returns its slots, none if it was not selected."""
+        if name not in self._selected:
+            return ()
+        place, slots = self._selected.pop(name)
+        for slot in slots:
+            places = self._places[slot]
+            del places[bisect_left(places, place)]
+        return slots
+
+    def count(self, slot: Slot) -> int:
+        """How many selected targets are to use a slot."""
+        return len(self._places.get(slot, ()))
+
+    def count_before(self, place: Place, slots: Iterable[Slot]) -> int:
+        """How many come before a place, of those that are to use these slots."""
+        return sum(bisect_left(self._places.get(slot, ()), place) for slot in slots)
+
+    def wait_for(self, slots: Iterable[Slot]) -> None:
+        """Record the used slots that keep a target from being selected."""
+        self._waited_for.update(slots)
+
+    def is_waited_for(self, slots: Iterable[Slot]) -> bool:
+        """True if freeing these slots may allow selecting another target."""
+        return not self._waited_for.isdisjoint(slots)
+
 
 _ASK_AGAIN_SECONDS = 30 * 60.0
 """A fallback: the detector wakes a waiting incident when its turn comes."""
@@ -153,7 +209,13 @@ class LimitUsage:
             _remove(self._starts, slot, begun)
         for slot, begun in product(after.start_slots, after.starts):
             insort(self._starts[slot], begun)
-        return _change(by, before, after)
+        was, now = set(before.slots), set(after.slots)
+        # A reserved start that is now seen frees nothing.
+        if len(after.starts) > len(before.starts):
+            now.update(after.start_slots)
+        elif len(after.starts) < len(before.starts):
+            was.update(before.start_slots)
+        return SlotChange(by, freed=frozenset(was - now), taken=frozenset(now - was))
 
     def _count_of(self, use: Use) -> _Counted:
         if use.in_flight is None and not use.starts:
@@ -240,9 +302,7 @@ class LimitUsage:
         return None
 
     def _number(self, limit: AppliedLimit, now: datetime, own: _Counted = _NOTHING) -> int:
-        number = 0
-        for slot in limit.slots:
-            number += len(self._used.get(slot, ()))
+        number = sum(len(self._used.get(slot, ())) for slot in limit.slots)
         if own.slots:
             number -= sum(map(own.slots.count, limit.slots))
         return number + len(self._recent_starts(limit, now)) if limit.is_of_starts else number
@@ -252,18 +312,25 @@ class LimitUsage:
         return starts[bisect_right(starts, now - HOUR, key=_TIME) :]
 
     def _hold(self, limit: AppliedLimit, number: int, first: int, now: datetime, own: _Counted) -> Hold:
+        remediations = f"{number} remediation{'' if number == 1 else 's'}"
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
+        if first:
+            waits = "waits for longer comes" if first == 1 else "wait for longer come"
+            most = f"{first} that {waits} first, {most}"
         if limit.is_of_starts:
             starts = self._recent_starts(limit, now)
-            words = f"{_remediations(number)} began within the last hour{_come_first(first)}, {most}"
-            return limit_hold(words + _oldest(starts), _until_free(limit, starts, number + first, now))
-        words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
-        where = f" with {limit.labelled}" if limit.label else ""
+            # The next one may begin once enough of the starts of the last hour are an hour old.
+            frees = number + first - limit.most
+            again = (starts[frees].at + HOUR - now if frees < len(starts) else HOUR).total_seconds()
+            words = f"{remediations} began within the last hour, {most}"
+            return limit_hold(words + _oldest(starts), again)
         eldest = (
             begun for slot in limit.slots for begun in self._used.get(slot, ())[: 1 + len(own.in_flight)]
         )
         using = sorted(begun for begun in eldest if begun not in own.in_flight)
-        return limit_hold(f"{words}{where}{_come_first(first)}, {most}{_oldest(using)}", _ASK_AGAIN_SECONDS)
+        where = f" with {limit.labelled}" if limit.label else ""
+        words = f"{remediations} {'is' if number == 1 else 'are'} under way{where}, {most}"
+        return limit_hold(words + _oldest(using), _ASK_AGAIN_SECONDS)
 
 
 def _remove(by_slot: _BySlot, slot: Slot, begun: _Begun) -> None:
@@ -273,33 +340,6 @@ def _remove(by_slot: _BySlot, slot: Slot, begun: _Begun) -> None:
         del by_slot[slot]  # else every value that a label ever had would stay
 
 
-def _until_free(limit: AppliedLimit, starts: Sequence[_Begun], number: int, now: datetime) -> float:
-    """Seconds until enough of the starts of the last hour are an hour old to allow another one."""
-    frees = number - limit.most
-    return (starts[frees].at + HOUR - now if frees < len(starts) else HOUR).total_seconds()
-
-
 def _oldest(begun: Sequence[_Begun]) -> str:
     """The oldest remediation that is waited for, at the end of a sentence."""
     return f"; the oldest, of {begun[0].name}, began at {stamp(begun[0].at)}" if begun else ""
-
-
-def _change(by: LimitedRemediation | None, before: _Counted, after: _Counted) -> SlotChange:
-    """The change of slots; a reserved start that is now seen frees nothing."""
-    was, now = set(before.slots), set(after.slots)
-    if len(after.starts) > len(before.starts):
-        now.update(after.start_slots)
-    elif len(after.starts) < len(before.starts):
-        was.update(before.start_slots)
-    return SlotChange(by, freed=frozenset(was - now), taken=frozenset(now - was))
-
-
-def _remediations(number: int) -> str:
-    return f"{number} remediation{'' if number == 1 else 's'}"
-
-
-def _come_first(first: int) -> str:
-    if not first:
-        return ""
-    words = "waits for longer comes" if first == 1 else "wait for longer come"
-    return f", {first} that {words} first"

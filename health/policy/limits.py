@@ -3,14 +3,19 @@
 The policy sets limits for the whole cluster, and annotations set them for one check; the default is no
 limit. A remediation begins with its first request, deletion or mark, and is in progress until these are
 gone; the next step of an escalation is not a new one. A remediation must satisfy every limit that applies to
-it, so the most restrictive wins. `limit_usage.py` counts, `selection.py` says which of the waiting targets
-go first.
+it, so the most restrictive wins. `limit_usage.py` counts, and says which of the waiting targets go first.
 
 Each limit counts remediations by slots. A target with an unknown label, because its Node is gone, counts for
 every value of the label, so the limit for a value is never exceeded.
+
+A slot is stuck once its remediation has been in progress for over an hour while a target waits for the slot.
+By then something is wrong: a classic remediation is overdue after 30 minutes, and steps of an escalation
+take minutes each. The request hangs on a finalizer, its remediator is gone, or every step failed. A shorter
+time would warn about slow remediators. While no target waits, a long remediation does no harm here.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,10 +28,13 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.target import Target
 from objects.bounds import Bounded
+from objects.durations import in_words
 from objects.timestamps import stamp
 
 HOUR = timedelta(hours=1)
 MOST = 100_000
+STUCK_AFTER = timedelta(hours=1)
+_MOST_NAMES = 5
 _QUALIFIED_NAME = re.compile(
     r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
@@ -190,8 +198,8 @@ class AppliedLimit(NamedTuple):
     most: int
     scope: LimitScope
     slots: tuple[Slot, ...]
-    label: str = ""
-    """The label whose values are limited; "": none."""
+    label: str | None = None
+    """The label whose values are limited; None: none."""
     value: str | None = None
     """The label's value of the remediation; None: unknown."""
     is_of_starts: bool = False
@@ -213,3 +221,52 @@ def applied_limits(scopes: Iterable[LimitScope], remediation: LimitedRemediation
             yield AppliedLimit(most, scope, slots_of_value(scope, label, value), label, value)
         if limits.max_starts_per_hour is not None:
             yield AppliedLimit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
+
+
+@dataclass(frozen=True)
+class StuckSlots:
+    """The stuck slots of one limit, with the checks that wait for them."""
+
+    limit: str
+    """The limit in words."""
+    check: CheckReference | None
+    """The check whose annotation sets the limit; None: the policy sets it."""
+    holders: tuple[UnderWay, ...]
+    """The oldest first."""
+    waiting: frozenset[CheckReference]
+    """The checks of the waiting targets."""
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.holders[:_MOST_NAMES]))
+        more = len(self.holders) - _MOST_NAMES
+        others = f", and {more} more" if more > 0 else ""
+        since = f"in progress for over {in_words(STUCK_AFTER)}"
+        return f"{self.limit} is reached, and these have been {since}: {names}{others}"
+
+
+def stuck_slots(
+    scopes_of: ScopesOf, under_way: Iterable[UnderWay], waiting: Iterable[Waiting], now: datetime
+) -> tuple[StuckSlots, ...]:
+    """The limits in flight that remediations have filled for too long while targets wait."""
+    limits: dict[str, AppliedLimit] = {}
+    checks: defaultdict[str, set[CheckReference]] = defaultdict(set)
+    for remediation in {target.remediation.counts_as: target.remediation for target in waiting}.values():
+        for limit in applied_limits(scopes_of(remediation.check), remediation):
+            if limit.is_of_starts:  # starts leave the last hour by themselves
+                continue
+            field = f"maxInFlightByLabel {limit.labelled}: " if limit.label else "maxInFlight="
+            words = f"{field}{limit.most} of {limit.scope.chosen_by}"
+            limits[words] = limit
+            checks[words].add(remediation.check)
+    holders: defaultdict[Slot, list[UnderWay]] = defaultdict(list)
+    for holder in under_way if limits else ():
+        for slot in slots_in_flight(scopes_of(holder.remediation.check), holder.remediation):
+            holders[slot].append(holder)
+    stuck = []
+    for words, limit in sorted(limits.items()):
+        found = [holder for slot in limit.slots for holder in holders.get(slot, ())]
+        old = [holder for holder in found if now - holder.since > STUCK_AFTER]
+        if len(found) >= limit.most and old:
+            oldest = tuple(sorted(old, key=lambda holder: (holder.since, holder.target)))
+            stuck.append(StuckSlots(words, limit.scope.check, oldest, frozenset(checks[words])))
+    return tuple(stuck)

@@ -131,10 +131,6 @@ class _Span(NamedTuple):
     goes_on: bool = False
     """Whether a window is open beyond `end`, which is the limit of joining."""
 
-    def joined(self, other: "_Span") -> "_Span":
-        """Both as one; `other` must start before this one ends."""
-        return _Span(self.start, max(self.end, other.end), self.names | other.names)
-
 
 @lru_cache(maxsize=256)
 def _spans(windows: tuple[MaintenanceWindow, ...], part: datetime) -> tuple[_Span, ...]:
@@ -142,7 +138,8 @@ def _spans(windows: tuple[MaintenanceWindow, ...], part: datetime) -> tuple[_Spa
     joined: list[_Span] = []
     for span in sorted(span for window in windows for span in _openings_as_spans(window, part)):
         if joined and span.start <= joined[-1].end:
-            joined[-1] = joined[-1].joined(span)
+            last = joined[-1]
+            joined[-1] = _Span(last.start, max(last.end, span.end), last.names | span.names)
         else:
             joined.append(span)
     if joined:
@@ -177,15 +174,6 @@ def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozens
     return frozenset(window.name for window in windows if window.open_until(now) is not None)
 
 
-def unique(windows: tuple[MaintenanceWindow, ...]) -> tuple[MaintenanceWindow, ...]:
-    """`windows`, if no two have the same name."""
-    names = [window.name for window in windows]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"two windows have the name {twice}")
-    return windows
-
-
 @dataclass(frozen=True)
 class Closed:
     """No remediation may begin now. Equality ignores the time of the question."""
@@ -214,27 +202,16 @@ def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: date
         message = f"its check names the maintenance window {missing[0]}, which is not in the policy"
         return Closed(message, None, now)
     own = [window for window in windows if not window.only_named or window.name in named]
-    return _blocked(own, now) or _not_allowed(own, now)
-
-
-def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    span = _open_now((window for window in windows if window.remediation is WindowEffect.BLOCKED), now)
-    if span is None:
-        return None
-    until = f"{'at least ' if span.goes_on else ''}{stamp(span.end)}"
-    return Closed(f"{_block(sorted(span.names))} remediation until {until}", span.end, now)
-
-
-def _block(names: Sequence[str]) -> str:
-    """The windows as the subject of a sentence, with their verb."""
-    if len(names) == 1:
-        return f"the maintenance window {names[0]} blocks"
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"the maintenance windows {', '.join(names[:MOST_NAMED])}{more} block"
-
-
-def _not_allowed(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    allowing = [window for window in windows if window.remediation is WindowEffect.ALLOWED]
+    span = _open_now((window for window in own if window.remediation is WindowEffect.BLOCKED), now)
+    if span is not None:
+        names = sorted(span.names)
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        block = f"the maintenance windows {', '.join(names[:MOST_NAMED])}{more} block"
+        if len(names) == 1:
+            block = f"the maintenance window {names[0]} blocks"
+        until = f"{'at least ' if span.goes_on else ''}{stamp(span.end)}"
+        return Closed(f"{block} remediation until {until}", span.end, now)
+    allowing = [window for window in own if window.remediation is WindowEffect.ALLOWED]
     if not allowing or any(window.open_until(now) is not None for window in allowing):
         return None
     opens = {window.name: start for window in allowing if (start := window.opens(now)) is not None}

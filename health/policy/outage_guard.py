@@ -8,6 +8,9 @@ unhealthy targets of the group restart (rule 37). A real outage would hold for e
 start the guard gives way, and no clock restarts, because those Nodes were silent all the time (ADR 34).
 The guard gives way to each window separately: if enough Nodes fell silent in a later window, the group is
 held until the limit of that one has passed too.
+
+A group is a cluster, a region or zone of it, or a domain by another label. A zone is the pair of region and
+zone, because regions may have zones of the same name. A Node is in all groups that its labels name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,10 +25,73 @@ from pydantic.alias_generators import to_camel
 from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.observation import Hold, HoldReason
 from health.policy.limits import LabelName
-from health.policy.node_groups import NO_LABELS, NodeGroup, domain_of
 from objects.bounds import Bounded
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.durations import WrittenDuration, in_words, within
 from objects.timestamps import stamp
+
+NO_LABELS: Mapping[str, str] = {}
+_DEPRECATED = {
+    REGION_LABEL: "failure-domain.beta.kubernetes.io/region",
+    ZONE_LABEL: "failure-domain.beta.kubernetes.io/zone",
+}
+
+
+class NodeGroup(NamedTuple):
+    """Nodes that share one path of monitoring: those of a cluster, or of one of its domains."""
+
+    cluster: str = MANAGEMENT_CLUSTER
+    label: str | None = None
+    """The label by which they are a domain; None: all Nodes of the cluster."""
+    value: str = ""
+    """The value of that label; for a zone in a region `region/zone`."""
+
+    @property
+    def domain(self) -> str:
+        """The label and its value, as in a selector; "" for a cluster."""
+        return "" if self.label is None else f"{self.label}={self.value}"
+
+    @property
+    def key(self) -> str:
+        """A unique string: a cluster is `namespace/name` or "", and a name of a label has no `=`."""
+        return f"{self.cluster}/{self.domain}"
+
+    def __str__(self) -> str:
+        cluster = f"the workload cluster {self.cluster}" if self.cluster else "the cluster"
+        region, _, zone = self.value.rpartition("/")
+        match self.label:
+            case None:
+                return cluster
+            case label if label == REGION_LABEL:
+                return f"the region {self.value} of {cluster}"
+            case label if label == ZONE_LABEL:
+                return f"the zone {zone} of {f'the region {region} of ' if region else ''}{cluster}"
+            case label:
+                return f"the domain {f'{label}={self.value}' if self.value else label} of {cluster}"
+
+
+def is_group_key(key: str) -> bool:
+    """True for the key of a group; a cluster (`namespace/name` or "") has one slash less."""
+    return key.startswith("/") or key.endswith("/") or key.count("/") > 1
+
+
+def groups_of(cluster: str, labels: Mapping[str, str], others: Iterable[str]) -> tuple[NodeGroup, ...]:
+    """All groups of a Node with these labels; `others` names labels of domains beside region and zone."""
+    domains = (domain_of(cluster, label, labels) for label in dict.fromkeys((*_DEPRECATED, *others)))
+    return (NodeGroup(cluster), *(domain for domain in domains if domain is not None))
+
+
+def domain_of(cluster: str, label: str, labels: Mapping[str, str]) -> NodeGroup | None:
+    """The domain by `label` of a Node with these labels; None without the label."""
+    if label not in _DEPRECATED:
+        return NodeGroup(cluster, label, labels[label]) if label in labels else None
+    value, region = (
+        labels.get(name) or labels.get(_DEPRECATED[name]) or "" for name in (label, REGION_LABEL)
+    )
+    if not value:
+        return None
+    return NodeGroup(cluster, label, f"{region}/{value}" if region and label == ZONE_LABEL else value)
+
 
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=10), timedelta(hours=1)
 LONGEST_HOLD = timedelta(days=366)
@@ -148,7 +214,7 @@ def lacking(
     with.
     """
     times = sorted(unknown_since)
-    windows = [*_windows(guard, times, given_way), _Window(len(times), 0)]
+    windows = [*_windows(guard, times, given_way), _Window(before=len(times), silent=0)]
     enough = (guard.enough_of(total - window.before, group.label) - window.silent for window in windows)
     return max(1, min(enough))
 
@@ -184,6 +250,10 @@ class GroupOutage:
     """Whether an earlier process recorded an outage, and this one has not looked yet."""
     gives_way: datetime | None = field(default=None, compare=False)
     """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
+
+    @property
+    def hold(self) -> Hold | None:
+        return None if self.suspected is None else self.suspected.hold
 
     @property
     def is_suspected(self) -> bool:
@@ -231,12 +301,12 @@ class Outages:
 
     def hold(self, cluster: str) -> Hold | None:
         """The hold of all targets whose Nodes are in this cluster."""
-        return _hold_of(self.by_group.get(NodeGroup(cluster)))
+        return self.by_group.get(NodeGroup(cluster), NO_OUTAGE).hold
 
     def hold_of_node(self, cluster: str, node: str, labels: Mapping[str, str]) -> Hold | None:
         """The hold of targets with this Node, by its domains; a Node that is gone has no labels."""
         domains = self._groups_of(cluster, node, labels)
-        holds = (_hold_of(self.by_group.get(domain)) for domain in domains if domain.label is not None)
+        holds = (self.by_group.get(domain, NO_OUTAGE).hold for domain in domains if domain.label is not None)
         return next((hold for hold in holds if hold is not None), None)
 
     def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS, node: str = "") -> datetime | None:
@@ -263,15 +333,9 @@ class Outages:
         return tuple(sorted(labels, key=lambda label: (label not in {REGION_LABEL, ZONE_LABEL}, label)))
 
     def _groups_of(self, cluster: str, node: str, labels: Mapping[str, str]) -> Iterable[NodeGroup]:
-        return self.kept_groups.get((cluster, node)) or self._domains_of(cluster, labels)
-
-    def _domains_of(self, cluster: str, labels: Mapping[str, str]) -> Iterator[NodeGroup]:
         domains = (domain_of(cluster, label, labels) for label in self._labels)
-        return (domain for domain in domains if domain is not None)
-
-
-def _hold_of(outage: GroupOutage | None) -> Hold | None:
-    return None if outage is None or outage.suspected is None else outage.suspected.hold
+        kept = self.kept_groups.get((cluster, node))
+        return kept or (domain for domain in domains if domain is not None)
 
 
 NO_OUTAGES = Outages()

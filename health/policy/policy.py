@@ -7,21 +7,21 @@ setting. An unknown field is refused by name, because a misspelt limit would be 
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
 from health.policy.held_nodes import NO_NODES, HeldNodes
 from health.policy.limits import NO_LIMITS, Count, Limits
-from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
+from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow
 from health.policy.outage_guard import WrittenGuard
 from health.policy.quorum import QuorumLabels
-from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
+from health.policy.receivers import MOST_RECEIVERS, Receiver
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
-from objects.field_problem import FieldProblem, dotted, meant, names_beside, quoted
+from objects.field_problem import FieldProblem, SaysItsValueError, dotted, meant, names_beside, quoted
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
@@ -36,6 +36,22 @@ LONGEST_BACK_OFF = timedelta(days=366)
 
 class InvalidPolicyError(Exception):
     """The policy is invalid; the message names field and value."""
+
+
+_Named = TypeVar("_Named", MaintenanceWindow, Receiver)
+
+
+def _names_once(entries: str) -> AfterValidator:
+    """Refuses two `entries` (windows or receivers) of the same name."""
+
+    def with_names_once(found: tuple[_Named, ...]) -> tuple[_Named, ...]:
+        names = [entry.name for entry in found]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise SaysItsValueError(f"two {entries} have the name {twice}")
+        return found
+
+    return AfterValidator(with_names_once)
 
 
 class Policy(Bounded):
@@ -68,11 +84,11 @@ class Policy(Bounded):
     max_orders_in_flight: Count = 1
     """How many remediations that people ordered may be in progress for one check."""
     maintenance_windows: Annotated[
-        tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)
+        tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), _names_once("windows")
     ] = ()
     """When remediations may begin."""
     notifications: Annotated[
-        tuple[Receiver, ...], Field(max_length=MOST_RECEIVERS), AfterValidator(unique_receivers)
+        tuple[Receiver, ...], Field(max_length=MOST_RECEIVERS), _names_once("receivers")
     ] = ()
     """The receivers of notifications about incidents."""
 

@@ -32,8 +32,8 @@ class PolicyInForce:
     policy: Policy = DEFAULTS
     stored: StoredPolicy | None = None
     """The ConfigMap as it is, valid or not; None: there is none."""
-    rejection: str = ""
-    """Why it is invalid; "": it is valid."""
+    rejection: str | None = None
+    """Why it is invalid; None: it is valid."""
     is_known: bool = True
     """Whether `policy` comes from a valid source; otherwise it is the defaults."""
     is_required: bool = False

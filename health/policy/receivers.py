@@ -58,12 +58,3 @@ class Receiver(Bounded):
         return WantedEvents(
             receiver=self.name, events=self.events, held_for_seconds=self.held_for.total_seconds()
         )
-
-
-def unique_receivers(receivers: tuple[Receiver, ...]) -> tuple[Receiver, ...]:
-    """`receivers`, if no two have the same name."""
-    names = [receiver.name for receiver in receivers]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise SaysItsValueError(f"two receivers have the name {twice}")
-    return receivers

@@ -16,18 +16,127 @@ After the upgrade:
     - -   nothing
 
 A check is handled if it existed when all checks were handled. The time of that look and the checks that
-could not be written then are enough to know this. A new order is carried out once, before these rows. A pause
-of another user or tool is never removed.
+could not be written then are enough to know this. A pause of another user or tool is never removed.
+
+An order of a person is for one check, or for all. A new order is carried out once for each check, before
+these rows, so a person may edit its annotation by hand afterwards. The latest order for a check counts. An
+order ends with the upgrade; a pause for a time ends at that time.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from health.upgrade.orders import OrderName, PauseOrderRecord, latest_for
+from pydantic.dataclasses import dataclass
+
+from health.model.references import CheckReference
 from health.upgrade.pausable_check import PausableCheck, PauseAction
-from objects.frozen import Frozen
+from objects.bounds import FailFast, Time
+from objects.frozen import Frozen, OpenEnum
+from objects.short_text import PersonText, ShortText
+
+MOST_NAMED = 10
+"""The maximum of checks that a refusal names."""
+
+
+class OrderName(StrEnum):
+    """The orders that people can give to an upgrade pause."""
+
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+
+
+class PauseRefusal(StrEnum):
+    """Why an order is not carried out: the type of the error that its sender gets."""
+
+    UNKNOWN_CHECK = "UnknownCheck"
+    AMBIGUOUS_CHECK = "AmbiguousCheck"
+    NOT_OURS = "PausedBySomebodyElse"
+    NO_UPGRADE = "NoUpgrade"
+    """A pause without a time needs an upgrade."""
+    OFF = "TurnedOff"
+
+
+class RefusedOrder(Frozen):
+    """An order that could never be carried out."""
+
+    number: int
+    refused: OpenEnum[PauseRefusal]
+    why: ShortText
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseOrderRecord(FailFast):
+    """One order with its scope and times."""
+
+    number: int
+    """Increases with each order of an upgrade pause."""
+    order: OpenEnum[OrderName]
+    check: PersonText = ""
+    """Its name as the person wrote it, and once it is known the full one; "": every check."""
+    reason: PersonText
+    identity: PersonText = ""
+    order_id: PersonText = ""
+    """The id that its sender gave it; "": none."""
+    given: Time
+    until: Time | None = None
+    """Until when a pause stays without an upgrade; None: it ends with the upgrade."""
+    done_until: Time | None = None
+    """The checks created before were handled by it, except those whose write failed; None: no check was."""
+
+    def is_kept(self, now: datetime) -> bool:
+        """True for a pause for a time that is not over yet."""
+        return self.order is OrderName.PAUSE and self.until is not None and now < self.until
+
+
+def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> PauseOrderRecord | None:
+    """The order that counts for a check, carried out or not."""
+    names = {str(check), ""}
+    return max(
+        (order for order in orders if order.check in names), key=lambda order: order.number, default=None
+    )
+
+
+def with_full_names(
+    orders: Iterable[PauseOrderRecord], checks: Sequence[PausableCheck]
+) -> tuple[tuple[PauseOrderRecord, ...], tuple[RefusedOrder, ...]]:
+    """The orders for these checks, which are all that exist; and the new orders that are refused."""
+    named, refused = [], []
+    for order in orders:
+        if not order.check or order.done_until is not None:
+            named.append(order)
+            continue
+        found = [check for check in checks if order.check in _names(check.reference)]
+        if not found:
+            reason = PauseRefusal.UNKNOWN_CHECK
+            why = f"there is no check {order.check!r} among those that upgrades pause: {_listed(checks)}"
+        elif len(found) > 1:
+            reason, why = PauseRefusal.AMBIGUOUS_CHECK, f"{order.check!r} is ambiguous: {_listed(found)}"
+        elif order.order is OrderName.UNPAUSE and found[0].is_paused and not found[0].is_marked:
+            reason = PauseRefusal.NOT_OURS
+            why = f"{found[0].reference} was paused by another user or tool, which must unpause it"
+        else:
+            named.append(dataclasses.replace(order, check=str(found[0].reference)))
+            continue
+        refused.append(RefusedOrder(number=order.number, refused=reason, why=why))
+    return tuple(named), tuple(refused)
+
+
+def _names(check: CheckReference) -> tuple[str, ...]:
+    """The names by which a person may mean the check."""
+    return (
+        str(check),
+        f"{check.namespace}/{check.name}",
+        f"{check.kind_name}/{check.name}",
+        check.name,
+    )
+
+
+def _listed(checks: Iterable[PausableCheck]) -> str:
+    names = sorted(str(check.reference) for check in checks)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
 
 
 class CheckPauseState(StrEnum):
@@ -44,25 +153,26 @@ class CheckPauseState(StrEnum):
     """It is not paused yet, but will be: until then the upgrade itself holds it."""
 
 
-class PauseMoment(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class PauseMoment(FailFast):
     """The upgrade and the orders, by which each check is decided."""
 
-    now: datetime
+    now: Time
     is_under_way: bool
     is_turned_off: bool = False
     """True: a setting turns the pause off, and only marks of our form are removed."""
     is_in_shadow: bool = False
     """True: the policy forbids every pause."""
-    began: datetime
+    began: Time
     """When the upgrade began, in whole seconds: the value of our mark."""
-    handled_until: datetime | None = None
+    handled_until: Time | None = None
     """The checks created before were handled in this upgrade, except the pending ones; None: no check was."""
     pending: tuple[str, ...] = ()
     """The uids of the checks whose latest write failed."""
     orders: tuple[PauseOrderRecord, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class PauseDecision:
     """The state of a check once the action is written, and the order that it follows."""
 

@@ -5,16 +5,69 @@ which time all checks were handled, the orders of people, and since when each ch
 lost, the next run begins by the annotations alone.
 """
 
+import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, is_handled
-from health.upgrade.observation import TURNED_OFF, UpgradeObservation
-from health.upgrade.orders import OrderName, PauseOrderRecord, PauseRefusal, RefusedOrder
+from pydantic.dataclasses import dataclass
+
+from health.cluster.upgrade import UpgradePhase
+from health.upgrade.decision import (
+    CheckPauseState,
+    OrderName,
+    PauseDecision,
+    PauseMoment,
+    PauseOrderRecord,
+    PauseRefusal,
+    RefusedOrder,
+    is_handled,
+)
 from health.upgrade.pausable_check import PausableCheck
+from objects.bounds import FailFast, Time
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
+
+LONG_UPGRADE = timedelta(hours=6)
+MOST_TRANSITIONS = 100
+"""The maximum of further signals in one answer."""
+TURNED_OFF = "PARAMEDIC_UPGRADE_PAUSE is off"
+
+
+class UpgradeObservation(Frozen):
+    """The upgrade of the cluster, and the settings of its pause."""
+
+    phase: OpenEnum[UpgradePhase]
+    since: datetime | None = None
+    """The transition of the signal: the first one while under way, the latest once over."""
+    also_since: tuple[datetime, ...] = ()
+    """The transitions of other signals that are also under way."""
+    sign: str = ""
+    why_unknown: ShortText = ""
+    is_turned_off: bool = False
+    """True: a setting turns the pause off; our checks are then unpaused in every phase."""
+    is_in_shadow: bool = False
+    """True: the policy puts every check in shadow."""
+    long_upgrade_seconds: float = LONG_UPGRADE.total_seconds()
+    seen_at: datetime | None = None
+
+    @property
+    def transitions(self) -> tuple[datetime, ...]:
+        """The transitions of all signals under way."""
+        since = () if self.since is None else (self.since,)
+        return (*since, *self.also_since) if self.is_under_way else ()
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.phase is UpgradePhase.UNDER_WAY and not self.is_turned_off
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_turned_off or self.phase in {UpgradePhase.OVER, UpgradePhase.NEVER}
+
+    @property
+    def long_upgrade(self) -> timedelta:
+        return timedelta(seconds=self.long_upgrade_seconds)
+
 
 MOST_NAMES = 500
 """The maximum of checks that an answer, a state or a result lists."""
@@ -34,12 +87,13 @@ _INTEREST = (
 )
 
 
-class CheckRow(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class CheckRow(FailFast):
     """One check in an upgrade, for people."""
 
     check: str
     state: OpenEnum[CheckPauseState]
-    since: datetime | None = None
+    since: Time | None = None
     """When it was first seen in this state; None in the answer of one sync."""
     order: int = 0
     """The number of the order that it follows; 0: none."""
@@ -47,10 +101,11 @@ class CheckRow(Frozen):
     """Why its latest write failed; "": it did not."""
 
 
-class SyncedChecks(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class SyncedChecks(FailFast):
     """The result of one sync of all checks."""
 
-    listed_at: datetime
+    listed_at: Time
     """Shortly before the checks were listed, in whole seconds, by the API server's clock."""
     paused: int = 0
     found_paused: int = 0
@@ -77,7 +132,7 @@ class SyncedChecks(Frozen):
         return self.failed == len(self.pending)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class CheckDone:
     """One check after a sync, with its decision."""
 
@@ -138,12 +193,13 @@ def summed_up(
     )
 
 
-class KnownUpgrade(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class KnownUpgrade(FailFast):
     """The upgrade that the memory is about."""
 
-    since: datetime | None = None
+    since: Time | None = None
     """When the first of its signals began, by the clock of the controller that set it."""
-    began: datetime
+    began: Time
     """The same in whole seconds; without a time, when it was first seen. The value of our marks."""
     transitions: tuple[datetime, ...] = ()
     """The transitions of all its signals under way at the last observation."""
@@ -157,12 +213,13 @@ class KnownUpgrade(Frozen):
         return min(transitions) > max(self.transitions)
 
 
-class PauseMemory(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class PauseMemory(FailFast):
     """The memory of an upgrade pause between two syncs."""
 
     upgrade: KnownUpgrade | None = None
     """None: no upgrade was seen under way."""
-    handled_until: datetime | None = None
+    handled_until: Time | None = None
     pending: tuple[str, ...] = ()
     """This and `handled_until`: as in PauseMoment."""
     orders: tuple[PauseOrderRecord, ...] = ()
@@ -171,22 +228,22 @@ class PauseMemory(Frozen):
     """The number of the latest order."""
     synced: SyncedChecks | None = None
     """The latest sync, with the rows since when each check is in its state; None: there was none."""
-    settled_at: datetime | None = None
+    settled_at: Time | None = None
     """When a write whose result is unknown can no longer be applied; None: there is none."""
-    warned_at: datetime | None = None
+    warned_at: Time | None = None
     """When the Event about the long upgrade was emitted."""
-    began: datetime | None = None
+    began: Time | None = None
     """When the first run began; None in that run."""
 
     def for_upgrade(self, observed: UpgradeObservation, now: datetime) -> "PauseMemory":
         """The memory for an observation: another upgrade begins without handled checks and old orders."""
         earlier = self.upgrade
         if not observed.is_under_way:
-            over = earlier and earlier.model_copy(update={"is_over": True})
-            return self.model_copy(update={"upgrade": over})
+            over = None if earlier is None else dataclasses.replace(earlier, is_over=True)
+            return dataclasses.replace(self, upgrade=over)
         if earlier is not None and not earlier.is_another(observed.transitions):
-            same = earlier.model_copy(update={"transitions": observed.transitions})
-            return self.model_copy(update={"upgrade": same})
+            same = dataclasses.replace(earlier, transitions=observed.transitions)
+            return dataclasses.replace(self, upgrade=same)
         began = observed.since or now
         upgrade = KnownUpgrade(
             since=observed.since, began=began.replace(microsecond=0), transitions=observed.transitions
@@ -199,7 +256,7 @@ class PauseMemory(Frozen):
     def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
         """The memory with one more order; only the latest orders are kept."""
         orders = (*self.orders, order)[-MOST_ORDERS:]
-        return self.model_copy(update={"orders": orders, "given": order.number})
+        return dataclasses.replace(self, orders=orders, given=order.number)
 
     def moment(self, observed: UpgradeObservation, now: datetime) -> PauseMoment:
         """The facts for the decisions. A pause without an upgrade is marked with the present time."""
@@ -216,49 +273,54 @@ class PauseMemory(Frozen):
         )
 
     def having_synced(self, synced: SyncedChecks, moment: PauseMoment, now: datetime) -> "PauseMemory":
-        """The memory after a sync by `moment`; orders that came meanwhile stay as they are."""
-        meant = {order.number: order for order in synced.orders}
-        refused = {order.number for order in synced.refused}
-        changes: dict[str, object] = {"synced": self._with_times(synced, moment, now)}
-        if synced.names_the_failed:
-            changes["pending"] = synced.pending
-            done = {"done_until": synced.listed_at}
-            for number, order in meant.items():
-                if synced.has_new or order.done_until is None:
-                    meant[number] = order.model_copy(update=done)
-            if moment.is_under_way and synced.has_new:  # else it stays, and the detector learns nothing new
-                changes["handled_until"] = synced.listed_at
-        changes["orders"] = tuple(
-            meant.get(order.number, order) for order in self.orders if order.number not in refused
+        """The memory after a sync by `moment`; orders that came meanwhile stay as they are.
+
+        The rows get the time of their state; after the upgrade, those that need nothing more stay.
+        """
+        earlier = {row.check: row for row in self.synced.rows} if self.synced else {}
+        rows = {} if moment.is_under_way else dict(earlier)
+        for row in synced.rows:
+            before = earlier.get(row.check)
+            since = before.since if before is not None and before.state == row.state else now
+            rows[row.check] = dataclasses.replace(row, since=since)
+        left_out_before = self.synced.left_out if self.synced and not moment.is_under_way else 0
+        shown = dataclasses.replace(
+            synced,
+            rows=tuple(rows.values())[:MOST_NAMES],
+            left_out=max(synced.left_out, left_out_before),
+            orders=(),
+            refused=(),
         )
-        if synced.failed:
-            changes["settled_at"] = now + SETTLED_AFTER
-        return self.model_copy(update=changes)
+        named = {order.number: order for order in synced.orders}
+        refused = {order.number for order in synced.refused}
+        pending, handled_until = self.pending, self.handled_until
+        if synced.names_the_failed:
+            pending = synced.pending
+            for number, order in named.items():
+                if synced.has_new or order.done_until is None:
+                    named[number] = dataclasses.replace(order, done_until=synced.listed_at)
+            if moment.is_under_way and synced.has_new:  # else it stays, and the detector learns nothing new
+                handled_until = synced.listed_at
+        return dataclasses.replace(
+            self,
+            synced=shown,
+            pending=pending,
+            handled_until=handled_until,
+            orders=tuple(
+                named.get(order.number, order) for order in self.orders if order.number not in refused
+            ),
+            settled_at=now + SETTLED_AFTER if synced.failed else self.settled_at,
+        )
 
     def having_lost(self, now: datetime) -> "PauseMemory":
         """The memory after a sync without an answer."""
-        return self.model_copy(update={"settled_at": now + SETTLED_AFTER})
+        return dataclasses.replace(self, settled_at=now + SETTLED_AFTER)
 
     def is_over(self, observed: UpgradeObservation, now: datetime) -> bool:
         """True if nothing is left to do: the upgrade is over, and no check is or will be paused by us."""
         is_settled = self.settled_at is None or now >= self.settled_at
         synced = self.synced
         return observed.is_over and is_settled and synced is not None and not (synced.failed or synced.paused)
-
-    def _with_times(self, synced: SyncedChecks, moment: PauseMoment, now: datetime) -> SyncedChecks:
-        """The rows with the time of their state; after the upgrade, those that need nothing more stay."""
-        before = {row.check: row for row in self.synced.rows} if self.synced else {}
-        rows = {} if moment.is_under_way else dict(before)
-        for row in synced.rows:
-            earlier = before.get(row.check)
-            is_as_before = earlier is not None and earlier.state == row.state
-            since = earlier.since if earlier is not None and is_as_before else now
-            rows[row.check] = row.model_copy(update={"since": since})
-        left_out = max(
-            synced.left_out, self.synced.left_out if self.synced and not moment.is_under_way else 0
-        )
-        changes = {"rows": tuple(rows.values())[:MOST_NAMES], "left_out": left_out}
-        return synced.model_copy(update={**changes, "orders": (), "refused": ()})
 
 
 def needless(orders: Iterable[PauseOrderRecord], observed: UpgradeObservation) -> tuple[RefusedOrder, ...]:

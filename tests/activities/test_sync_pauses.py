@@ -19,9 +19,8 @@ from activities.sync_pauses import AT_ONCE, EVENT_TIMEOUT, FACTS_LAST, TAKES_LON
 from devcluster.control_plane import ControlPlane
 from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.upgrade.decision import CheckPauseState, PauseMoment
+from health.upgrade.decision import CheckPauseState, OrderName, PauseMoment, PauseOrderRecord, PauseRefusal
 from health.upgrade.memory import PUT_OFF, CheckRow, SyncedChecks
-from health.upgrade.orders import OrderName, PauseOrderRecord, PauseRefusal
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.errors import NotFound
@@ -179,7 +178,7 @@ async def test_both_annotations_are_written_and_removed_by_one_patch_each(
     [
         (AFTERWARDS, {MARK: ""}, {}),
         (
-            UPGRADE.model_copy(update={"orders": (ordered(OrderName.UNPAUSE, ""),)}),
+            replace(UPGRADE, orders=(ordered(OrderName.UNPAUSE, ""),)),
             OURS,
             {MARK: OURS[MARK]},
         ),
@@ -322,8 +321,8 @@ async def test_names_in_orders_are_those_of_the_checks_there_are(
 ) -> None:
     await checks.make(annotations=OURS)
     orders = (ordered(OrderName.UNPAUSE, checks.name), ordered(OrderName.PAUSE, "nobody"))
-    orders = (orders[0], orders[1].model_copy(update={"number": 2}))
-    done = await synced(client, worker_transport, UPGRADE.model_copy(update={"orders": orders}))
+    orders = (orders[0], replace(orders[1], number=2))
+    done = await synced(client, worker_transport, replace(UPGRADE, orders=orders))
 
     assert await checks.annotations() == {MARK: OURS[MARK]}
     assert [order.check for order in done.orders] == [f"MachineHealthCheck/{NAMESPACE}/{checks.name}"]

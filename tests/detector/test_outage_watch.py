@@ -10,8 +10,7 @@ from detector.context.outage_watch import OutageWatch
 from detector.feeds.node_watch import BlindTime
 from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.target import node_name
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import NO_OUTAGES, GroupOutage, OutageGuard, Outages, lacking
+from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
 from health.policy.policy import Policy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER

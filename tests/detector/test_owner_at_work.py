@@ -9,9 +9,7 @@ import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_upgrades import ClusterUpgrades
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import Signaller, Upgrade, UpgradePhase
+from health.cluster.upgrade import ClusterUpgrades, PauseProgress, Signaller, Upgrade, UpgradePhase
 from health.gate.back_off import NO_BACK_OFF
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import MACHINES, Machine

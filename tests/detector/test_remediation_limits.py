@@ -23,8 +23,7 @@ from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
 from health.policy.limits import HOUR, Limits, LimitScope
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import NO_OUTAGES, GroupOutage, Outages, SuspectedOutage
+from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy import DEFAULTS, Policy
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, limits

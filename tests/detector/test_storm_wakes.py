@@ -14,7 +14,7 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.check_state import CheckRecord
 from health.check.storm import Storm
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.kinds.nodehealthcheck.status import storm_conditions
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident

@@ -17,7 +17,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.kinds.nodehealthcheck.status import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from tests.support.api.eventually import eventually

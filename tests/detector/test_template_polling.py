@@ -11,7 +11,7 @@ from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
 from health.check.template_validity import Template, TemplateKind
-from health.kinds.nodehealthcheck.template_problem import template_problem
+from health.kinds.nodehealthcheck.disabled import template_problem
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client

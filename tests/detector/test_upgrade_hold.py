@@ -7,8 +7,7 @@ import pytest
 from detector.answers.judged_target import check_holds
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import Upgrade, UpgradePhase
+from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState
 from health.policy.policy_in_force import SHADOW
 from tests.support.state.small_cluster import CHECK as NODES

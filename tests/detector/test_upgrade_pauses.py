@@ -19,11 +19,10 @@ from detector.upgrade import upgrade_pauses
 from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
+from health.cluster.upgrade import NEVER_UPGRADED, PauseProgress, Upgrade, UpgradePhase
 from health.policy.policy import Policy
 from health.policy.policy_in_force import SHADOW, PolicyInForce
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.memory import UpgradeObservation
 from runtime.problems import Problems
 from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import SmallMachines

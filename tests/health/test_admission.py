@@ -16,8 +16,7 @@ from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import CONFLICT, OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import GroupOutage, Outages, SuspectedOutage
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy_in_force import UNREAD
 from tests.support.values.builders import ALLOWED, BLOCKED, NOW, check_object
 from tests.support.values.held import moment_of

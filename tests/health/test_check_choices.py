@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from health.check.pause import PAUSED, PausedInvalidCheckError
+from health.check.pause import PAUSED
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -62,8 +62,9 @@ def test_orders_by_annotation_are_no_choices(kind: CheckKind, check: dict[str, A
 def test_bad_annotation_is_not_reported_while_the_check_is_paused(
     kind: CheckKind, check: dict[str, Any]
 ) -> None:
-    with pytest.raises(PausedInvalidCheckError):
+    with pytest.raises(InvalidCheckError) as refused:
         kind.parse(annotated(check, **{"paramedic.dev/shadw": "true", PAUSED: ""}))
+    assert refused.value.is_paused
 
 
 class Choices(CheckChoices):

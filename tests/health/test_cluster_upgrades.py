@@ -8,14 +8,16 @@ import pytest
 
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
 from health.cluster.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
+    ClusterUpgrades,
+    Signalled,
     SignallingObject,
     Upgrade,
     UpgradePhase,
     UpgradeSignal,
+    upgrades,
 )
 from health.gate.check_holds import CHECK_HOLDS, check_holds
 from health.kinds.clusterapi.cluster import cluster_of

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.node import REGION_LABEL, ZONE_LABEL
-from health.policy.node_groups import NodeGroup, groups_of, is_group_key
+from health.policy.outage_guard import NodeGroup, groups_of, is_group_key
 
 pytestmark = pytest.mark.rule("rule 62")
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from health.cluster.cluster_context import ClusterContext
 from health.model.node import REGION_LABEL, ZONE_LABEL
 from health.model.observation import HoldReason
-from health.policy.node_groups import NodeGroup
 from health.policy.outage_guard import (
     NO_OUTAGE,
     GroupOutage,
+    NodeGroup,
     OutageGuard,
     Outages,
     SuspectedOutage,

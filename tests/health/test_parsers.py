@@ -24,7 +24,7 @@ from health.kinds.nodehealthcheck.disabled import (
 )
 from health.kinds.nodehealthcheck.disabled import machine_health_checks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.kinds.nodehealthcheck.status import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.kinds.registry import CHECK_KINDS
@@ -149,18 +149,19 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     """All that the detector asks a check of one target, and that status and Events are made from."""
     parsed = record.parse(kind)
     assert kind.stored_requests(record.status) is not None
-    if isinstance(parsed, InvalidCheckError):
-        assert str(parsed)
-        told(kind, record, CheckSnapshot(check=parsed, uid="uid", allowance=None))
+    check = parsed.check
+    if check is None:
+        assert str(parsed.problem)
+        told(kind, record, CheckSnapshot(parsed=parsed, uid="uid", allowance=None))
         return
-    parsed.selects(target)
-    verdicts = [parsed.verdict(target, NOW, context) for context in (EMPTY_CONTEXT, UPGRADED)]
-    assert parsed.is_unhealthy(target, EMPTY_CONTEXT) == (verdicts[0] != HEALTHY)
-    parsed.counts_as_healthy(target, EMPTY_CONTEXT)
-    parsed.under_way(target)
-    parsed.problem(EMPTY_CONTEXT, lambda *_: None)
-    assert parsed.steps_for(target) is not None
-    allowance = parsed.allowance(total=10, healthy=3)
+    check.selects(target)
+    verdicts = [check.verdict(target, NOW, context) for context in (EMPTY_CONTEXT, UPGRADED)]
+    assert check.is_unhealthy(target, EMPTY_CONTEXT) == (verdicts[0] != HEALTHY)
+    check.counts_as_healthy(target, EMPTY_CONTEXT)
+    check.under_way(target)
+    check.problem(EMPTY_CONTEXT, lambda *_: None)
+    assert check.steps_for(target) is not None
+    allowance = check.allowance(total=10, healthy=3)
     assert allowance.words
     snapshot = TargetSnapshot(
         name="node-1", uid="uid", verdict=verdicts[0], requests=(request_snapshot(healthy_since=NOW),)
@@ -168,7 +169,7 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     told(
         kind,
         record,
-        CheckSnapshot(check=parsed, uid="uid", allowance=allowance, targets={"node-1": snapshot}),
+        CheckSnapshot(parsed=parsed, uid="uid", allowance=allowance, targets={"node-1": snapshot}),
     )
 
 

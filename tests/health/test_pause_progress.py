@@ -4,8 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
+from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase, upgrade_hold
 from health.model.observation import HoldReason
 from objects.metadata import ObjectMetadata
 from tests.support.values.builders import NOW

@@ -250,6 +250,7 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
             f"maintenanceWindows: [{','.join([NIGHT] * 51)}]",
             "maintenanceWindows: must have at most 50 items",
         ),
+        (f"maintenanceWindows: [{NIGHT}, {NIGHT}]", "maintenanceWindows: two windows have the name a"),
         ("{[a]: b}", "it has a key that is not plain text"),
         (f"{'a' * 1_000}: 1", f"{'a' * 255}…: there is no such field; there are {FIELDS}"),
     ],
@@ -304,7 +305,7 @@ def test_bad_edit_keeps_the_last_good_policy_and_says_so() -> None:
     assert bad.event.severity is Severity.WARNING
     assert bad.words.endswith("(found 10): until that is fixed, the last good policy stays in force.")
     mended = bad.after(stored(GOOD, "3"), SETTINGS)
-    assert (mended.policy, mended.rejection) == (good.policy, "")
+    assert (mended.policy, mended.rejection) == (good.policy, None)
     assert mended.event.severity is Severity.NORMAL
 
 
@@ -392,7 +393,7 @@ def test_required_policy_that_is_missing_holds_every_check_until_it_is_back(
     assert (gone.policy, gone.is_shadow) == (good.policy, True)
     assert (gone.event.reason, gone.event.severity) == ("PolicyMissing", Severity.WARNING)
     back = gone.after(stored(GOOD, "3"), SETTINGS)
-    assert (back.hold, back.rejection, back.policy.shadow) == (None, "", False)
+    assert (back.hold, back.rejection, back.policy.shadow) == (None, None, False)
     assert back.after(missing, SETTINGS).hold == MISSING_POLICY
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from health.check.storm import Storm, after, storm_hold
 from health.check.threshold import Allowance
-from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.kinds.nodehealthcheck.status import stored_storm, storm_conditions
 from health.model.observation import HoldReason
 from tests.support.values.builders import ALLOWED, BLOCKED, NOW
 

@@ -5,8 +5,15 @@ from datetime import timedelta
 import pytest
 
 from health.model.references import CheckReference
-from health.policy.limits import LimitedRemediation, Limits, LimitScope, UnderWay, Waiting
-from health.policy.stuck_slots import STUCK_AFTER, stuck_slots
+from health.policy.limits import (
+    STUCK_AFTER,
+    LimitedRemediation,
+    Limits,
+    LimitScope,
+    UnderWay,
+    Waiting,
+    stuck_slots,
+)
 from tests.support.values.builders import MINUTE, NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")

@@ -10,13 +10,14 @@ from tests.pages.page import modules, named, part, rows, strings_of
 
 EVENTS, ANNOTATIONS = "events.md", "annotations.md"
 CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
-MAKERS = {"Event", "EventNote", "Severity", "Statement", "TargetNote", "of_check"}
+MAKERS = {"Event", "EventNote", "Severity", "Statement", "of_check"}
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
 NO_EVENTS = {
     *("False", "True", "Unknown"),
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
     *("CheckDisabled", "CheckUnreadable", "ParamedicStatus"),
     *("Paused", "Remediating"),
+    *("KubeadmControlPlane", "RollingOut"),
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""
 KEY = re.compile(r"[a-z0-9.-]+\.(?:dev|io)/(?!v\d)[A-Za-z-]+")

@@ -17,9 +17,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.decision import CheckPauseState
+from health.upgrade.decision import CheckPauseState, PauseRefusal
 from health.upgrade.memory import MOST_NAMES
-from health.upgrade.orders import PauseRefusal
 from health.upgrade.pausable_check import PauseAction
 from objects.short_text import LONGEST_LINE
 from tests.support.api.eventually import eventually

@@ -10,7 +10,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from health.model.moves import Phase
 from health.model.observation import Observation
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.memory import UpgradeObservation
 from tests.support.story import workers
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.polling import polled

@@ -16,6 +16,7 @@ from bench.clusterapi import join
 from bench.figure import Figure, longest_stop
 from detector.reporting.snapshot_builder import rendered
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.health_check import ParsedCheck
 from health.check.threshold import Allowance
 from health.model.node import Node
 from health.model.references import RequestReference
@@ -110,7 +111,7 @@ def _recovering_nodes() -> Work:
     }
     check = workers.KIND.parse(workers.check_object(_CREATED, "51%"))
     snapshot = CheckSnapshot(
-        check=check,
+        parsed=ParsedCheck(check),
         uid="u",
         allowance=Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS),
         targets=targets,

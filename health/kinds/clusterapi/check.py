@@ -5,27 +5,25 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from health.check.pause import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.upgrade import Signaller
-from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, node_cluster, workload_cluster
+from health.kinds.clusterapi.cluster import (
+    CHECK,
+    CLUSTERS,
+    Cluster,
+    Clusters,
+    metadata_patch,
+    node_cluster,
+    workload_cluster,
+)
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
-from health.kinds.clusterapi.unhealthy import (
-    Failure,
-    MachineContext,
-    Rules,
-    by_order,
-    failure,
-    matches,
-    next_deadline,
-    verdict,
-)
+from health.kinds.clusterapi.unhealthy import Failure, MachineFindings, by_order
 from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step
@@ -99,17 +97,18 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         cluster = self.cluster_in(context)
         return "" if cluster is None else cluster.metadata.uid
 
-    @cached_property
-    def rules(self) -> Rules:
-        return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
+    def metadata_patch(self, metadata: Mapping[str, Any], context: ClusterContext) -> dict[str, Any]:
+        """The patch by which it names its Cluster."""
+        cluster = self.cluster_in(context)
+        return {} if cluster is None else metadata_patch(metadata, self.api_version, cluster)
 
     @property
     def node_rules(self) -> Sequence[UnhealthyCondition]:
-        return self.rules.node_conditions
+        return self.spec.node_conditions
 
     @property
     def condition_rules(self) -> Sequence[UnhealthyCondition]:
-        return (*self.rules.node_conditions, *self.rules.machine_conditions)
+        return (*self.spec.node_conditions, *self.spec.machine_conditions)
 
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets (CAPI B.2.2)."""
@@ -155,28 +154,28 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         return ": ".join(part for part in parts if part)
 
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
-        return matches(self._situation(target, context), self.rules)
+        return self._findings(target, context).matches
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
-        return verdict(self._situation(target, context), self.rules, now)
+        return self._findings(target, context).verdict(now)
 
     def failure(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Failure | None:
         """Why the health check of `target` failed, in full; None if it did not."""
         order = self._order(target, context)
         if order is not None and not self.matches(target, context):
             return by_order(order)
-        return failure(self._situation(target, context), self.rules, now)
+        return self._findings(target, context).failure(now)
 
     def next_deadline(self, target: MachineTarget, now: datetime, context: ClusterContext) -> datetime | None:
-        return next_deadline(self._situation(target, context), self.rules, now)
+        return self._findings(target, context).next_deadline(now)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """The latest transition of a condition used by its rules, of the Machine or its Node."""
         times = (
-            last_transition(target.machine, self.rules.machine_conditions),
-            last_transition(target.node, self.rules.node_conditions),
+            last_transition(target.machine, self.spec.machine_conditions),
+            last_transition(target.node, self.spec.node_conditions),
         )
         return max((time for time in times if time is not None), default=None)
 
-    def _situation(self, target: MachineTarget, context: ClusterContext) -> MachineContext:
-        return MachineContext.of(target, self.cluster_in(context), context)
+    def _findings(self, target: MachineTarget, context: ClusterContext) -> MachineFindings:
+        return MachineFindings(self.spec, target, self.cluster_in(context), context)

@@ -18,8 +18,8 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.kinds.clusterapi.conditions import Condition, served_conditions
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
-from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines.machine import PART
 from health.model.stored_status import items, string
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.clusterapi.cluster import workload_cluster
+from health.kinds.clusterapi.conditions import Condition, served_conditions
 from health.kinds.clusterapi.group import (
     CLUSTER_NAME,
     CONTROL_PLANE,
@@ -22,7 +23,6 @@ from health.kinds.clusterapi.group import (
     V1BETA2,
     VERSIONS,
 )
-from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations

@@ -22,6 +22,7 @@ from health.check.target_report import TargetFindings, TargetReports
 from health.check.template_validity import TEMPLATE_FORBIDDEN
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.conditions import Condition, conditions_patch
 from health.kinds.clusterapi.group import V1BETA1
 from health.kinds.clusterapi.machine import (
     EXTERNALLY_REMEDIATED,
@@ -29,11 +30,9 @@ from health.kinds.clusterapi.machine import (
     OWNER_REMEDIATED,
     MachineTarget,
 )
-from health.kinds.clusterapi.object_conditions import Condition
-from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.clusterapi.unhealthy import Failure
 from health.kinds.machines.check import NOT_CREATED
-from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
+from health.kinds.machines.conditions import Changes, StatusCondition, Stored
 from health.model.stored_status import stored_condition, string
 from objects.timestamps import as_time
 

@@ -31,7 +31,7 @@ from health.check.template_validity import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, IntOrPercent, number_of
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
-from health.kinds.machines.threshold import ALL, Trigger, UnhealthyRange
+from health.kinds.machines.check import ALL, Trigger, UnhealthyRange
 from health.model.verdict import UnhealthyCondition
 from objects.durations import GoDuration
 from objects.frozen import Frozen, FrozenObject

@@ -24,16 +24,19 @@ from health.check.pause import is_paused
 from health.kinds.check_kind import FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
+from health.kinds.clusterapi.conditions import conditions_patch
 from health.kinds.clusterapi.group import V1BETA2
-from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.machines import conditions as machines
-from health.kinds.machines.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, not_allowed
-from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
-from health.kinds.machines.threshold import remediations_allowed
-from health.model.invalid_check import InvalidCheckError
+from health.kinds.machines.check import remediations_allowed
+from health.kinds.machines.conditions import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    Changes,
+    StatusCondition,
+    Stored,
+    not_allowed,
+)
 from health.model.observation import HoldReason
-
-Status = Mapping[str, Any]
 
 MOST_TARGETS = 10_000
 """The number of names that the schema allows; of more the first ones are listed."""
@@ -43,7 +46,6 @@ PAUSED = "Paused"
 FAILING = (
     FailingCondition(
         type=REMEDIATION_ALLOWED,
-        status="False",
         finding="ClusterMissing",
         words="has no Cluster",
         only_for=CLUSTER_NOT_FOUND,
@@ -55,42 +57,35 @@ _NOT_PAUSED = StatusCondition(
 )
 
 
-def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`; empty if it is correct."""
-    check, api_version = snapshot.check, V1BETA2
-    if isinstance(check, MachineHealthCheck | InvalidCheckError):
-        api_version = check.api_version
+def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The merge patch that corrects `stored`, in which None removes a field; empty if it is correct."""
+    check, numbers = snapshot.check, snapshot.allowance
+    api_version = check.api_version if isinstance(check, MachineHealthCheck) else snapshot.parsed.api_version
     of_conditions = conditions_patch(
         stored,
         lambda listed: _changes(snapshot, listed),
-        api_version=api_version,
+        api_version=api_version or V1BETA2,
         generation=snapshot.generation,
         now=now,
     )
-    wanted = {} if is_paused(snapshot) else _numbers(snapshot)
+    wanted: dict[str, Any] = {}
+    if not is_paused(snapshot) and check is None:
+        wanted = dict.fromkeys((*_NUMBERS, "targets"))
+    elif not is_paused(snapshot) and numbers is not None and _blocked(snapshot) is None:
+        wanted = {
+            "expectedMachines": numbers.total,
+            "currentHealthy": numbers.healthy,
+            "remediationsAllowed": remediations_allowed(numbers),
+            "observedGeneration": snapshot.generation,
+            "targets": sorted(snapshot.selected)[:MOST_TARGETS] or None,
+        }
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
-
-
-def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
-    """The numbers for a merge patch, in which None removes a field."""
-    if isinstance(snapshot.check, InvalidCheckError):
-        return dict.fromkeys((*_NUMBERS, "targets"))
-    decided = snapshot.allowance
-    if decided is None or _blocked(snapshot) is not None:
-        return {}
-    numbers = (decided.total, decided.healthy, remediations_allowed(decided))
-    names = sorted(snapshot.selected)[:MOST_TARGETS]
-    return {
-        **dict(zip(_NUMBERS, numbers, strict=True)),
-        "observedGeneration": snapshot.generation,
-        "targets": names or None,
-    }
 
 
 def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
     """Why the Machines of a check that is not paused are unknown; None: they are known."""
-    if isinstance(snapshot.check, InvalidCheckError):
-        return not_allowed(INVALID_SPEC, str(snapshot.check), "Error")
+    if snapshot.check is None:
+        return not_allowed(INVALID_SPEC, str(snapshot.parsed.problem), "Error")
     problem, hiding = snapshot.holds.problem, snapshot.holds.hiding_targets
     if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
         return not_allowed(problem.reason, problem.message, "Error")
@@ -102,17 +97,11 @@ def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
 def _changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
-        return Changes((_paused(snapshot),))
+        hold = snapshot.holds.of(HoldReason.PAUSED)
+        message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
+        return Changes((replace(_NOT_PAUSED, status="True", reason=PAUSED, message=message),))
     blocked = _blocked(snapshot)
     if blocked is not None:
         return Changes((blocked, _NOT_PAUSED))
     found = machines.changes(snapshot, stored)
     return replace(found, wanted=(*found.wanted, _NOT_PAUSED))
-
-
-def _paused(snapshot: CheckSnapshot) -> StatusCondition:
-    hold = snapshot.holds.of(HoldReason.PAUSED)
-    message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
-    return StatusCondition(
-        type=PAUSED, status="True", reason=PAUSED, message=message, has_deprecated_twin=False
-    )

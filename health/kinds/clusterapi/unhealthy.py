@@ -18,17 +18,17 @@ cluster every rule counts from its end (rule 37). The message joins all expired 
 first, and the reason is that of the first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Self
+from datetime import datetime
+from functools import cached_property
 
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
+from health.kinds.clusterapi.spec import Spec
 from health.kinds.machines.machine import GONE, MISSING, NODE
 from health.model.remediation_order import RemediationOrder
-from health.model.sighting import Restart
 from health.model.verdict import (
     OF_MACHINE,
     Fact,
@@ -42,67 +42,7 @@ from health.model.verdict import (
 from objects.durations import as_go
 
 ANNOTATION = "remediate-machine"
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a check for unhealthy Machines."""
-
-    machine_conditions: Sequence[UnhealthyCondition]
-    node_conditions: Sequence[UnhealthyCondition]
-    node_startup: timedelta
-    """Zero: a Machine may wait for its Node for ever."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachineContext:
-    """A Machine with the parts of its context that the rules use."""
-
-    target: MachineTarget
-    cluster: Cluster | None
-    machine_restarts: Sequence[Restart] = ()
-    node_restarts: Sequence[Restart] = ()
-    gone_from: datetime | None = None
-    """Before this time no missing Node counts as gone; None: each does at once."""
-
-    @classmethod
-    def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
-        """The parts of `context` for this Machine."""
-        in_cluster = target.node_cluster
-        return cls(
-            target=target,
-            cluster=cluster,
-            machine_restarts=(
-                *context.restarts_of_objects(in_cluster),
-                *context.restarts_by_owners(target),
-            ),
-            node_restarts=context.restarts_of(target),
-            gone_from=context.gone_from(in_cluster),
-        )
-
-    @property
-    def is_judged(self) -> bool:
-        """True if the Cluster's state allows a verdict."""
-        if self.cluster is None or not self.cluster.is_infrastructure_ready:
-            return False
-        return self.cluster.is_control_plane_initialized or self.target.machine.is_of_control_plane
-
-    @property
-    def has_lost_its_node(self) -> bool:
-        """True if it was linked to a Node that does not exist."""
-        is_seen = self._are_nodes_looked_at and not self.target.is_node_unread
-        return is_seen and bool(self.target.node_name) and self.target.node is None
-
-    @property
-    def waits_for_its_node(self) -> bool:
-        """True if it has no Node, and none that is gone."""
-        is_unread = self._are_nodes_looked_at and self.target.is_node_unread
-        return self.target.node is None and not is_unread and not self.has_lost_its_node
-
-    @property
-    def _are_nodes_looked_at(self) -> bool:
-        """True if there is an API server to read Nodes from."""
-        return self.cluster is not None and self.cluster.is_control_plane_initialized
+_NODE_NOT_FOUND = "NodeNotFound"
 
 
 @dataclass(frozen=True)
@@ -115,61 +55,6 @@ class Failure:
     deprecated_message: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Finding:
-    """One match of a rule, with its reason and message."""
-
-    match: Match
-    reason: str
-    message: str
-    deprecated_reason: str = ""
-    """If it differs."""
-    is_at_once: bool = False
-
-    def is_expired(self, now: datetime) -> bool:
-        if self.is_at_once:
-            return self.match.not_before is None or now > self.match.not_before
-        return now > self.match.at(now).deadline
-
-
-def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
-    """The verdict of `rules` at `now`; findings without a timer come before those with one."""
-    found = _findings(situation, rules)
-    at_once = next((finding for finding in found if finding.is_at_once and finding.is_expired(now)), None)
-    if at_once is not None:
-        fact = at_once.match.fact
-        return Verdict(health=Health.EXPIRED, reason=at_once.message, fact=fact, deadline=fact.since)
-    return judged([finding.match for finding in found], now)
-
-
-def matches(situation: MachineContext, rules: Rules) -> tuple[Match, ...]:
-    """All rules that it matches now, expired or not."""
-    return tuple(finding.match for finding in _findings(situation, rules))
-
-
-def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure | None:
-    """Why its health check failed; None while no finding has expired."""
-    if situation.target.machine.is_to_be_remediated:
-        return _TO_BE_REMEDIATED
-    expired = [finding for finding in _findings(situation, rules) if finding.is_expired(now)]
-    if not expired:
-        return None
-    first, messages = expired[0], [finding.message for finding in expired]
-    return Failure(
-        first.reason,
-        "\n".join(("Health check failed:", *(f"  * {message}" for message in messages))),
-        first.deprecated_reason or first.reason,
-        "" if first.deprecated_reason == _NODE_NOT_FOUND else "; ".join(messages),
-    )
-
-
-def next_deadline(situation: MachineContext, rules: Rules, now: datetime) -> datetime | None:
-    """When another finding expires by the passing of time alone."""
-    waiting = [finding for finding in _findings(situation, rules) if not finding.is_expired(now)]
-    return min((finding.match.at(now).deadline for finding in waiting), default=None)
-
-
-_NODE_NOT_FOUND = "NodeNotFound"
 _TO_BE_REMEDIATED = Failure(
     "HasRemediateAnnotation",
     "Health check failed: marked for remediation via cluster.x-k8s.io/remediate-machine annotation",
@@ -184,64 +69,135 @@ def by_order(order: RemediationOrder) -> Failure:
     return Failure(reason, f"Health check failed: {order.words}", reason, order.words)
 
 
-def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:
-    target = situation.target
-    if target.machine.is_to_be_remediated:
-        match = Match(fact=target.fact(ANNOTATION, "set"))
-        words = "its remediation is asked for by an annotation"
-        return (_Finding(match=match, reason=_TO_BE_REMEDIATED.reason, message=words, is_at_once=True),)
-    if not situation.is_judged:
-        return ()
-    return (*_of_machine(situation, rules), *_of_node(situation, rules))
+@dataclass(frozen=True, kw_only=True)
+class _Finding:
+    """One match of a rule, with its reason and message."""
+
+    match: Match
+    reason: str
+    message: str
+    deprecated_reason: str | None = None
+    """If it differs."""
+    is_at_once: bool = False
+
+    def is_expired(self, now: datetime) -> bool:
+        if self.is_at_once:
+            return self.match.not_before is None or now > self.match.not_before
+        return now > self.match.at(now).deadline
 
 
-def _of_machine(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
-    for rule in rules.machine_conditions:
-        found = situation.target.machine.condition(rule.type)
-        if found is None or found.status != rule.status:
-            continue
-        machine = situation.target.machine
-        match = match_of(found, machine, rule.duration, situation.machine_restarts, OF_MACHINE)
-        yield _Finding(
-            match=match, reason="UnhealthyMachine", message=_reporting(rule, "Machine", found.reason)
+@dataclass(frozen=True)
+class MachineFindings:
+    """All rules of a check that one Machine matches, expired or not."""
+
+    spec: Spec
+    target: MachineTarget
+    cluster: Cluster | None
+    context: ClusterContext
+
+    def verdict(self, now: datetime) -> Verdict:
+        """The verdict at `now`; findings without a timer come before those with one."""
+        at_once = (finding for finding in self._findings if finding.is_at_once and finding.is_expired(now))
+        first = next(at_once, None)
+        if first is None:
+            return judged(self.matches, now)
+        fact = first.match.fact
+        return Verdict(health=Health.EXPIRED, reason=first.message, fact=fact, deadline=fact.since)
+
+    @property
+    def matches(self) -> list[Match]:
+        return [finding.match for finding in self._findings]
+
+    def failure(self, now: datetime) -> Failure | None:
+        """Why its health check failed; None while no finding has expired."""
+        if self.target.machine.is_to_be_remediated:
+            return _TO_BE_REMEDIATED
+        expired = [finding for finding in self._findings if finding.is_expired(now)]
+        if not expired:
+            return None
+        first, messages = expired[0], [finding.message for finding in expired]
+        return Failure(
+            first.reason,
+            "\n".join(("Health check failed:", *(f"  * {message}" for message in messages))),
+            first.deprecated_reason or first.reason,
+            "" if first.deprecated_reason == _NODE_NOT_FOUND else "; ".join(messages),
         )
 
+    def next_deadline(self, now: datetime) -> datetime | None:
+        """When another finding expires by the passing of time alone."""
+        waiting = [finding for finding in self._findings if not finding.is_expired(now)]
+        return min((finding.match.at(now).deadline for finding in waiting), default=None)
 
-def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
-    if situation.has_lost_its_node:
-        yield _lost_node(situation.target, situation.gone_from)
-    elif situation.waits_for_its_node and rules.node_startup:
-        yield _startup(situation, rules.node_startup)
-    else:
-        yield from _of_node_conditions(situation, rules)
+    @cached_property
+    def _findings(self) -> tuple[_Finding, ...]:
+        machine, cluster = self.target.machine, self.cluster
+        if machine.is_to_be_remediated:
+            match = Match(fact=self.target.fact(ANNOTATION, "set"))
+            words = "its remediation is asked for by an annotation"
+            return (_Finding(match=match, reason=_TO_BE_REMEDIATED.reason, message=words, is_at_once=True),)
+        if cluster is None or not cluster.is_infrastructure_ready:
+            return ()
+        if not cluster.is_control_plane_initialized and not machine.is_of_control_plane:
+            return ()
+        return (*self._of_machine(), *self._of_node(cluster))
 
-
-def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
-    match = Match(fact=target.fact(NODE, GONE), not_before=gone_from)
-    message = f"Node {target.node_name} has been deleted"
-    return _Finding(
-        match=match, reason="NodeDeleted", message=message, deprecated_reason=_NODE_NOT_FOUND, is_at_once=True
-    )
-
-
-def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
-    bases = _startup_bases(situation)
-    fact = Fact(condition=NODE, status=MISSING, since=max(bases), is_moving=True)
-    match = Match(fact=fact, duration=timeout, restarts=situation.node_restarts, bases=bases)
-    return _Finding(
-        match=match, reason="NodeStartupTimeout", message=f"Node failed to report startup in {as_go(timeout)}"
-    )
-
-
-def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
-    node = situation.target.node
-    for rule in rules.node_conditions:
-        for found in node.status.conditions if node is not None else ():
-            if node is not None and (found.type, found.status) == (rule.type, rule.status):
-                match = match_of(found, node, rule.duration, situation.node_restarts)
+    def _of_machine(self) -> Iterator[_Finding]:
+        machine, in_cluster = self.target.machine, self.target.node_cluster
+        restarts = (
+            *self.context.restarts_of_objects(in_cluster),
+            *self.context.restarts_by_owners(self.target),
+        )
+        for rule in self.spec.machine_conditions:
+            found = machine.condition(rule.type)
+            if found is not None and found.status == rule.status:
                 yield _Finding(
-                    match=match, reason="UnhealthyNode", message=_reporting(rule, "Node", found.reason)
+                    match=match_of(found, machine, rule.duration, restarts, OF_MACHINE),
+                    reason="UnhealthyMachine",
+                    message=_reporting(rule, "Machine", found.reason),
                 )
+
+    def _of_node(self, cluster: Cluster) -> Iterator[_Finding]:
+        """The finding that its Node is gone or never joined, or those by conditions of its Node."""
+        target, node, timeout = self.target, self.target.node, self.spec.node_startup
+        # Before the control plane is initialized there is no API server to read Nodes from.
+        are_nodes_read = cluster.is_control_plane_initialized
+        is_unread = are_nodes_read and target.is_node_unread
+        if node is None and are_nodes_read and not is_unread and target.node_name:
+            gone_from = self.context.gone_from(target.node_cluster)
+            yield _Finding(
+                match=Match(fact=target.fact(NODE, GONE), not_before=gone_from),
+                reason="NodeDeleted",
+                message=f"Node {target.node_name} has been deleted",
+                deprecated_reason=_NODE_NOT_FOUND,
+                is_at_once=True,
+            )
+        elif node is None and not is_unread and timeout:
+            bases = self._startup_bases(cluster)
+            fact = Fact(condition=NODE, status=MISSING, since=max(bases), is_moving=True)
+            restarts = self.context.restarts_of(target)
+            yield _Finding(
+                match=Match(fact=fact, duration=timeout, restarts=restarts, bases=bases),
+                reason="NodeStartupTimeout",
+                message=f"Node failed to report startup in {as_go(timeout)}",
+            )
+        elif node is not None:
+            restarts = self.context.restarts_of(target)
+            for rule in self.spec.node_conditions:
+                for found in node.status.conditions:
+                    if (found.type, found.status) == (rule.type, rule.status):
+                        yield _Finding(
+                            match=match_of(found, node, rule.duration, restarts),
+                            reason="UnhealthyNode",
+                            message=_reporting(rule, "Node", found.reason),
+                        )
+
+    def _startup_bases(self, cluster: Cluster) -> tuple[datetime, ...]:
+        machine = self.target.machine
+        ready = machine.condition(INFRASTRUCTURE_READY)
+        times = [machine.metadata.creation_timestamp, *cluster.ready_times]
+        if ready is not None and ready.is_true and ready.last_transition_time is not None:
+            times.append(machine.since(ready))
+        return tuple(times)
 
 
 def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:
@@ -249,12 +205,3 @@ def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:
         f"Condition {rule.type} on {kind} is reporting status {rule.status} with reason {reason} "
         f"for more than {as_go(rule.duration)}"
     )
-
-
-def _startup_bases(situation: MachineContext) -> tuple[datetime, ...]:
-    machine, cluster = situation.target.machine, situation.cluster
-    ready = machine.condition(INFRASTRUCTURE_READY)
-    times = [machine.metadata.creation_timestamp, *(cluster.ready_times if cluster is not None else ())]
-    if ready is not None and ready.is_true and ready.last_transition_time is not None:
-        times.append(machine.since(ready))
-    return tuple(times)

@@ -19,26 +19,22 @@ from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.pause import is_paused
 from health.check.threshold import Allowance
 from health.gate.back_off import LostRequest
-from health.kinds.machines.check import MachineCheck
+from health.kinds.machines.check import MachineCheck, Trigger
 from health.kinds.machines.conditions import (
     INVALID_SPEC,
     REMEDIATION_ALLOWED,
     TOO_MANY_UNHEALTHY,
-    is_restricted_by_threshold,
+    Stored,
     was_restricted,
 )
 from health.kinds.machines.machine import KIND as MACHINE
-from health.kinds.machines.status_conditions import Stored
-from health.kinds.machines.threshold import Trigger
-from health.model.invalid_check import InvalidCheckError
-from health.model.observation import Hold, HoldReason
+from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationAttempt
 from health.model.stored_status import stored_condition, string
 from objects.event import Event, InvolvedObject, Severity
 
-RESTRICTED, _UNREADABLE = "RemediationRestricted", "InvalidSpec"
-"""Two reasons; a check that cannot be read has the same reason in its condition."""
+RESTRICTED = "RemediationRestricted"
 OVERDUE = "OwnerOverdue"
 REMEDIATE = "Remediate"
 """The action in Events about a remediation."""
@@ -87,11 +83,17 @@ class MachineEvents:
         """The Events; `before` is None at the start."""
         if is_paused(after):
             return []
-        if isinstance(after.check, InvalidCheckError):
-            return [*_invalid(after, after.check, stored)]
+        if after.check is None:
+            condition, problem = stored_condition(stored, REMEDIATION_ALLOWED), str(after.parsed.problem)
+            if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, problem):
+                return []
+            message = f"Remediation is not allowed, the check cannot be read: {problem}"
+            return [
+                _of_check(after, "InvalidSpec", message, problem, string(condition, "lastTransitionTime"))
+            ]
         if not isinstance(after.check, MachineCheck):
             return []
-        is_unreported = before is None or isinstance(before.check, InvalidCheckError) or is_paused(before)
+        is_unreported = before is None or before.check is None or is_paused(before)
         reported = None if is_unreported else before
         was_held = was_restricted(stored) or self.was_paused(stored)
         of_machines = after if before is not None else after.unreported(now, was_held=was_held)
@@ -117,7 +119,9 @@ class MachineEvents:
         self, before: CheckSnapshot | None, after: CheckSnapshot, check: MachineCheck[Any], stored: Stored
     ) -> Iterator[Event]:
         """The Event of the threshold, if no earlier rule holds the check."""
-        if after.allowance is None or not is_restricted_by_threshold(after):
+        hold = after.holds.first
+        is_by_threshold = hold is not None and hold.reason is HoldReason.THRESHOLD
+        if after.allowance is None or not is_by_threshold:
             return
         condition = stored_condition(stored, REMEDIATION_ALLOWED)
         is_reported = (condition.get("status"), condition.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
@@ -147,7 +151,16 @@ class MachineEvents:
                 uid=target.uid,
             )
             for note in self._notes(check.reference, reported.get(target.uid), target):
-                yield _of_target(after.uid, target, note, subject, now.isoformat() if is_new else "")
+                failure = "" if target.verdict.fact is None else target.verdict.fact.identity
+                yield Event(
+                    seed=f"{after.uid}\n{note.reason}\n{target.uid}\n{failure}\n{note.seed}",
+                    severity=Severity.NORMAL,
+                    reason=note.reason,
+                    message=note.message,
+                    again=now.isoformat() if is_new else "",
+                    subject=subject,
+                    action=note.action,
+                )
 
     def _notes(
         self, check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
@@ -156,8 +169,13 @@ class MachineEvents:
         path = self.path(check, after.name, after.node_name)
         for work in after.newly_overdue(before):
             yield MachineNote(OVERDUE, f"Machine {path} is no longer left to its owner: {work}", seed=work)
-        for hold, seed in _target_restrictions(before, after):
-            yield MachineNote(RESTRICTED, restricted(path, hold), seed=seed)
+        back_off = after.new_back_off(before)
+        if back_off is not None:
+            seed = f"back-off {after.earlier_attempts}"
+            yield MachineNote(RESTRICTED, restricted(path, back_off), seed=seed)
+        hold = after.new_own_hold(before, besides=_REPORTED_OTHERWISE)
+        if hold is not None:
+            yield MachineNote(RESTRICTED, restricted(path, hold), seed=hold.reason)
 
 
 def restricted(path: str, why: object) -> str:
@@ -168,16 +186,6 @@ def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message
     again = f"\n{attempt.number}" if attempt.number > 1 else ""
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}{again}"
     return Event(seed=seed, severity=severity, reason=reason, message=message, action=REMEDIATE)
-
-
-def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Stored) -> Iterator[Event]:
-    """The Event that the check cannot be read, unless its stored status already says so."""
-    condition = stored_condition(stored, REMEDIATION_ALLOWED)
-    if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, str(problem)):
-        return
-    seed = (str(problem), string(condition, "lastTransitionTime"))
-    message = f"Remediation is not allowed, the check cannot be read: {problem}"
-    yield _of_check(after, _UNREADABLE, message, *seed)
 
 
 def _restricted(
@@ -209,30 +217,4 @@ def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, ag
         message=message,
         again=again,
         action=REMEDIATE,
-    )
-
-
-def _target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
-    """New holds of this target alone, each with a seed for repetitions."""
-    back_off = after.new_back_off(before)
-    if back_off is not None:
-        yield back_off, f"back-off {after.earlier_attempts}"
-    hold = after.own_hold(besides=_REPORTED_OTHERWISE)
-    earlier = before.own_hold(besides=_REPORTED_OTHERWISE) if before is not None else None
-    if hold is not None and (earlier is None or earlier.reason != hold.reason):
-        yield hold, hold.reason
-
-
-def _of_target(
-    uid: str, target: TargetSnapshot, note: MachineNote, subject: InvolvedObject, again: str
-) -> Event:
-    fact = target.verdict.fact
-    return Event(
-        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),
-        severity=Severity.NORMAL,
-        reason=note.reason,
-        message=note.message,
-        again=again,
-        subject=subject,
-        action=note.action,
     )

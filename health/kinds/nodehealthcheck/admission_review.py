@@ -4,16 +4,15 @@ All problems are reported at once, in the NodeHealthCheck operator's words where
 cluster are read beforehand: `doubtful_kinds` names the needed ones, `Facts` contains them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
+from health.kinds.nodehealthcheck.disabled import duplicate_kind
 from health.kinds.nodehealthcheck.spec import Refused, Spec
-from health.kinds.nodehealthcheck.template_problem import duplicate_kind
 from health.model.invalid_check import check_problem
 from health.model.references import TemplateReference
 from health.model.stored_status import items
@@ -78,57 +77,34 @@ def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
 
 def refusals(change: CheckOperation, facts: Facts) -> tuple[str, ...]:
     """The reasons to refuse a change; empty if it is allowed."""
-    match change.operation:
-        case Operation.DELETE:
-            return tuple(_deletion_problems(change.old))
-        case Operation.UPDATE:
-            return (*_problems(change.new, facts), *_edit_problems(change))
-        case Operation.CREATE:
-            return tuple(_problems(change.new, facts))
-
-
-def _problems(check: RawCheck, facts: Facts) -> Iterator[str]:
-    yield from _spec_problems(check)
-    twice = {kind for _, kind in doubtful_kinds(check) & facts.single_template_kinds}
-    yield from map(duplicate_kind, sorted(twice))
-    if facts.control_plane_topology not in SUPPORTED_TOPOLOGIES | {None}:
-        yield "Unsupported control plane topology"
-
-
-def _spec_problems(check: RawCheck) -> Iterator[str]:
+    status = change.old.get("status")
+    nodes = items(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
+    is_remediating = any(node.get("remediations") for node in nodes)
+    if change.operation is Operation.DELETE:
+        return ("deletion prohibited due to running remediation",) if is_remediating else ()
+    problems: list[str] = []
+    new, old = _spec(change.new), _spec(change.old)
     try:
-        Spec.model_validate(_spec(check))
+        Spec.model_validate(new)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            yield from _in_words(details)
-
-
-def _in_words(details: ErrorDetails) -> tuple[str, ...]:
-    cause = details.get("ctx", {}).get("error")
-    if isinstance(cause, Refused):
-        return cause.problems
-    problem = check_problem({**details, "loc": ("spec", *details["loc"])})
-    return (problem.words if details["loc"][:1] == ("selector",) else str(problem),)
-
-
-def _edit_problems(change: CheckOperation) -> Iterator[str]:
-    if not _is_remediating(change.old):
-        return
-    new, old = _spec(change.new), _spec(change.old)
-    for field, name in FROZEN_FIELDS.items():
-        if (new.get(field) or None) != (old.get(field) or None):
-            yield f"{name} update prohibited due to running remediation"
-
-
-def _deletion_problems(check: RawCheck) -> Iterator[str]:
-    if _is_remediating(check):
-        yield "deletion prohibited due to running remediation"
-
-
-def _is_remediating(check: RawCheck) -> bool:
-    status = check.get("status")
-    nodes = items(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
-    return any(node.get("remediations") for node in nodes)
+            cause = details.get("ctx", {}).get("error")
+            if isinstance(cause, Refused):
+                problems += cause.problems
+                continue
+            problem = check_problem({**details, "loc": ("spec", *details["loc"])})
+            problems.append(problem.words if details["loc"][:1] == ("selector",) else str(problem))
+    twice = {kind for _, kind in doubtful_kinds(change.new) & facts.single_template_kinds}
+    problems += map(duplicate_kind, sorted(twice))
+    if facts.control_plane_topology not in SUPPORTED_TOPOLOGIES | {None}:
+        problems.append("Unsupported control plane topology")
+    if change.operation is Operation.UPDATE and is_remediating:
+        problems += (
+            f"{name} update prohibited due to running remediation"
+            for field, name in FROZEN_FIELDS.items()
+            if (new.get(field) or None) != (old.get(field) or None)
+        )
+    return tuple(problems)
 
 
 def _spec(check: RawCheck) -> RawCheck:

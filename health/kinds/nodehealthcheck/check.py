@@ -16,12 +16,11 @@ from health.check.health_check import Check, parsed
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others
+from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others, template_problem
 from health.kinds.nodehealthcheck.spec import Spec
-from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
-from health.model.references import Step, TemplateReference
+from health.model.references import Step
 from health.model.verdict import Match, UnhealthyCondition, last_transition, matches
 from objects.frozen import Frozen, FrozenObject
 from objects.group_kind import GroupKind
@@ -110,18 +109,15 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
         """The problem of conflicting MachineHealthChecks, or of the first unusable template."""
-        return conflict(_other_checks(context)) or template_problem(self._templates_as_listed, kinds)
+        single, steps = self.spec.remediation_template, self.spec.escalating_remediations
+        listed = [step.remediation_template for step in steps] if single is None else [single]
+        templates = [template.reference for template in listed]
+        return conflict(_other_checks(context)) or template_problem(templates, kinds)
 
     @property
     def counts_requests(self) -> bool:
         """True: a node whose request still exists is not healthy yet (NHC 2.2)."""
         return True
-
-    @property
-    def _templates_as_listed(self) -> tuple[TemplateReference, ...]:
-        if self.spec.remediation_template is not None:
-            return (self.spec.remediation_template.reference,)
-        return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
         # Most Nodes match no rule: from when their timers count needs no answer.

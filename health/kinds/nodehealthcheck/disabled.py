@@ -1,8 +1,12 @@
-"""The condition Disabled of a NodeHealthCheck (NHC 1.3), and MachineHealthChecks as its reason.
+"""The condition Disabled of a NodeHealthCheck (NHC 1.3): other MachineHealthChecks, or an unusable template.
 
 OpenShift installs one MachineHealthCheck for the condition Terminating. Alone it does not disable
 NodeHealthChecks: Nodes that have a condition of that type, with any status, are left to it. Any other
 MachineHealthCheck disables every NodeHealthCheck (NHC 2.1/4).
+
+Templates (NHC 2.1/5, rule 18) are tested in the order of the spec, and the first unusable one decides. Two
+steps may share a kind only if every template of that kind in the cluster says that its remediator supports
+several requests for one node; if we may not list the kind, every template that a check names.
 """
 
 from collections.abc import Sequence
@@ -12,9 +16,11 @@ from enum import StrEnum
 from pydantic import Field
 
 from health.check.check_snapshot import CheckSnapshot
+from health.check.template_validity import TemplateKinds, requestless, unusable
 from health.cluster.cluster_context import CheckProblem
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
+from health.model.references import TemplateReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -49,8 +55,8 @@ ENABLED = Disabled(
 
 def disabled(snapshot: CheckSnapshot) -> Disabled:
     """The problem that disables a check; ENABLED without one."""
-    if isinstance(snapshot.check, InvalidCheckError):
-        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
+    if snapshot.check is None:
+        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.parsed.problem))
     problem = snapshot.holds.problem
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
@@ -108,3 +114,38 @@ def is_left_to_others(node: Node, found: OtherChecks) -> bool:
     if found is not OtherChecks.TERMINATING_ONLY:
         return False
     return any(condition.type == TERMINATING for condition in node.status.conditions)
+
+
+METAL3 = "Metal3RemediationTemplate"
+METAL3_NAMESPACE = "openshift-machine-api"
+_ALLOWED_BY = f"the annotation {MULTIPLE_TEMPLATES} on every template of the kind allows it"
+
+
+def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
+    for template in templates:
+        # Even a problem of the requests is reported as one of the template (NHC 2.1/5).
+        problem = unusable(template, kinds) or requestless(template, kinds)
+        if problem:
+            return problem
+        if template.kind == METAL3 and template.namespace != METAL3_NAMESPACE:
+            message = (
+                f"{METAL3} must be in the {METAL3_NAMESPACE} namespace. "
+                f"It is configured to be in namespace: {template.namespace}"
+            )
+            return CheckProblem("RemediationTemplateInvalid", message)
+    names = [template.kind for template in templates]
+    for template in templates:
+        kind = kinds(template.api_version, template.kind) if names.count(template.kind) > 1 else None
+        if kind is not None and (
+            kind.unreadable or not all(known.supports_multiple for known in kind.templates.values())
+        ):
+            message = f"{duplicate_kind(template.kind)}; {_ALLOWED_BY}"
+            return CheckProblem("RemediationTemplateInvalid", message)
+    return None
+
+
+def duplicate_kind(kind: str) -> str:
+    """The message for two steps of a kind whose remediator supports one request per node (NHC 1.1)."""
+    unsupported = "Using multiple templates of same kind is not supported for this template"
+    return f"{unsupported}: duplicate template kind: {kind}"

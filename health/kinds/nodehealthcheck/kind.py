@@ -8,10 +8,8 @@ without such a loss.
 from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
-from health.kinds.nodehealthcheck.events import PREFIX, events
-from health.kinds.nodehealthcheck.status import status_patch, stored_requests
-from health.kinds.nodehealthcheck.storm import stored_storm
-from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
+from health.kinds.nodehealthcheck.events import PREFIX, SKIPPED, events, skipped_because_of
+from health.kinds.nodehealthcheck.status import status_patch, stored_requests, stored_storm
 from health.model.node import NODES
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationRequest

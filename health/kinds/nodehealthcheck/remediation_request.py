@@ -36,7 +36,9 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
     if machine is not None:
         owners.append(machine.model_dump(by_alias=True, exclude={"controller"}))
     metadata = {
-        **_names(attempt, template),
+        "name": request_name(attempt, template),
+        # The generateName that the operator would use for a name with a hash (NHC 2.4/3).
+        **({"generateName": _prefix(attempt)} if is_one_of_several(template) else {}),
         "namespace": step.template.namespace,
         "labels": PART_OF,
         "annotations": {
@@ -67,12 +69,6 @@ def request_name(attempt: RemediationAttempt, template: Mapping[str, Any]) -> st
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{template['metadata']['name']}"
     suffix = hashlib.sha256(seed.encode()).hexdigest()[:_HASH_LENGTH]
     return f"{_prefix(attempt)}{suffix}"
-
-
-def _names(attempt: RemediationAttempt, template: Mapping[str, Any]) -> dict[str, str]:
-    """The name; for one with a hash also the generateName that the operator would use (NHC 2.4/3)."""
-    name = {"name": request_name(attempt, template)}
-    return name | {"generateName": _prefix(attempt)} if is_one_of_several(template) else name
 
 
 def _prefix(attempt: RemediationAttempt) -> str:

@@ -103,33 +103,27 @@ class Spec(FrozenObject):
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
-        selector = "Selector is mandatory" if self.selector.is_empty else ""
-        problems = (self._threshold_problem(), selector, self._template_problem())
-        found = [problem for problem in problems if problem]
-        if found:
-            raise Refused(*found)
-        return self
-
-    def _threshold_problem(self) -> str:
+        problems, single, steps = [], self.remediation_template, self.escalating_remediations
+        deletion = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
         if self.min_healthy is not None and self.max_unhealthy is not None:
-            return "minHealthy and maxUnhealthy cannot be specified at the same time"
-        if self.min_healthy is None and self.max_unhealthy is None:
-            return "one of minHealthy and maxUnhealthy should be specified"
-        problem = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
-        if self.max_unhealthy is None:
-            return ""
-        if self.remediation_template is not None and _deletes_machines(self.remediation_template):
-            return problem
-        if any(_deletes_machines(step.remediation_template) for step in self.escalating_remediations):
-            return f"{problem} escalating remediation"
-        return ""
-
-    def _template_problem(self) -> str:
-        if self.remediation_template is None and not self.escalating_remediations:
-            return "Either RemediationTemplate or at least one EscalatingRemediations must be set"
-        if self.remediation_template is not None and self.escalating_remediations:
-            return "RemediationTemplate and EscalatingRemediations usage is mutual exclusive"
-        return ""
+            problems.append("minHealthy and maxUnhealthy cannot be specified at the same time")
+        elif self.min_healthy is None and self.max_unhealthy is None:
+            problems.append("one of minHealthy and maxUnhealthy should be specified")
+        elif self.max_unhealthy is not None and single is not None and _deletes_machines(single):
+            problems.append(deletion)
+        elif self.max_unhealthy is not None and any(
+            _deletes_machines(step.remediation_template) for step in steps
+        ):
+            problems.append(f"{deletion} escalating remediation")
+        if self.selector.is_empty:
+            problems.append("Selector is mandatory")
+        if single is None and not steps:
+            problems.append("Either RemediationTemplate or at least one EscalatingRemediations must be set")
+        elif single is not None and steps:
+            problems.append("RemediationTemplate and EscalatingRemediations usage is mutual exclusive")
+        if problems:
+            raise Refused(*problems)
+        return self
 
 
 def _deletes_machines(template: TemplateField) -> bool:

@@ -1,8 +1,11 @@
-"""The status of a NodeHealthCheck (NHC 1.2 to 1.4). Pure.
+"""The status of a NodeHealthCheck (NHC 1.2 to 1.4), and what the next leader reads from it. Pure.
 
 Numbers are correct in every phase (rule 17), and the reason names the hold of the check (rule 55). Two
 snapshots with the same published values give the same status except lastUpdateTime, which only changes with
 another field, so an unchanged status is never written.
+
+The conditions of a storm (NHC 1.3) are its memory: the next leader, and the NodeHealthCheck operator,
+continue from them (rule 39). Both appear with the first storm, and stay as False when it is over.
 """
 
 import json
@@ -12,16 +15,15 @@ from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
+from health.check.storm import Storm
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
-from health.kinds.nodehealthcheck.storm import storm_conditions
-from health.model.invalid_check import InvalidCheckError
-from health.model.observation import Hold, HoldReason
+from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import items, stored_condition, string
 from health.model.verdict import Health
 from health.runbook.escalation import Plan, is_classic
-from objects.timestamps import stamp
+from objects.timestamps import as_time, stamp
 
 Status = Mapping[str, Any]
 
@@ -30,6 +32,21 @@ MOST_BYTES_OF_NODES = 900_000
 """The limit for `unhealthyNodes`: etcd takes no object over 1.5 MB, and the status would be lost."""
 _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
+_HELD = "; no new remediation is begun: "
+"""The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
+_SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
+STORM, COOLDOWN = "StormActive", "StormCooldownActive"
+_REASON = "HealthyNodeThresholdChange"
+_STORM_MESSAGES = {
+    True: (
+        "Storm mode is activated - preventing any new remediation until the storm is over and cooldown "
+        "duration expired"
+    ),
+    False: "Storm mode is deactivated, remediation can occur normally",
+}
+_COOLING = "Storm cooldown delay started - waiting before resuming normal remediation"
+_CLEARED = "Cooldown cleared - storm threshold triggered"
+_COMPLETED = "Storm cooldown completed"
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
@@ -55,81 +72,76 @@ def stored_requests(stored: Status) -> frozenset[tuple[str, str]]:
     return frozenset(kind for kind in found if all(kind))
 
 
+def stored_hold(stored: Status) -> str | None:
+    """The reason of the hold in a stored status; None without one."""
+    _, is_held, hold = string(stored, "reason").partition(_HELD)
+    return hold.partition(":")[0] if is_held else None
+
+
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    why = disabled(snapshot)
-    conditions = [_condition(why, stored, now), *storm_conditions(snapshot.storm)]
-    if isinstance(snapshot.check, InvalidCheckError) or snapshot.allowance is None:
+    why, check = disabled(snapshot), snapshot.check
+    before = stored_condition(stored, "Disabled")
+    since = string(before, "lastTransitionTime") if before.get("status") == str(why.is_disabled) else ""
+    conditions = [
+        _condition("Disabled", since or stamp(now), why.reason, why.message, is_true=why.is_disabled),
+        *storm_conditions(snapshot.storm),
+    ]
+    if check is None or snapshot.allowance is None:
         # Its numbers are unknown: the old ones stay.
-        return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
+        phase, reason = _phase(why, (), (), is_classic=True)
+        return {"conditions": conditions, "phase": phase, "reason": reason}
     published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
-    paused = snapshot.check.spec.pause_requests if isinstance(snapshot.check, NodeHealthCheck) else ()
-    phase = _phase(why, paused, published if remediating else (), is_classic=is_classic(snapshot.check))
-    healthy_since = _healthy_since(stored)
-    nodes = [_node(snapshot.check, target, healthy_since, now) for target in published]
+    paused = check.spec.pause_requests if isinstance(check, NodeHealthCheck) else ()
+    phase, reason = _phase(why, paused, published if remediating else (), is_classic=is_classic(check))
+    healthy_since = {
+        string(node, "name"): string(node, "conditionsHealthyTimestamp")
+        for node in items(stored, "unhealthyNodes")
+    }
+    nodes = [_node(check, target, healthy_since, now) for target in published]
     listed = _with_room(nodes)
     if len(listed) < len(nodes):
-        phase["reason"] += f"; unhealthyNodes has room for {len(listed)} of {len(nodes)} nodes"
+        reason += f"; unhealthyNodes has room for {len(listed)} of {len(nodes)} nodes"
+    hold = snapshot.holds.first
+    if hold is not None and hold.reason not in _SAID_BY_ITS_PHASE:
+        reason += f"{_HELD}{hold}"
     return {
         "observedNodes": snapshot.allowance.total,
         "healthyNodes": snapshot.allowance.healthy,
         _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
         **({"unhealthyNodes": listed} if listed else {}),
-        **_with_hold(phase, snapshot.holds.first),
+        "phase": phase,
+        "reason": reason,
     }
 
 
 def _phase(
     why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
-) -> dict[str, str]:
-    """The first rule that matches wins (NHC 1.4)."""
+) -> tuple[str, str]:
+    """The phase and its reason; the first rule that matches wins (NHC 1.4)."""
     if why.is_disabled:
-        return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
+        return "Disabled", f"NHC is disabled: {why.reason}: {why.message}"
     if paused:
-        return {"phase": "Paused", "reason": f"NHC is paused: {','.join(paused)}"}
-    if remediating:
-        words = f"NHC is remediating {len(remediating)} nodes"
-        return {"phase": "Remediating", "reason": words + (_failed(remediating) if is_classic else "")}
-    return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
+        return "Paused", f"NHC is paused: {','.join(paused)}"
+    if not remediating:
+        return "Enabled", "NHC is enabled, no ongoing remediation"
+    reason = f"NHC is remediating {len(remediating)} nodes"
+    # The nodes whose remediators gave up (rule 22); only a few names are listed.
+    failed = [t.name for t in remediating if any(request.succeeded is False for request in t.requests)]
+    if is_classic and failed:
+        more = f" and {len(failed) - MOST_NAMES} more" if len(failed) > MOST_NAMES else ""
+        reason += f"; failed so far: {', '.join(failed[:MOST_NAMES])}{more}"
+    return "Remediating", reason
 
 
-_HELD = "; no new remediation is begun: "
-_SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
-
-
-def _with_hold(phase: dict[str, str], hold: Hold | None) -> dict[str, str]:
-    """The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
-    if hold is None or hold.reason in _SAID_BY_ITS_PHASE:
-        return phase
-    return {**phase, "reason": f"{phase['reason']}{_HELD}{hold}"}
-
-
-def stored_hold(stored: Status) -> str:
-    """The reason of the hold in a stored status; "" without one."""
-    _, _, hold = string(stored, "reason").partition(_HELD)
-    return hold.partition(":")[0]
-
-
-def _failed(targets: Sequence[TargetSnapshot]) -> str:
-    """The nodes whose remediators gave up (rule 22); only a few names are listed."""
-    names = [t.name for t in targets if any(request.succeeded is False for request in t.requests)]
-    if not names:
-        return ""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"; failed so far: {', '.join(names[:MOST_NAMES])}{more}"
-
-
-def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
-    status = "True" if why.is_disabled else "False"
-    before = stored_condition(stored, "Disabled")
-    since = string(before, "lastTransitionTime") if before.get("status") == status else ""
+def _condition(type_: str, since: str, reason: str, message: str, *, is_true: bool) -> dict[str, str]:
     return {
-        "type": "Disabled",
-        "status": status,
-        "reason": why.reason,
-        "message": why.message,
-        "lastTransitionTime": since or stamp(now),
+        "type": type_,
+        "status": str(is_true),
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
     }
 
 
@@ -181,7 +193,37 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
     return entry
 
 
-def _healthy_since(stored: Status) -> dict[str, str]:
-    """The stored times by name of the node; a later look must not move them."""
-    nodes = items(stored, "unhealthyNodes")
-    return {string(node, "name"): string(node, "conditionsHealthyTimestamp") for node in nodes}
+def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
+    """The conditions of a storm; empty without one."""
+    if storm is None:
+        return []
+    turned, cooldown_turned = stamp(storm.turned), stamp(storm.cooldown_turned)
+    message = _STORM_MESSAGES[storm.is_active]
+    cooldown_message = _COOLING if storm.is_cooling else _CLEARED if storm.is_active else _COMPLETED
+    return [
+        _condition(STORM, turned, _REASON, message, is_true=storm.is_active),
+        _condition(COOLDOWN, cooldown_turned, _REASON, cooldown_message, is_true=storm.is_cooling),
+    ]
+
+
+def stored_storm(status: Status, now: datetime) -> Storm | None:
+    """The storm in a stored status.
+
+    A time in the future counts as now, which holds for longer.
+    """
+    storm, cooldown = stored_condition(status, STORM), stored_condition(status, COOLDOWN)
+    if not storm:
+        return None
+    is_active = storm.get("status") == "True"
+    turned = _turned(storm, now)
+    return Storm(
+        is_active=is_active,
+        turned=turned,
+        is_cooling=is_active and cooldown.get("status") == "True",
+        cooldown_turned=_turned(cooldown, now) if cooldown else turned,
+    )
+
+
+def _turned(condition: Mapping[str, Any], now: datetime) -> datetime:
+    second, turned = now.replace(microsecond=0), as_time(condition.get("lastTransitionTime"))
+    return second if turned is None else min(turned.replace(microsecond=0), second)

@@ -30,7 +30,6 @@ move with each write of its status. After a blind period (an upgrade), the clock
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -41,12 +40,10 @@ from health.check.selector import LabelSelector
 from health.check.template_validity import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, Amount, IntOrPercent
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.machines.check import MachineCheck, parsed_unless_paused
+from health.kinds.machines.check import ALL, MachineCheck, Trigger, parsed_unless_paused
 from health.kinds.machines.machine import GONE, MISSING, NODE
-from health.kinds.machines.threshold import ALL, Trigger
 from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
 from health.model.references import Action, Step
-from health.model.sighting import Restart
 from health.model.verdict import (
     Fact,
     Health,
@@ -104,85 +101,6 @@ class Spec(FrozenObject):
 PHASE, FAILED = "Phase", "Failed"
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a check for unhealthy Machines."""
-
-    conditions: Sequence[UnhealthyCondition]
-    node_startup: timedelta
-    """Zero: a Machine may wait for its Node for ever."""
-
-
-def verdict(
-    target: MachineTarget,
-    rules: Rules,
-    now: datetime,
-    restarts: Sequence[Restart] = (),
-    gone_from: datetime | None = None,
-) -> Verdict:
-    """The verdict of `rules` on `target` at `now`.
-
-    `restarts` are the moments from which timers count anew. Before `gone_from` no Node counts as gone.
-    """
-    lost = _lost(target)
-    if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
-        return judged([Match(fact=lost, not_before=gone_from)], now)
-    if lost is not None:
-        return Verdict(health=Health.EXPIRED, reason=_in_words(lost, target), fact=lost, deadline=lost.since)
-    return judged(matches(target, rules, restarts), now)
-
-
-def matches(target: MachineTarget, rules: Rules, restarts: Sequence[Restart] = ()) -> list[Match]:
-    """All rules that `target` matches now, expired or not."""
-    lost = _lost(target)
-    if lost is not None:
-        return [Match(fact=lost)]
-    if target.node is not None:
-        return matches_of_node(target.node, rules.conditions, restarts)
-    if not rules.node_startup or target.machine.is_going or target.is_node_unread:
-        return []
-    return [
-        Match(
-            fact=target.startup_fact,
-            duration=rules.node_startup,
-            restarts=restarts,
-            sighting=target.machine.sighting(NODE),
-        )
-    ]
-
-
-def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
-    """All facts that make `target` unhealthy now, expired or not."""
-    return tuple(match.fact for match in matches(target, rules))
-
-
-def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
-    """True if that fact still makes `target` unhealthy, or did until it was deleted.
-
-    A repeated attempt to delete it finds the Machine already being deleted by the first one.
-    """
-    found = facts(target, rules)
-    if target.machine.is_going and not found and target.node is None:
-        found = (target.fact(NODE, GONE if target.node_name else MISSING),)
-    return any(fact.is_stated_by(current) for current in found)
-
-
-def _lost(target: MachineTarget) -> Fact | None:
-    """Rows 1 and 3, which need no timer."""
-    if target.machine.has_failed:
-        return target.fact(PHASE, FAILED)
-    if target.has_lost_its_node and not target.machine.is_going:
-        return target.fact(NODE, GONE)
-    return None
-
-
-def _in_words(lost: Fact, target: MachineTarget) -> str:
-    if lost.condition == PHASE:
-        return f"its phase is {FAILED}"
-    # No object has the time of the loss; the fact has the time of the Machine.
-    return f"its Node {target.node_name} is not there"
-
-
 class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
     """One MachineHealthCheck as a check of Machines."""
 
@@ -197,16 +115,11 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return parsed_unless_paused(cls, raw, API_VERSION)
 
     @cached_property
-    def rules(self) -> Rules:
-        conditions = tuple(
+    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
+        return tuple(
             UnhealthyCondition(condition.type, condition.status, condition.timeout)
             for condition in self.spec.unhealthy_conditions
         )
-        return Rules(conditions, self.spec.node_startup_timeout)
-
-    @property
-    def node_rules(self) -> Sequence[UnhealthyCondition]:
-        return self.rules.conditions
 
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
@@ -223,13 +136,9 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         """
         if self.template is not None:
             return self.steps
-        if self._marks(target):
+        if self.metadata.annotations.get(STRATEGY) == EXTERNAL_BAREMETAL and not target.machine.has_failed:
             return (_MARK,)
         return () if target.machine.controller is None else (_DELETE,)
-
-    def _marks(self, target: MachineTarget) -> bool:
-        strategy = self.metadata.annotations.get(STRATEGY)
-        return strategy == EXTERNAL_BAREMETAL and not target.machine.has_failed
 
     def replaces(self, target: MachineTarget) -> bool:
         """True if the step deletes it; a remediator would keep it."""
@@ -245,16 +154,48 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return ""
 
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
-        return matches(target, self.rules, context.restarts_of(target))
+        lost, restarts = _lost(target), context.restarts_of(target)
+        if lost is not None:
+            return [Match(fact=lost)]
+        if target.node is not None:
+            return matches_of_node(target.node, self.node_rules, restarts)
+        startup = self.spec.node_startup_timeout
+        if not startup or target.machine.is_going or target.is_node_unread:
+            return []
+        sighting = target.machine.sighting(NODE)
+        return [Match(fact=target.startup_fact, duration=startup, restarts=restarts, sighting=sighting)]
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
+        lost = _lost(target)
+        if lost is None:
+            return judged(self.matches(target, context), now)
         gone_from = context.gone_from(target.node_cluster)
-        return verdict(target, self.rules, now, context.restarts_of(target), gone_from)
+        if lost.condition == NODE and gone_from is not None and now <= gone_from:
+            return judged([Match(fact=lost, not_before=gone_from)], now)
+        # No object has the time of the loss of a Node; the fact has the time of the Machine.
+        is_failed = lost.condition == PHASE
+        reason = f"its phase is {FAILED}" if is_failed else f"its Node {target.node_name} is not there"
+        return Verdict(health=Health.EXPIRED, reason=reason, fact=lost, deadline=lost.since)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """When the latest of the Node conditions used by its rules changed."""
-        return last_transition(target.node, self.rules.conditions)
+        return last_transition(target.node, self.node_rules)
 
-    def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
-        """True if that fact still makes `target` unhealthy."""
-        return still_states(fact, target, self.rules)
+    def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
+        """True if that fact still makes `target` unhealthy, or did until it was deleted.
+
+        A repeated attempt to delete it finds the Machine already being deleted by the first one.
+        """
+        found = [match.fact for match in self.matches(target, context)]
+        if target.machine.is_going and not found and target.node is None:
+            found = [target.fact(NODE, GONE if target.node_name else MISSING)]
+        return any(fact.is_stated_by(current) for current in found)
+
+
+def _lost(target: MachineTarget) -> Fact | None:
+    """The fact of rows 1 and 3, which need no timer."""
+    if target.machine.has_failed:
+        return target.fact(PHASE, FAILED)
+    if target.has_lost_its_node and not target.machine.is_going:
+        return target.fact(NODE, GONE)
+    return None

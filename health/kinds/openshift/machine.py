@@ -109,10 +109,16 @@ class MachineTarget(LinkedMachineTarget):
     @property
     def startup_fact(self) -> Fact:
         """The fact that it has no Node yet, since its last change of phase (rule 25)."""
-        fact, sighting = self.fact(NODE, MISSING), self.machine.sighting(NODE)
+        sighting = self.machine.sighting(NODE)
         if sighting is None:
-            return fact
-        return fact.model_copy(update={"since": sighting.since, "rewritten": sighting.rewritten})
+            return self.fact(NODE, MISSING)
+        return Fact(
+            condition=NODE,
+            status=MISSING,
+            since=sighting.since,
+            is_moving=True,
+            rewritten=sighting.rewritten,
+        )
 
     @property
     def has_lost_its_node(self) -> bool:

@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from cli.shared.errors import CommandError
 from cli.shared.workflow_update import answered
-from health.upgrade.orders import PauseRefusal
+from health.upgrade.decision import PauseRefusal
 from workflows.messages import ORDER_REFUSED
 
 

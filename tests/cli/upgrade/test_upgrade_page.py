@@ -9,9 +9,8 @@ from cli.upgrade.command import upgrade_page
 from cli.upgrade.orders import standing
 from cli.upgrade.summary import UpgradeSummary, UpgradeView
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.decision import CheckPauseState
+from health.upgrade.decision import CheckPauseState, OrderName, PauseOrderRecord
 from health.upgrade.memory import CheckRow, KnownUpgrade, PauseMemory, SyncedChecks
-from health.upgrade.orders import OrderName, PauseOrderRecord
 from tests.support.values.builders import MINUTE, NOW
 from workflows.upgrade_contracts import PauseOrder, UnpauseOrder, UpgradePauseState
 

@@ -14,8 +14,7 @@ from health.model.node import ZONE_LABEL, Node
 from health.model.references import CheckReference
 from health.model.sighting import Gap
 from health.model.target import node_name
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import GroupOutage, Outages
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.support.state.small_cluster_api import (
     EDGE,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from health.cluster.cluster_context import ClusterContext
+from health.kinds.clusterapi.conditions import in_order
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.machine_conditions import (
@@ -21,7 +22,6 @@ from health.kinds.clusterapi.machine_conditions import (
     status_patch,
 )
 from health.kinds.clusterapi.status import status_patch as status_of_check
-from health.kinds.clusterapi.status_conditions import in_order
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition
 from tests.support.values.cluster_api import (

@@ -9,9 +9,8 @@ from health.cluster.cluster_context import workload_cluster_hold
 from health.cluster.global_stop import Stop
 from health.gate.back_off import LostRequest
 from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.events import marking_failed
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
-from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK, marking_failed
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference

@@ -6,7 +6,7 @@ import pytest
 
 from health.kinds.clusterapi.cluster import metadata_patch
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
-from health.kinds.clusterapi.remediation_request import new_request
+from health.kinds.clusterapi.kind import new_request
 from health.model.references import Step, TemplateReference
 from health.model.remediation_request import RemediationAttempt
 from tests.health.clusterapi.test_events import INCIDENT as OF_INCIDENT

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.check.threshold import LARGEST, IntOrPercent
 from health.kinds.clusterapi.spec import parse_amount, parse_range
-from health.kinds.machines.threshold import allowance, remediations_allowed
+from health.kinds.machines.check import allowance, remediations_allowed
 
 
 @pytest.mark.rule(

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_upgrades import ClusterUpgrades
-from health.cluster.upgrade import Upgrade, UpgradePhase
+from health.cluster.upgrade import ClusterUpgrades, Upgrade, UpgradePhase
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.sighting import Gap
 from health.model.verdict import HEALTHY, Fact, Health
-from health.policy.node_groups import NodeGroup
-from health.policy.outage_guard import GroupOutage, Outages
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from tests.support.values.builders import NOW, condition
 from tests.support.values.cluster_api import (
     CONTROL_PLANE,

@@ -349,7 +349,7 @@ def test_empty_label_that_excludes_no_node_is_reported_once(reporter: Reporter) 
 @pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_never_meet() -> None:
     one = snapshot(expired("node-1", request_snapshot()), of=PAUSED)
-    other = CheckSnapshot(check=one.check, uid="another-uid", allowance=one.allowance, targets=one.targets)
+    other = CheckSnapshot(parsed=one.parsed, uid="another-uid", allowance=one.allowance, targets=one.targets)
     seeds = [{note.seed for note in events(None, seen, {}, NOW)} for seen in (one, other)]
 
     assert not seeds[0] & seeds[1]

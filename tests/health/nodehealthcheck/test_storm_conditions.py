@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from health.check.storm import Storm
-from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.kinds.nodehealthcheck.status import stored_storm, storm_conditions
 from tests.support.values.builders import NOW
 
 BEGUN = NOW - timedelta(minutes=20)

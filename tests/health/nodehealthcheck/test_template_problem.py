@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from health.check.template_validity import Place, TemplateKind
 from health.cluster.cluster_context import CheckProblem
-from health.kinds.nodehealthcheck.template_problem import template_problem
+from health.kinds.nodehealthcheck.disabled import template_problem
 from health.model.references import TemplateReference
 from tests.support.values.builders import EMPTY_CONTEXT, check, escalation
 from tests.support.values.templates import kind, reference, template

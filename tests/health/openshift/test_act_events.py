@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from health.gate.back_off import LostRequest
-from health.kinds.openshift.events import (
+from health.kinds.openshift.kind import (
     EVENTS,
     deleted,
     deletion_failed,

@@ -7,8 +7,7 @@ import pytest
 from health.check.check_hold import CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
-from health.kinds.openshift.events import EVENTS
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK, status_patch
+from health.kinds.openshift.kind import EVENTS, MACHINE_HEALTH_CHECK, status_patch
 from tests.health.openshift.told import (
     DETECTED,
     EVERYTHING,
@@ -236,7 +235,11 @@ def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
     free = snapshot(*EVERYTHING)
     others = [
         CheckSnapshot(
-            check=seen.check, uid="another", allowance=seen.allowance, targets=seen.targets, holds=seen.holds
+            parsed=seen.parsed,
+            uid="another",
+            allowance=seen.allowance,
+            targets=seen.targets,
+            holds=seen.holds,
         )
         for seen in (one, free)
     ]

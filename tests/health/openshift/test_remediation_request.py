@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from health.kinds.openshift.remediation_request import new_request
+from health.kinds.openshift.kind import new_request
 from health.model.references import (
     CheckReference,
     IncidentReference,

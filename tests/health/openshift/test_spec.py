@@ -40,15 +40,15 @@ def test_check_that_openshift_installs_is_taken() -> None:
         )
     )
 
-    assert parsed.rules.conditions == (UnhealthyCondition("Terminating", "True", timedelta()),)
-    assert parsed.rules.node_startup == timedelta()
+    assert parsed.node_rules == (UnhealthyCondition("Terminating", "True", timedelta()),)
+    assert parsed.spec.node_startup_timeout == timedelta()
 
 
 @pytest.mark.rule("MHC A.1/unhealthyConditions")
 def test_conditions_keep_their_order_may_repeat_and_may_be_of_any_status() -> None:
     listed = [NOT_READY, NOT_READY | {"status": "Maybe"}, NOT_READY | {"timeout": "1m"}]
 
-    assert check(unhealthyConditions=listed).rules.conditions == (
+    assert check(unhealthyConditions=listed).node_rules == (
         UnhealthyCondition("Ready", "False", timedelta(minutes=5)),
         UnhealthyCondition("Ready", "Maybe", timedelta(minutes=5)),
         UnhealthyCondition("Ready", "False", timedelta(minutes=1)),
@@ -191,7 +191,7 @@ def test_node_startup_timeout_is_what_the_operator_reads(raw: str, timeout: time
     ],
 )
 def test_unusable_spec_is_refused_by_field_and_value(spec: dict[str, Any], refused: str) -> None:
-    assert str(refusal(**spec)) == refused
+    assert str(refusal(**spec).problem) == refused
 
 
 @pytest.mark.rule("MHC A.1/nodeStartupTimeout")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.check.threshold import LARGEST, Allowance, IntOrPercent
-from health.kinds.machines.threshold import allowance, remediations_allowed
+from health.kinds.machines.check import allowance, remediations_allowed
 
 AMOUNTS = st.one_of(
     st.integers(0, 10_000).map(IntOrPercent.parse),

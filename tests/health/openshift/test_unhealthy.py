@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.openshift.check import Rules, facts, still_states, verdict
+from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
+from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import MachineTarget
-from health.model.sighting import Restart, RestartCause
-from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
+from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.model.verdict import verdict as verdict_on_node
 from objects.clusters import MANAGEMENT_CLUSTER
-from tests.support.values.builders import NOW, condition
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, condition
 from tests.support.values.openshift import (
     CREATED,
     check,
@@ -26,20 +26,39 @@ from tests.support.values.openshift import (
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 FIVE, TEN = 5 * MINUTE, 10 * MINUTE
-RULES = Rules(
-    (
-        UnhealthyCondition("Ready", "False", FIVE),
-        UnhealthyCondition("Ready", "Unknown", FIVE),
-        UnhealthyCondition("DiskPressure", "True", TEN),
-    ),
-    TEN,
-)
-NO_STARTUP = Rules(RULES.conditions, timedelta())
+
+
+def rules_of(*conditions: tuple[str, str, str], startup: str = "0s") -> MachineHealthCheck:
+    """A check with these types, statuses and timeouts of conditions."""
+    rules = [{"type": type_, "status": status, "timeout": timeout} for type_, status, timeout in conditions]
+    return check(unhealthyConditions=rules, nodeStartupTimeout=startup)
+
+
+OF_NODES = (("Ready", "False", "5m"), ("Ready", "Unknown", "5m"), ("DiskPressure", "True", "10m"))
+RULES, NO_STARTUP = rules_of(*OF_NODES, startup="10m"), rules_of(*OF_NODES)
 HEALTHY_NODE = condition("Ready", "True", CREATED)
 MOMENT = timedelta(microseconds=1)
 
 
-def state(on: MachineTarget, now: datetime = NOW, rules: Rules = RULES) -> tuple[Health, datetime | None]:
+def verdict(
+    on: MachineTarget, rules: MachineHealthCheck, now: datetime, upgraded: datetime | None = None
+) -> Verdict:
+    """The verdict at `now`, after an upgrade that ended at `upgraded`."""
+    over = Upgrade(phase=UpgradePhase.OVER, since=upgraded) if upgraded else NEVER_UPGRADED
+    return rules.verdict_of_conditions(on, now, ClusterContext(upgrade=over))
+
+
+def facts(on: MachineTarget, rules: MachineHealthCheck) -> tuple[Fact, ...]:
+    return tuple(match.fact for match in rules.matches(on, EMPTY_CONTEXT))
+
+
+def still_states(fact: Fact, on: MachineTarget, rules: MachineHealthCheck) -> bool:
+    return rules.still_states(fact, on, EMPTY_CONTEXT)
+
+
+def state(
+    on: MachineTarget, now: datetime = NOW, rules: MachineHealthCheck = RULES
+) -> tuple[Health, datetime | None]:
     judged = verdict(on, rules, now)
     return judged.health, judged.deadline
 
@@ -60,7 +79,7 @@ def test_machine_with_a_node_without_trouble_is_healthy() -> None:
     ],
 )
 @pytest.mark.parametrize("rules", [RULES, NO_STARTUP])
-def test_failed_machine_is_expired_at_once(failed: MachineTarget, rules: Rules) -> None:
+def test_failed_machine_is_expired_at_once(failed: MachineTarget, rules: MachineHealthCheck) -> None:
     assert verdict(failed, rules, CREATED).health is Health.EXPIRED
     judged = verdict(failed, rules, NOW)
     assert judged.health is Health.EXPIRED
@@ -113,8 +132,8 @@ def test_machine_waits_for_its_node_for_ever_where_the_timeout_is_off() -> None:
 
 
 @pytest.mark.rule("MHC A.2.3/3")
-@pytest.mark.parametrize("rules", [RULES, NO_STARTUP, Rules((), timedelta())])
-def test_machine_whose_node_is_gone_is_expired_at_once(rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [RULES, NO_STARTUP, rules_of()])
+def test_machine_whose_node_is_gone_is_expired_at_once(rules: MachineHealthCheck) -> None:
     judged = verdict(with_lost_node(updated=NOW), rules, NOW)
 
     assert judged.health is Health.EXPIRED
@@ -144,7 +163,7 @@ def test_condition_that_the_node_lacks_is_healthy() -> None:
 @pytest.mark.rule("MHC A.2.3/4")
 def test_clock_starts_again_when_the_status_changes() -> None:
     """After 3 s of False, Unknown begins: a timeout of 4 s ends 7 s after the first transition."""
-    rules = Rules([UnhealthyCondition("Ready", s, 4 * SECOND) for s in ("False", "Unknown")], TEN)
+    rules = rules_of(("Ready", "False", "4s"), ("Ready", "Unknown", "4s"), startup="10m")
     unknown = target(condition("Ready", "Unknown", NOW + 3 * SECOND))
 
     assert state(target(condition("Ready", "False")), NOW + 3 * SECOND, rules) == (
@@ -157,7 +176,7 @@ def test_clock_starts_again_when_the_status_changes() -> None:
 
 @pytest.mark.rule("MHC A.2.3/4", "MHC A.1/termination handler")
 def test_timeout_of_zero_is_over_as_soon_as_the_condition_is_there() -> None:
-    rules = Rules((UnhealthyCondition("Terminating", "True", timedelta()),), timedelta())
+    rules = rules_of(("Terminating", "True", "0s"))
 
     assert state(target(condition("Terminating", "True")), NOW + MOMENT, rules)[0] is Health.EXPIRED
 
@@ -178,14 +197,14 @@ def test_earliest_deadline_runs_where_none_is_over() -> None:
 def test_clocks_restart_at_the_end_of_an_upgrade() -> None:
     ended = NOW + TEN
     for one, timeout in ((without_node(updated=NOW), TEN), (target(condition("Ready", "False")), FIVE)):
-        judged = verdict(one, RULES, NOW + FIVE + TEN, (Restart(ended, RestartCause.UPGRADE),))
+        judged = verdict(one, RULES, NOW + FIVE + TEN, ended)
         assert (judged.health, judged.deadline) == (Health.WAITING, ended + timeout)
 
 
 @pytest.mark.rule("rule 37")
 def test_failure_without_a_timer_is_not_delayed_by_an_upgrade() -> None:
     for lost in (target(phase="Failed"), with_lost_node()):
-        assert verdict(lost, RULES, NOW, (Restart(NOW + TEN, RestartCause.UPGRADE),)).health is Health.EXPIRED
+        assert verdict(lost, RULES, NOW, NOW + TEN).health is Health.EXPIRED
 
 
 @pytest.mark.rule("rule 41")
@@ -307,7 +326,7 @@ TARGETS = st.one_of(
 
 @given(one=TARGETS, age=AGES, rules=st.sampled_from([RULES, NO_STARTUP]))
 def test_verdict_is_waiting_until_its_deadline_and_expired_after_it(
-    one: MachineTarget, age: timedelta, rules: Rules
+    one: MachineTarget, age: timedelta, rules: MachineHealthCheck
 ) -> None:
     judged = verdict(one, rules, NOW + age)
 
@@ -323,7 +342,7 @@ def test_verdict_is_waiting_until_its_deadline_and_expired_after_it(
 
 @given(one=TARGETS, age=AGES, longer=AGES, rules=st.sampled_from([RULES, NO_STARTUP]))
 def test_expired_target_stays_expired_while_nothing_changes(
-    one: MachineTarget, age: timedelta, longer: timedelta, rules: Rules
+    one: MachineTarget, age: timedelta, longer: timedelta, rules: MachineHealthCheck
 ) -> None:
     if verdict(one, rules, NOW + age).health is Health.EXPIRED:
         assert verdict(one, rules, NOW + age + longer).health is Health.EXPIRED
@@ -336,7 +355,7 @@ def test_node_is_judged_as_one_of_a_node_health_check(
 ) -> None:
     one = target(*conditions)
 
-    assert verdict(one, RULES, NOW + age) == verdict_on_node(node_of(one), RULES.conditions, NOW + age)
+    assert verdict(one, RULES, NOW + age) == verdict_on_node(node_of(one), RULES.node_rules, NOW + age)
 
 
 @pytest.mark.rule("rule 50/back")
@@ -360,8 +379,8 @@ def test_node_counts_as_gone_once_no_other_node_has_vanished_for_five_seconds() 
 
 
 @pytest.mark.rule("rule 8/node")
-@pytest.mark.parametrize("rules", [RULES, Rules((), timedelta(minutes=5))])
-def test_of_a_node_that_does_not_decode_nothing_is_said(rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [RULES, rules_of(startup="5m")])
+def test_of_a_node_that_does_not_decode_nothing_is_said(rules: MachineHealthCheck) -> None:
     unread = dataclasses.replace(with_lost_node(), is_node_unread=True)
     assert verdict(unread, rules, NOW + timedelta(days=1)).health is Health.HEALTHY
     assert facts(unread, rules) == ()

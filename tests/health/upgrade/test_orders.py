@@ -5,10 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.upgrade.decision import CheckPauseState
-from health.upgrade.memory import MOST_ORDERS, needless
-from health.upgrade.observation import UpgradeObservation
-from health.upgrade.orders import OrderName, PauseRefusal, with_full_names
+from health.upgrade.decision import CheckPauseState, OrderName, PauseRefusal, with_full_names
+from health.upgrade.memory import MOST_ORDERS, UpgradeObservation, needless
 from health.upgrade.pausable_check import PauseAction
 from tests.support.values.looks import CREATED, NOTHING, OFF, Pause, check, over, under_way
 

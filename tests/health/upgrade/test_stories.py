@@ -7,10 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from health.cluster.pause_progress import PauseProgress
-from health.cluster.upgrade import UpgradePhase
+from health.cluster.upgrade import PauseProgress, UpgradePhase
 from health.upgrade.decision import decide
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.memory import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from objects.metadata import ObjectMetadata
 from tests.support.values.looks import NOTHING, Pause, check

@@ -1,12 +1,13 @@
 """The table: the action for a check by its two annotations, and by what was handled in this upgrade."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.decision import CheckPauseState, PauseDecision, PauseMoment, decide
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.memory import UpgradeObservation
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations
 from tests.support.values.looks import BEGAN, NEXT, NOW, OFF, UNKNOWN, Pause, check, over, under_way
 
@@ -153,11 +154,11 @@ def test_check_that_is_being_deleted_is_left_alone(moment: PauseMoment) -> None:
 @pytest.mark.rule("rule 43")
 @pytest.mark.parametrize("by_policy", [True, False])
 def test_check_in_shadow_is_not_paused_and_its_own_pause_is_ended(*, by_policy: bool) -> None:
-    upgrade = UPGRADE.model_copy(update={"is_in_shadow": by_policy})
+    upgrade = replace(UPGRADE, is_in_shadow=by_policy)
 
     assert decide(check(is_in_shadow=not by_policy), upgrade) == PauseDecision()
     assert decide(check("PM", is_in_shadow=not by_policy), upgrade) == PauseDecision(PAUSED)
-    afterwards = AFTERWARDS.model_copy(update={"is_in_shadow": by_policy})
+    afterwards = replace(AFTERWARDS, is_in_shadow=by_policy)
     assert decide(check("PM", is_in_shadow=True), afterwards).action is PauseAction.UNPAUSE
 
 

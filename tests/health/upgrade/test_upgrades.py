@@ -1,11 +1,12 @@
 """Which upgrade it is, and what of the last one is left."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
+from health.upgrade.decision import OrderName
 from health.upgrade.memory import MOST_NAMES, SETTLED_AFTER
-from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
 from tests.support.values.longest import BLOB_LIMIT, Longest, payload_bytes
 from tests.support.values.looks import BEGAN, NEXT, NOTHING, NOW, UNKNOWN, Pause, check, over, under_way
@@ -169,8 +170,8 @@ def test_memory_of_thousands_of_checks_that_all_failed_with_the_longest_texts_fi
             pause.order(OrderName.PAUSE, longest.words())
         moment = pause.memory.moment(under_way(), NOW)
         failing = pause.cluster.sync(moment, NOW, list(pause.cluster.checks))
-        rows = tuple(row.model_copy(update={"problem": longest.words()}) for row in failing.rows)
-        failing = failing.model_copy(update={"rows": rows, "orders": moment.orders, "refused": ()})
+        rows = tuple(replace(row, problem=longest.words()) for row in failing.rows)
+        failing = replace(failing, rows=rows, orders=moment.orders, refused=())
         assert payload_bytes(failing) < BLOB_LIMIT
         pause.memory = pause.memory.having_synced(failing, moment, NOW)
 

@@ -14,8 +14,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor
 
 from health.cluster.upgrade import UpgradePhase
-from health.upgrade.memory import SyncedChecks
-from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
+from health.upgrade.memory import LONG_UPGRADE, SyncedChecks, UpgradeObservation
 from tests.support.story import workers
 from tests.support.story.fake_cluster import Gate
 from tests.support.story.polling import PATIENCE_SECONDS, polled

@@ -5,14 +5,13 @@ from typing import Any
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.check.health_check import HealthCheck
+from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.template_validity import not_found
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.gate.answer import answered
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.admission import Admission, Intent
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import (
@@ -217,21 +216,23 @@ def recovered(name: str = "node-1", *requests: RequestSnapshot) -> TargetSnapsho
 
 def snapshot(
     *targets: TargetSnapshot,
-    of: HealthCheck | InvalidCheckError | None = None,
+    of: HealthCheck | ParsedCheck | None = None,
     allowance: Allowance | None = ALLOWED,
     holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
-    if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(check=judged, uid="check-uid", allowance=None)
+    if isinstance(judged, ParsedCheck):
+        return CheckSnapshot(parsed=judged, uid="check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    return with_holds(CheckSnapshot(check=judged, uid="check-uid", allowance=allowance, targets=known), holds)
+    return with_holds(
+        CheckSnapshot(parsed=ParsedCheck(judged), uid="check-uid", allowance=allowance, targets=known), holds
+    )
 
 
 NO_SUCH_KIND = held(not_found("No kind Reboot in example.com/v1."))
-INVALID = InvalidCheckError(
-    FieldProblem(field="spec.minHealthy", words="minHealthy must not be negative: -1")
+INVALID = ParsedCheck(
+    problem=FieldProblem(field="spec.minHealthy", words="minHealthy must not be negative: -1")
 )
 
 

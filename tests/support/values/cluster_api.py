@@ -5,16 +5,15 @@ from typing import Any
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.health_check import ParsedCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import Machine, MachineTarget
-from health.model.invalid_check import InvalidCheckError
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition, node
 from tests.support.values.held import with_holds
-from tests.support.values.machines import error_of
 
 NAMESPACE = "fleet"
 CREATED = NOW - timedelta(days=1)
@@ -72,9 +71,9 @@ def old_check(annotations: dict[str, str] | None = None, **spec: Any) -> Machine
     return MachineHealthCheck.parse(check_object(annotations, V1BETA1, **spec))
 
 
-def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
-    """The error of a check with this spec."""
-    return error_of(MachineHealthCheck.parse, check_object(annotations, **spec))
+def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> ParsedCheck:
+    """A check with this spec, which cannot be read."""
+    return ParsedCheck.of(MachineHealthCheck.parse, check_object(annotations, **spec))
 
 
 def cluster(  # noqa: PLR0913  each is a part of a Cluster that the rules look at
@@ -161,20 +160,20 @@ HEALTHY_NODE = condition("Ready", "True", CREATED)
 
 def snapshot(
     *targets: TargetSnapshot,
-    of: MachineHealthCheck | InvalidCheckError | None = None,
+    of: MachineHealthCheck | ParsedCheck | None = None,
     total: int = 5,
     healthy: int = 5,
     holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
-    if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(check=judged, uid="check-uid", allowance=None, generation=3)
+    if isinstance(judged, ParsedCheck):
+        return CheckSnapshot(parsed=judged, uid="check-uid", allowance=None, generation=3)
     known = {one.name: one for one in targets}
     decided = judged.allowance(total=total, healthy=healthy)
     selected = frozenset(f"machine-{number}" for number in range(total))
     seen = CheckSnapshot(
-        check=judged,
+        parsed=ParsedCheck(judged),
         uid="check-uid",
         allowance=decided,
         targets=known,

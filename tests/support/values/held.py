@@ -12,9 +12,8 @@ from health.check.storm import Storm, storm_hold
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.global_stop import Stop
 from health.gate.check_holds import ALL_SEEN, CHECK_HOLDS, CheckHoldRow, CheckMoment, Unseen
-from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
-from health.policy.node_groups import NO_LABELS
+from health.policy.outage_guard import NO_LABELS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OF_THE_CHECK = (HoldReason.PAUSED, HoldReason.THRESHOLD, HoldReason.STORM)
@@ -40,7 +39,7 @@ def with_holds(
     unseen: Unseen = ALL_SEEN,
 ) -> CheckSnapshot:
     """The snapshot with `given`, and with the holds by its pause, its numbers, a storm and what is unseen."""
-    if isinstance(snapshot.check, InvalidCheckError):
+    if snapshot.check is None:
         return snapshot
     moment = moment_of(
         snapshot.check,

@@ -6,10 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
-from health.upgrade.decision import PauseMoment, decide
-from health.upgrade.memory import CheckDone, PauseMemory, SyncedChecks, needless, summed_up
-from health.upgrade.observation import UpgradeObservation
-from health.upgrade.orders import OrderName, PauseOrderRecord, with_full_names
+from health.upgrade.decision import OrderName, PauseMoment, PauseOrderRecord, decide, with_full_names
+from health.upgrade.memory import (
+    CheckDone,
+    PauseMemory,
+    SyncedChecks,
+    UpgradeObservation,
+    needless,
+    summed_up,
+)
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from objects.timestamps import stamp
 
@@ -106,7 +111,7 @@ class FakeChecks:
     def sync(self, moment: PauseMoment, listed_at: datetime, refused: Collection[str] = ()) -> SyncedChecks:
         """Do as the activity; writes to the checks of these names are refused."""
         orders, refused_orders = with_full_names(moment.orders, tuple(self.checks.values()))
-        moment = moment.model_copy(update={"orders": orders})
+        moment = replace(moment, orders=orders)
         done = [self._write(one, moment, refused) for one in tuple(self.checks.values())]
         return summed_up(done, moment, refused_orders, listed_at.replace(microsecond=0))
 
@@ -152,7 +157,7 @@ class Pause:
         self.memory = self.memory.for_upgrade(observed, self.now)
         senseless = {one.number for one in needless(self.memory.orders, observed)}
         orders = tuple(one for one in self.memory.orders if one.number not in senseless)
-        self.memory = self.memory.model_copy(update={"orders": orders})
+        self.memory = replace(self.memory, orders=orders)
         moment = self.memory.moment(observed, self.now)
         synced = self.cluster.sync(moment, self.now, refused)
         if is_lost:

@@ -1,11 +1,9 @@
 """Values for tests of both Machine APIs: snapshots of Machines, requests, and errors of specs."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from health.check.check_snapshot import TargetSnapshot
-from health.model.invalid_check import InvalidCheckError
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from tests.support.values.builders import NOW
@@ -40,12 +38,3 @@ def request(*owners: dict[str, str], namespace: str, incident: str = "") -> Reme
         "ownerReferences": owners,
     }
     return RemediationRequest.model_validate({"metadata": metadata})
-
-
-def error_of(parse: Callable[[dict[str, Any]], object], body: dict[str, Any]) -> InvalidCheckError:
-    """The error with which `parse` refuses this check."""
-    try:
-        parse(body)
-    except InvalidCheckError as error:
-        return error
-    raise AssertionError("it is a valid check")

@@ -5,11 +5,11 @@ from typing import Any
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.health_check import ParsedCheck
 from health.check.template_validity import not_found
 from health.check.threshold import Allowance
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
-from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference
@@ -17,7 +17,6 @@ from health.model.verdict import Fact, Health, Verdict
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition, node
 from tests.support.values.held import held, with_holds
-from tests.support.values.machines import error_of
 
 NAMESPACE = "openshift-machine-api"
 CREATED = NOW - timedelta(days=1)
@@ -144,25 +143,25 @@ def numbers(total: int, healthy: int, of: MachineHealthCheck | None = None) -> A
 
 def snapshot(
     *targets: TargetSnapshot,
-    of: MachineHealthCheck | InvalidCheckError | None = None,
+    of: MachineHealthCheck | ParsedCheck | None = None,
     total: int = 5,
     healthy: int = 5,
     holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
-    if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(check=judged, uid="check-uid", allowance=None)
+    if isinstance(judged, ParsedCheck):
+        return CheckSnapshot(parsed=judged, uid="check-uid", allowance=None)
     known = {target.name: target for target in targets}
     seen = CheckSnapshot(
-        check=judged, uid="check-uid", allowance=numbers(total, healthy, judged), targets=known
+        parsed=ParsedCheck(judged), uid="check-uid", allowance=numbers(total, healthy, judged), targets=known
     )
     return with_holds(seen, holds)
 
 
-def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
-    """The error of a check with this spec."""
-    return error_of(MachineHealthCheck.parse, check_object(annotations, **spec))
+def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> ParsedCheck:
+    """A check with this spec, which cannot be read."""
+    return ParsedCheck.of(MachineHealthCheck.parse, check_object(annotations, **spec))
 
 
 INVALID = refusal(maxUnhealthy=-1)

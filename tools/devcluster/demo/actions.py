@@ -15,8 +15,8 @@ from devcluster.demo.incident import seen
 from devcluster.demo.stage import Stage
 from devcluster.demo.upgrade_view import answer_of_pause, pause_of, unpause
 from devcluster.simulation.control_socket import send_request
+from health.upgrade.decision import PauseOrderRecord
 from health.upgrade.memory import CheckRow
-from health.upgrade.orders import PauseOrderRecord
 from workflows.messages import State
 
 

@@ -1,19 +1,69 @@
-"""Conditions of a status in the form of its version, with twins in the form of the other (CAPI B.1).
+"""Conditions of objects of Cluster API in either version: read slim, and written with their twins (CAPI B.1).
 
-Each version keeps a second list for readers of the other: `deprecated.v1beta1` in v1beta2, `v1beta2` in
-v1beta1. A schema may drop the second list, so the list of the version alone decides whether to write.
+Both versions have `status.conditions`. v1beta1 also has the conditions of v1beta2 in
+`status.v1beta2.conditions`: for a type in both lists the first list counts, as it does for the owners of
+Machines of that version. The deprecated conditions of v1beta2 are not read. Messages and generations are kept
+only where a rule needs them, because they change without a change of state.
+
+A list is written in the form of its version, with a twin in the form of the other: `deprecated.v1beta1` in
+v1beta2, `v1beta2` in v1beta1. A schema may drop the twin, so the list of the version alone decides whether
+to write.
 
 A patch replaces a list as a whole and is sent with the resourceVersion of the read. The list gets the order
 of Cluster API's controllers at each write; another order alone causes no write.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
+from pydantic.dataclasses import dataclass
+
 from health.kinds.clusterapi.group import V1BETA1
-from health.kinds.machines.status_conditions import Changes, Form, Stored, listed, type_of, updated
+from health.kinds.machines.conditions import Changes, Form, Stored, listed, type_of, updated
+from health.kinds.machines.machine import PART
+from health.model.stored_status import items, string
+from objects.bounds import Time
+from objects.timestamps import as_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class Condition:
+    """One condition; without a time it is as old as its object."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Time | None = None
+    observed_generation: int = 0
+    """0 if the condition has none, or it is not kept."""
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+
+def served_conditions(status: Mapping[str, Any], in_full: Collection[str] = ()) -> Iterator[Condition]:
+    """The conditions of a status, one per type; only types in `in_full` keep message and generation."""
+    of_v1beta2 = status.get("v1beta2")
+    later = items(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
+    types: set[str] = set()
+    for condition in (*items(status, "conditions"), *later):
+        type_ = string(condition, "type")
+        if type_ and type_ not in types:
+            types.add(type_)
+            is_in_full, observed = type_ in in_full, condition.get("observedGeneration")
+            yield Condition(
+                type=type_,
+                status=string(condition, "status"),
+                reason=string(condition, "reason"),
+                message=string(condition, "message") if is_in_full else "",
+                last_transition_time=as_time(condition.get("lastTransitionTime")),
+                observed_generation=observed if is_in_full and isinstance(observed, int) else 0,
+            )
+
 
 _FIRST = (
     "Available",
@@ -90,30 +140,23 @@ def conditions_patch(
     conditions = _sorted(status, decide(status), form)
     if conditions is None:
         return {}
-    return {"conditions": conditions, **_twin(status, decide, replace(form, is_old=not form.is_old))}
-
-
-def _twin(status: Mapping[str, Any], decide: Decide, form: Form) -> dict[str, Any]:
-    path = ("deprecated", "v1beta1") if form.is_old else ("v1beta2",)
-    stored = _at(status, path)
-    changes = decide(stored)
-    if form.is_old:
-        kept = tuple(condition for condition in changes.wanted if condition.has_deprecated_twin)
-        changes = Changes(kept, changes.gone)
-    conditions = _sorted(stored, changes, form)
-    if conditions is None:
-        return {}
-    patch: dict[str, Any] = {"conditions": conditions}
-    for field in reversed(path):
-        patch = {field: patch}
-    return patch
-
-
-def _at(status: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:
+    twin = replace(form, is_old=not form.is_old)
+    path = ("deprecated", "v1beta1") if twin.is_old else ("v1beta2",)
     found: Any = status
     for field in path:
         found = found.get(field) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    stored: Stored = found if isinstance(found, Mapping) else {}
+    changes = decide(stored)
+    if twin.is_old:
+        kept = tuple(condition for condition in changes.wanted if condition.has_deprecated_twin)
+        changes = replace(changes, wanted=kept)
+    of_twin = _sorted(stored, changes, twin)
+    if of_twin is None:
+        return {"conditions": conditions}
+    patch: dict[str, Any] = {"conditions": of_twin}
+    for field in reversed(path):
+        patch = {field: patch}
+    return {"conditions": conditions, **patch}
 
 
 def _sorted(stored: Stored, changes: Changes, form: Form) -> list[Any] | None:
