@@ -136,14 +136,14 @@ class Detector:
             tasks.create_task(parts.dispatch.lead())
             tasks.create_task(parts.upgrades.lead())
             for reporter in (
-                parts.of_checks,
-                parts.of_targets,
-                parts.of_policy,
-                parts.of_trouble,
-                parts.of_orders,
+                parts.event_reporter,
+                parts.status_reporter,
+                parts.target_reporter,
+                parts.trouble_reporter,
+                parts.refused_annotations,
             ):
                 tasks.create_task(reporter.lead())
-            tasks.create_task(parts.unseen_checks.lead(parts.of_checks.changed))
+            tasks.create_task(parts.unseen_checks.lead(parts.status_reporter.changed))
             tasks.create_task(parts.failing_workflows.lead())
             tasks.create_task(parts.connections.temporal.work(self._task_worker))
 

@@ -33,14 +33,14 @@ from detector.limits.remediation_limits import RemediationLimits
 from detector.metrics.live_metrics import ClockMetrics, FailingWorkflows, LimitMetrics, LiveMetrics
 from detector.metrics.request_metrics import RequestLedger
 from detector.registry import WATCHED_KINDS
-from detector.reporting.event_queue import PolicyReporter
+from detector.reporting.event_reporter import EventReporter, SharedNames
 from detector.reporting.own_status import OwnStatus, TroubleReporter
 from detector.reporting.refused_annotations import RefusedAnnotations
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
-from detector.reporting.target_events import SharedNames
+from detector.reporting.status_reporter import StatusReporter
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
+from detector.state.event_handlers import ChangeHandler
 from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
@@ -246,43 +246,42 @@ class Parts:
         return UnseenChecks(self.cluster_state, self.context.of_checks.unseen)
 
     @cached_property
-    def of_checks(self) -> StatusReporters:
-        dependencies = ReporterDependencies(
+    def event_reporter(self) -> EventReporter:
+        return EventReporter(
+            self._management.client,
+            self.cluster_state,
+            instance=self.settings.identity,
+            namespace=self.settings.namespace,
+            rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
+            now=self.now,
+        )
+
+    @cached_property
+    def status_reporter(self) -> StatusReporter:
+        return StatusReporter(
             client=self._management.client,
             cluster_state=self.cluster_state,
             sources=self.context.of_checks,
             storms=self.storms,
             snapshot_builder=SnapshotBuilder(self.cluster_state, self.attempts.before, self.unseen_checks.of),
-            rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
-            instance=self.settings.identity,
+            events=self.event_reporter,
             now=self.now,
             led_until=self.leadership.led_until,
         )
-        return StatusReporters(dependencies)
 
     @cached_property
-    def of_targets(self) -> TargetReporter:
+    def target_reporter(self) -> TargetReporter:
         sees = self.context.of_checks.sees_targets
         return TargetReporter(self._management, self.cluster_state, sees, self.now)
 
     @cached_property
-    def of_policy(self) -> PolicyReporter:
-        return PolicyReporter(
-            self._management.client,
-            self.settings.identity,
-            self.settings.namespace,
-            lambda: self.cluster_state.cluster_context.policy,
-            self.now,
-        )
-
-    @cached_property
-    def of_trouble(self) -> TroubleReporter:
+    def trouble_reporter(self) -> TroubleReporter:
         status, without_slots = self.own_status.reported, self.own_status.checks_without_slots
-        return TroubleReporter(self.cluster_state, status, without_slots, self.of_checks.emit, self.now)
+        return TroubleReporter(self.cluster_state, status, without_slots, self.event_reporter.emit, self.now)
 
     @cached_property
-    def of_orders(self) -> RefusedAnnotations:
-        return RefusedAnnotations(self.cluster_state, self.of_checks.emit, self.now)
+    def refused_annotations(self) -> RefusedAnnotations:
+        return RefusedAnnotations(self.cluster_state, self.event_reporter.emit, self.now)
 
     @cached_property
     def failing_workflows(self) -> FailingWorkflows:
@@ -292,24 +291,31 @@ class Parts:
 
         return FailingWorkflows(counts)
 
-    def connect(self) -> None:
-        """Add the handlers of changes, in order, and register the metrics.
+    def change_handlers(self) -> tuple[tuple[ChangeHandler, str], ...]:
+        """The handlers of changes, in the order of their calls, each with the reason for its place."""
+        of_ends = (self.cluster_state, self.attempts, self.context.of_checks.is_read, self.now)
+        return (
+            (self.storms.changed, "every answer and every status below reads the storm of the check"),
+            (
+                Deletions(*of_ends).changed,
+                "a deletion ends an attempt, and the limits and answers read attempts",
+            ),
+            (MarkedTargets(*of_ends).changed, "the removal of a mark ends an attempt, as a deletion does"),
+            (self.limits.changed, "an answer reads the free slots and the queue for them"),
+            (self.dispatch.changed, "a remediation does not wait for a report"),
+            (self.status_reporter.changed, "the status of a check is read before that of its targets"),
+            (self.target_reporter.changed, "it reads what all above have noted"),
+            (
+                SharedNames(self.cluster_state, self.event_reporter.emit).changed,
+                "an Event that decides nothing",
+            ),
+        )
 
-        Those of answers come first, as all others depend on them; of these, storms come first.
-        """
+    def connect(self) -> None:
+        """Add the handlers of changes, in order, and register the metrics."""
         handlers = self.cluster_state.event_handlers
         self.context.add_handlers(self.cluster_state, self.feeds)
-        of_ends = (self.cluster_state, self.attempts, self.context.of_checks.is_read, self.now)
-        for changed in (
-            self.storms.changed,
-            Deletions(*of_ends).changed,
-            MarkedTargets(*of_ends).changed,
-            self.limits.changed,
-            self.dispatch.changed,
-            self.of_checks.changed,
-            self.of_targets.changed,
-            SharedNames(self.cluster_state, self.of_checks.emit).changed,
-        ):
+        for changed, _ in self.change_handlers():
             handlers.add_change_handler(changed)
 
         is_leader = self.leadership.is_leader
@@ -319,13 +325,13 @@ class Parts:
         for request_changed in (
             self.attempts.request_changed,
             self.limits.request_changed,
-            self.of_checks.request_changed,
+            self.status_reporter.request_changed,
             ledger.request_changed,
         ):
             handlers.add_request_handler(request_changed)
-        handlers.add_order_handler(self.of_checks.ordered)
+        handlers.add_order_handler(self.event_reporter.ordered)
         handlers.add_context_handler(self.upgrades.changed.set)
-        handlers.add_context_handler(self.of_policy.changed)
+        handlers.add_context_handler(self.event_reporter.policy_changed)
 
         of_all = [collector for of_kind in of_kinds for collector in of_kind.collectors]
         for collector in (*of_all, ledger.failure_to_request, *self._collectors()):

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from detector.reporting.own_status import EmitEvents
-from detector.reporting.target_events import involved
+from detector.reporting.event_reporter import EmitEvents, involved
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from health.check.annotated_hold import annotated

@@ -62,16 +62,19 @@ def make(settings: Settings, connection: ClusterConnection) -> Parts:
 async def test_storms_handle_a_change_before_the_parts_that_read_them(
     connection: ClusterConnection,
 ) -> None:
-    state = make(Settings(cluster="c"), connection).cluster_state
+    parts = make(Settings(cluster="c"), connection)
 
-    names = [getattr(handler, "__qualname__", "") for handler in state.event_handlers.of_changes]
+    names = [
+        getattr(handler, "__qualname__", "") for handler in parts.cluster_state.event_handlers.of_changes
+    ]
+    assert all(reason for _, reason in parts.change_handlers())
     assert names == [
         "Storms.changed",
         "Deletions.changed",
         "MarkedTargets.changed",
         "RemediationLimits.changed",
         "Dispatch.changed",
-        "StatusReporters.changed",
+        "StatusReporter.changed",
         "TargetReporter.changed",
         "SharedNames.changed",
     ]
