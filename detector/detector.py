@@ -120,16 +120,16 @@ class Detector:
         parts = self._parts
         led_until, now = parts.leadership.led_until(), parts.now()
         if led_until is not None and led_until < now:
-            parts.feeds.own_nodes.watch.add_gap(Gap(since=led_until, until=now))
-            parts.context.assembly.refresh()
+            parts.feeds.own_nodes.add_gap(Gap(since=led_until, until=now))
+            parts.context.refresh()
 
     async def _act_as_leader(self) -> None:
-        parts, notes = self._parts, self._parts.context.notes
+        parts, context = self._parts, self._parts.context
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(parts.attempt_reading.lead())
             await parts.attempt_reading.wait_tried()
-            tasks.create_task(parts.blind_times.lead(notes.blind_times, notes.take_noted_gaps))
-            tasks.create_task(parts.known_clusters.lead(notes.known_clusters, notes.take_noted_clusters))
+            tasks.create_task(parts.blind_times.lead(context.blind_times, context.take_noted_gaps))
+            tasks.create_task(parts.known_clusters.lead(context.known_clusters, context.take_noted_clusters))
             tasks.create_task(parts.storms.lead())
             tasks.create_task(parts.limits.lead())
             tasks.create_task(parts.limits.read_ended(parts.calls, parts.connections.problems))

@@ -17,15 +17,15 @@ from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, LeaseNotes, NoteLease
-from detector.context.context import Context, context_of
+from detector.context.context import Context
 from detector.context.sources_of_checks import UnseenChecks
 from detector.dispatching.dispatch import Dispatch, Observe
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.feeds import FeedBuilder, Feeds, WatchScope
+from detector.feeds.feeds import Feeds, feeds_of
 from detector.feeds.node_watch import BlindTime
-from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
+from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.inspection.inspector import Inspector
@@ -78,14 +78,13 @@ class Parts:
 
     @cached_property
     def policy(self) -> PolicyFeed:
-        watch = PolicyWatch(
+        return PolicyFeed(
             self._management.transport,
             self.settings.namespace,
             self._defaults,
             self._feed_handlers.context_changed,
             is_required=self.settings.requires_policy,
         )
-        return PolicyFeed(defaults=self._defaults, watch=watch)
 
     @cached_property
     def _kinds(self) -> RemediationKinds:
@@ -119,28 +118,25 @@ class Parts:
 
     @cached_property
     def feeds(self) -> Feeds:
-        builder = FeedBuilder(
-            connection=self._management,
-            cluster_state=self.cluster_state,
+        others, skew = self.connections.workload_clusters, self._management.server_clock.skew
+        return feeds_of(
+            self._management,
+            self.cluster_state,
             policy=self.policy,
             kinds=self._kinds,
             handlers=self._feed_handlers,
+            lease_namespace=self.settings.lease_namespace,
+            upgrade_signals=self.settings.upgrade_signals,
+            check_kinds=self.settings.check_kinds,
+            workload_clusters=WorkloadAccess(others.connect, others.close, self.blind_times.of, skew),
         )
-        others, skew = self.connections.workload_clusters, self._management.server_clock.skew
-        scope = WatchScope(
-            self.settings.lease_namespace,
-            self.settings.upgrade_signals,
-            self.settings.check_kinds,
-            WorkloadAccess(others.connect, others.close, self.blind_times.of, skew),
-        )
-        return builder.build(scope)
 
     @cached_property
     def context(self) -> Context:
-        return context_of(
-            self.cluster_state,
-            self.feeds,
-            self._management.server_clock,
+        return Context(
+            cluster_state=self.cluster_state,
+            feeds=self.feeds,
+            server_clock=self._management.server_clock,
             blind_time=self.blind_times.of,
             known_cluster=self.known_clusters.of,
             pause_progress=self._pause_progress,
@@ -154,7 +150,7 @@ class Parts:
 
     @cached_property
     def storms(self) -> Storms:
-        return Storms(self.cluster_state, self.context.of_checks.sees, self.now)
+        return Storms(self.cluster_state, self.context.sources.sees, self.now)
 
     @cached_property
     def attempts(self) -> Attempts:
@@ -162,14 +158,14 @@ class Parts:
 
     @cached_property
     def limits(self) -> RemediationLimits:
-        proves = self.context.of_checks.is_proven
+        proves = self.context.sources.is_proven
         return RemediationLimits(self.cluster_state, self.policy.current, proves, self.now)
 
     @cached_property
     def observer(self) -> Observer:
         return Observer(
             cluster_state=self.cluster_state,
-            freshness=self.context.of_checks.freshness,
+            freshness=self.context.sources.freshness,
             storms=self.storms,
             back_off=self.attempts.before,
             clock_hold=self.context.clock.hold,
@@ -228,7 +224,7 @@ class Parts:
             self.connections.cluster,
             self.connections.temporal,
             self.cluster_state,
-            UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.assembly.refresh),
+            UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.refresh),
             is_on=self.settings.upgrade_pause == "on",
             dependencies=ReconcilerDependencies(self.leadership.is_leader, self.now, guard, problems),
             long_upgrade=timedelta(seconds=self.settings.long_upgrade_seconds),
@@ -243,7 +239,7 @@ class Parts:
 
     @cached_property
     def unseen_checks(self) -> UnseenChecks:
-        return UnseenChecks(self.cluster_state, self.context.of_checks.unseen)
+        return UnseenChecks(self.cluster_state, self.context.sources.unseen)
 
     @cached_property
     def event_reporter(self) -> EventReporter:
@@ -261,7 +257,7 @@ class Parts:
         return StatusReporter(
             client=self._management.client,
             cluster_state=self.cluster_state,
-            sources=self.context.of_checks,
+            sources=self.context.sources,
             storms=self.storms,
             snapshot_builder=SnapshotBuilder(self.cluster_state, self.attempts.before, self.unseen_checks.of),
             events=self.event_reporter,
@@ -271,7 +267,7 @@ class Parts:
 
     @cached_property
     def target_reporter(self) -> TargetReporter:
-        sees = self.context.of_checks.sees_targets
+        sees = self.context.sources.sees_targets
         return TargetReporter(self._management, self.cluster_state, sees, self.now)
 
     @cached_property
@@ -293,7 +289,7 @@ class Parts:
 
     def change_handlers(self) -> tuple[tuple[ChangeHandler, str], ...]:
         """The handlers of changes, in the order of their calls, each with the reason for its place."""
-        of_ends = (self.cluster_state, self.attempts, self.context.of_checks.is_read, self.now)
+        of_ends = (self.cluster_state, self.attempts, self.context.sources.is_read, self.now)
         return (
             (self.storms.changed, "every answer and every status below reads the storm of the check"),
             (
@@ -314,7 +310,7 @@ class Parts:
     def connect(self) -> None:
         """Add the handlers of changes, in order, and register the metrics."""
         handlers = self.cluster_state.event_handlers
-        self.context.add_handlers(self.cluster_state, self.feeds)
+        self.context.connect()
         for changed, _ in self.change_handlers():
             handlers.add_change_handler(changed)
 

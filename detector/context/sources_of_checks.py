@@ -102,7 +102,7 @@ class SourcesOfChecks:
         context = self.feeds.context.unread(check.group_kind, limit)
         if self.feeds.policy.current().outage_guard:
             # The timers of our own cluster may be about to restart.
-            context = context or self.feeds.own_nodes.watch.problem(limit)
+            context = context or self.feeds.own_nodes.problem(limit)
         # Another API server stamps the conditions of the Nodes of a workload cluster.
         skew = self.feeds.workloads.clock_skew(cluster)
         return CheckFreshness(

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.source import THEY_NOT_YET, Source
+from detector.feeds.source import THEY_NOT_YET
 from health.gate.check_holds import SILENT, UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
@@ -109,6 +109,9 @@ def _proven_at(age: timedelta) -> float:
 class NodeWatch:
     """The watch of the Nodes of one cluster."""
 
+    were_notified = False
+    """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
+
     def __init__(
         self,
         cluster: str,
@@ -162,6 +165,7 @@ class NodeWatch:
         """Return when all existing Nodes were read and notified."""
         if self._source is not None:
             await self._source.wait_synced()
+            self.were_notified = True
 
     async def forget_gone(self) -> None:
         """When all existing Nodes were read, notify of those that vanished while the watch was interrupted.
@@ -284,7 +288,7 @@ class NodeWatch:
         for key, node in earlier.items():
             types = _unmoved(node, now_there[key]) if key in now_there else ()
             if types:
-                self._handlers.node_unmoved(node_name(key.name, self.cluster), types, gap.until)
+                self._handlers.nodes.node_unmoved(node_name(key.name, self.cluster), types, gap.until)
 
     def _notify_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
         """Notify of a Node that waited, in the order of a reflector: an error first, and its end last."""
@@ -310,7 +314,7 @@ class NodeWatch:
             self._notified.discard(name)
         else:
             self._notified.add(name)
-        self._handlers.node_changed(node_name(name, self.cluster), node)
+        self._handlers.nodes.node_changed(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         if not self._coalesced.take(key.name):
@@ -321,7 +325,7 @@ class NodeWatch:
             self._notified_undecodable.add(name)
         else:
             self._notified_undecodable.discard(name)
-        self._handlers.decoding_changed(node_name(name, self.cluster), problem)
+        self._handlers.nodes.decoding_changed(node_name(name, self.cluster), problem)
 
 
 def look_at(proven: float | None, now: datetime, limit: timedelta) -> Look:
@@ -347,21 +351,3 @@ def _unmoved(before: Node, now: Node) -> tuple[str, ...]:
         and was.last_heartbeat_time is not None
         and was.last_heartbeat_time == there[was.type].last_heartbeat_time
     )
-
-
-class OwnNodes:
-    """The watch of the Nodes of the management cluster, and whether handlers know each Node."""
-
-    def __init__(self, watch: NodeWatch, connection: ClusterConnection, changed: Callable[[], None]) -> None:
-        """`changed` is called when handlers were notified of each existing Node."""
-        self.watch = watch
-        self.source: Source = watch.connect(connection)
-        self._changed = changed
-        self.were_notified = False
-        """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
-
-    async def wait_notified(self) -> None:
-        """Return when handlers were notified of each existing Node."""
-        await self.watch.wait_read()
-        self.were_notified = True
-        self._changed()

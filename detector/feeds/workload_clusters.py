@@ -158,13 +158,13 @@ class WorkloadClusters:
             del self._forgotten[next(iter(self._forgotten))]
         watched.was_tried.set()  # waiters check whether the cluster is still named
         # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
-        self._handlers.cluster_forgotten(cluster)
+        self._handlers.nodes.cluster_forgotten(cluster)
         forgetting = tasks.create_task(self._forget_nodes(watched.nodes))
         self._being_forgotten[cluster] = watched.nodes, forgetting
 
     async def _forget_nodes(self, nodes: NodeWatch) -> None:
         with self._guard.item("workload clusters", nodes.cluster):
-            await self._handlers.update_targets(nodes.cluster)
+            await self._handlers.nodes.update_targets(nodes.cluster)
         with self._guard.item("workload clusters", nodes.cluster):
             await nodes.forget()
         del self._being_forgotten[nodes.cluster]
@@ -268,10 +268,10 @@ class WorkloadClusters:
     async def _follow(self, watched: WorkloadCluster) -> None:
         await watched.nodes.forget_gone()
         watched.is_read = True  # first: a Node that vanishes from now on counts as lost
-        self._handlers.cluster_read(watched.nodes.cluster)
+        self._handlers.nodes.cluster_read(watched.nodes.cluster)
         if not watched.is_updated:
             # The checks stay held until each target is up to date: their numbers would be wrong before.
-            await self._handlers.update_targets(watched.nodes.cluster)
+            await self._handlers.nodes.update_targets(watched.nodes.cluster)
             watched.is_updated = True
         watched.was_tried.set()
         self._handlers.context_changed()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.feeds.policy_feed import PolicyWatch
+from detector.feeds.policy_feed import PolicyFeed
 from detector.reporting.event_reporter import EventReporter
 from detector.state.cluster_state import ClusterState
 from devcluster.control_plane import ControlPlane
@@ -61,11 +61,11 @@ async def person(control_plane: ControlPlane) -> AsyncIterator[Person]:
 
 
 @asynccontextmanager
-async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyWatch]:
+async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyFeed]:
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         changed = asyncio.Event()
-        watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
-        cluster_state = ClusterState("tests")
+        watch = PolicyFeed(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
+        (source,), cluster_state = watch.sources, ClusterState("tests")
         reporter = EventReporter(
             Client(transport),
             cluster_state,
@@ -82,9 +82,9 @@ async def watching(control_plane: ControlPlane, *, is_required: bool = False) ->
                 changed.clear()
                 cluster_state.take_context(ClusterContext(policy=watch.look()))
 
-        running = [asyncio.create_task(run) for run in (watch.source.run(), reporter.lead(), tell())]
+        running = [asyncio.create_task(run) for run in (source.run(), reporter.lead(), tell())]
         try:
-            await asyncio.wait_for(watch.source.wait_synced(), timeout=30)
+            await asyncio.wait_for(source.wait_synced(), timeout=30)
             changed.set()  # as the cluster context does after the policy was read
             yield watch
         finally:

@@ -87,7 +87,7 @@ async def test_what_the_feeds_read_reaches_the_state_and_the_cluster_context(
     state, handlers = parts.cluster_state, parts.feeds.handlers
     node = Node.model_validate(node_object(name="node-1"))
 
-    handlers.node_changed(node_name("node-1"), node)
+    handlers.nodes.node_changed(node_name("node-1"), node)
     handlers.context_changed()
 
     assert state.targets.at(node_name("node-1").place) == {"node-1": node}
@@ -163,5 +163,5 @@ async def test_sources_look_which_maintenance_windows_are_open(connection: Clust
     always = {"name": "always", "schedule": "* * * * *", "duration": "1h", "remediation": "Blocked"}
     policy = Policy(maintenance_windows=(MaintenanceWindow.model_validate(always),))
     cluster_state = ClusterState("c")
-    Sources(connection, cluster_state, Watched(), Problems(), lambda: policy).context.assembly.refresh()
+    Sources(connection, cluster_state, Watched(), Problems(), lambda: policy).context.refresh()
     assert cluster_state.cluster_context.open_windows == {"always"}
