@@ -25,7 +25,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.machine_join import MachineJoin
 from health.check.template_validity import Template
 from health.cluster.upgrade import UpgradeSignal
-from health.gate.check_holds import NOT_YET
+from health.gate.check_holds import NOT_YET, UnreadSource
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference, kind_name
 from health.model.sighting import Look
@@ -135,8 +135,8 @@ class Feeds:
         """All templates of a kind, if a fresh watch shows each of them; else None."""
         return self.kinds.watched_templates(kind, self.policy.current().staleness_limit)
 
-    def unread_signals(self) -> str:
-        """Why the objects that signal upgrades are not fresh enough; "" if they are."""
+    def unread_signals(self) -> UnreadSource | None:
+        """Why the objects that signal upgrades are not fresh enough; None if they are."""
         return self.context.unread_signals(self.policy.current().staleness_limit)
 
     @property
@@ -176,12 +176,12 @@ class _Reflectors:
             transport, LEASES, LeaseRecord, namespace=namespace, notify=notify, settings=settings
         )
 
-    def checks(self, kind: CheckKind, watch_named_kinds: Callable[[], None]) -> Source:
+    def checks(self, kind: CheckKind, check_changed: Callable[[CheckReference], None]) -> Source:
         def changed(change: Change[CheckRecord]) -> None:
             key = change.key
             check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
             self.cluster_state.check_changed(kind, check, change.new)
-            watch_named_kinds()
+            check_changed(check)
 
         notify = self.cluster_state.guard.handler(kind.plural, _key, changed)
         transport, settings = self.connection.transport, self.policy.reflectors
@@ -236,6 +236,9 @@ def feeds_of(  # noqa: PLR0913  each is an independent choice of the wiring
     def in_small_pages() -> ReflectorSettings:
         return replace(policy.reflectors(), paging=SMALL_PAGES)
 
+    def check_changed(_: CheckReference) -> None:
+        kinds.watch(tasks)
+
     tasks, reflectors = asyncio.TaskGroup(), _Reflectors(connection, cluster_state, policy)
     own_nodes = node_watch(connection.cluster)
     of_workload_cluster = partial(node_watch, reflectors=in_small_pages)
@@ -260,9 +263,7 @@ def feeds_of(  # noqa: PLR0913  each is an independent choice of the wiring
         workloads=WorkloadClusters(workload_clusters, of_workload_cluster, handlers, cluster_state.guard),
         watched=WatchedKinds(
             common=(own_nodes.connect(connection), reflectors.leases(lease_namespace)),
-            checks={
-                kind.group_kind: reflectors.checks(kind, partial(kinds.watch, tasks)) for kind in check_kinds
-            },
+            checks={kind.group_kind: reflectors.checks(kind, check_changed) for kind in check_kinds},
             targets={kind.group_kind: reflectors.targets(kind, *found) for kind, found in joins.items()},
         ),
         joins=[join for _, join in joins.values()],

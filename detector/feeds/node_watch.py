@@ -18,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.source import THEY_NOT_YET
-from health.gate.check_holds import SILENT, UnreadSource
+from health.gate.check_holds import UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
 from health.model.target import node_name
@@ -120,7 +119,7 @@ class NodeWatch:
         now: Callable[[], datetime],
     ) -> None:
         """`now` is the time by which deadlines are judged."""
-        self.cluster = cluster
+        self.cluster, self.name = cluster, f"nodes of {cluster}" if cluster else "nodes"
         self._now = now
         self._handlers = handlers
         self._reflectors = reflectors
@@ -226,21 +225,17 @@ class NodeWatch:
         """How far our wall clock is ahead of the API server's; None if it sends no time."""
         return None if self._connection is None else self._connection.server_clock.skew()
 
-    def problem(self, limit: timedelta) -> str:
-        """Why the Nodes must not be judged; "" if they may."""
-        age = self.age()
-        reported = ""
-        if self._source is not None and self._source.problem:
-            since = (self._read or self._source).unproven_since
-            reported = UnreadSource(self._source.name, self._source.problem, since).why
-        if age is None:
-            return reported or THEY_NOT_YET
-        if age > limit:
-            return reported or SILENT
-        if self._coalesced.problem:
-            return self._coalesced.problem
+    def unread(self, limit: timedelta) -> UnreadSource | None:
+        """Why the Nodes must not be judged; None if they may."""
+        age, problem = self.age(), "" if self._source is None else self._source.problem
+        if age is None or age > limit:
+            source = self._read or self._source
+            since = None if source is None or not (problem or age) else source.unproven_since
+            return UnreadSource(self.name, problem, since)
         # No verdict before the timers have restarted, which takes up to a second.
-        return JUST_BACK if self._losses.was_lost(age, limit) and not self._is_distrusted else ""
+        is_just_back = self._losses.was_lost(age, limit) and not self._is_distrusted
+        held_back = self._coalesced.problem or (JUST_BACK if is_just_back else "")
+        return UnreadSource(self.name, held_back) if held_back else None
 
     def resume(self, noted: BlindTime) -> None:
         """Continue from the note of an earlier process; call it before the first look."""
