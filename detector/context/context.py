@@ -16,6 +16,7 @@ from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import BlindTime
 from detector.state.cluster_state import ClusterState
+from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
@@ -24,7 +25,7 @@ from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold
-from health.model.references import CheckReference, IncidentReference
+from health.model.references import IncidentReference
 from health.model.sighting import Sighting
 from health.model.target import TargetName, node_name
 from health.model.verdict import CountedFact
@@ -112,6 +113,11 @@ class Context:
     def _read(self) -> ClusterContext:
         """The context as the feeds of the management cluster show it."""
         upgrade, cluster_upgrades = self.feeds.context.upgrades()
+        confirmations = {
+            reference: confirmed
+            for reference, state in self.cluster_state.checks.items()
+            if (confirmed := _confirmed_loss(state.check)) is not None
+        }
         refused = self.cluster_state.cluster_context.refused_confirmations
         return ClusterContext(
             upgrade=upgrade,
@@ -120,52 +126,36 @@ class Context:
             of_kinds=self.feeds.context.of_kinds(),
             upgrade_pause=self.pause_progress(),
             policy=self.feeds.policy.look(),
-            refused_confirmations=refused_confirmations(self._written_confirmations(), refused, self.now()),
+            refused_confirmations=refused_confirmations(confirmations, refused, self.now()),
         )
 
     def _distrusted(self, read: ClusterContext) -> dict[str, Hold]:
         """By cluster, why the list of its Nodes is not believed; watches the clusters that checks name."""
-        distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, self._confirmed_losses(read))
-        self.feeds.workloads.name(self._wanted_clusters(read), self.feeds.tasks)
-        return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
-
-    def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:
-        """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""
-        confirmations: dict[str, Confirmations] = {}
-        for check_state in self.cluster_state.checks.values():
-            if isinstance(check_state.check, InvalidCheckError):
-                continue
+        now = self.now()
+        losses, wanted = dict[str, datetime](), dict[str, SecretField]()
+        identities = dict[str, Confirmations]()
+        for reference, check_state in self.cluster_state.checks.items():
             check, cluster = check_state.check, check_state.node_cluster_in(read)
-            uids = {*confirmations.get(cluster, Confirmations()).uids, check.choices.confirmed_cluster} - {""}
-            confirmations[cluster] = Confirmations(check.owner_of_node_cluster(read), uids)
-        return confirmations
 
-    def _confirmed_losses(self, read: ClusterContext) -> dict[str, datetime]:
-        """The latest time up to which losses of Nodes are confirmed, by cluster."""
-        losses: dict[str, datetime] = {}
-        for check, confirmed in self._written_confirmations().items():
-            if confirmed <= self.now() and check not in read.refused_confirmations:
-                cluster = self.cluster_state.checks[check].node_cluster_in(read)
-                losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
-        return losses
-
-    def _written_confirmations(self) -> dict[CheckReference, datetime]:
-        """The times up to which people confirmed losses of Nodes, by check."""
-        return {
-            reference: state.check.choices.confirmed_node_loss
-            for reference, state in self.cluster_state.checks.items()
-            if not isinstance(state.check, InvalidCheckError)
-            and state.check.choices.confirmed_node_loss is not None
-        }
-
-    def _wanted_clusters(self, read: ClusterContext) -> dict[str, SecretField]:
-        """The clusters whose Nodes checks judge, and the Secret field of each kubeconfig."""
-        wanted = {}
-        for check_state in self.cluster_state.checks.values():
-            cluster, kubeconfig = check_state.node_cluster_in(read), check_state.kind.kubeconfig
+            # The clusters whose Nodes checks judge, and the Secret field of each kubeconfig.
+            kubeconfig = check_state.kind.kubeconfig
             if cluster != MANAGEMENT_CLUSTER and kubeconfig is not None:
                 wanted[cluster] = kubeconfig(cluster)
-        return wanted
+
+            # The latest time up to which people confirmed losses of Nodes.
+            confirmed = _confirmed_loss(check)
+            if confirmed is not None and confirmed <= now and reference not in read.refused_confirmations:
+                losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
+
+            # The identities of clusters that people confirmed.
+            if not isinstance(check, InvalidCheckError):
+                before = identities.get(cluster, Confirmations()).uids
+                uids = {*before, check.choices.confirmed_cluster} - {""}
+                identities[cluster] = Confirmations(check.owner_of_node_cluster(read), uids)
+
+        distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, losses)
+        self.feeds.workloads.name(wanted, self.feeds.tasks)
+        return distrusted | self.identities.see(self.feeds.workloads.uids(), identities)
 
     # The notes of this process for the next one, and those of the previous leader.
 
@@ -191,6 +181,11 @@ class Context:
         self.identities.take_noted()
         self.lost_nodes.take_noted()
         self.refresh()
+
+
+def _confirmed_loss(check: HealthCheck | InvalidCheckError) -> datetime | None:
+    """The time up to which people confirmed losses of Nodes on the check."""
+    return None if isinstance(check, InvalidCheckError) else check.choices.confirmed_node_loss
 
 
 @dataclass(frozen=True, kw_only=True)

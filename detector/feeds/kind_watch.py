@@ -92,11 +92,6 @@ class KindWatch(Generic[RecordT]):
         """Set when it was read completely, or the first try failed."""
 
     @property
-    def is_synced(self) -> bool:
-        """True once the kind was read completely."""
-        return self.source is not None and self.source.synced
-
-    @property
     def is_served(self) -> bool:
         """True if the API server served the kind at the last try."""
         return self._is_served if self.source is None else self.source.is_served
@@ -111,7 +106,8 @@ class KindWatch(Generic[RecordT]):
     @property
     def is_refused(self) -> bool:
         """True if we may not list or watch it, as of the last try."""
-        return self.source.is_refused if self.source is not None and self.is_synced else self._is_refused
+        is_read = self.source is not None and self.source.synced
+        return self.source.is_refused if self.source is not None and is_read else self._is_refused
 
     def age(self) -> timedelta | None:
         """Age of the cache; None if it was never complete."""
@@ -177,26 +173,23 @@ class KindWatch(Generic[RecordT]):
                 await asyncio.sleep(retry_after(error).total_seconds())
 
     async def _open(self) -> Resource:
-        """The resource of the kind, once we may list it."""
+        """The resource of the kind, once we may list it; until then the fallback reads it."""
+        connection = self._subject.connection
         try:
-            resource = self.resource = await self._subject.connection.discovery.resource(*self._kind)
-            while not await self._may_be_listed(resource):
-                pass
+            resource = self.resource = await connection.discovery.resource(*self._kind)
+            while True:
+                try:
+                    await connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
+                except RequestRefused as error:
+                    self._is_refused = True
+                    await self._fall_back(resource, error)
+                else:
+                    break
         except KubernetesError as error:
             self._refused(error)
             raise
         self._rejection, self._is_served = "", True
         return resource
-
-    async def _may_be_listed(self, resource: Resource) -> bool:
-        """True if we may list; if not, return after the fallback has read, when the next try is due."""
-        try:
-            await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
-        except RequestRefused as error:
-            self._is_refused = True
-            await self._fall_back(resource, error)
-            return False
-        return True
 
     async def _fall_back(self, resource: Resource, error: RequestRefused) -> None:
         """Read with the fallback, and wait until the next read is due; raises `error` without a fallback."""

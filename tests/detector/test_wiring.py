@@ -99,10 +99,11 @@ async def test_node_that_a_machine_expects_reaches_the_watch_of_lost_nodes(
 ) -> None:
     parts = make(Settings(cluster="c"), connection)
     machine = TargetName("Machine", "machines", "a")
+    parts.feeds.own_nodes.were_notified = True
 
     parts.cluster_state.linked_nodes.link(machine, node_name("node-1"))
 
-    assert parts.context.node_changes.lost_nodes.lost_of(connection.cluster) == ["node-1"]
+    assert parts.context.lost_nodes.is_lost(node_name("node-1"))
 
 
 async def test_detector_that_runs_notifies_handlers_of_many_targets(
