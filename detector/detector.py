@@ -120,30 +120,30 @@ class Detector:
         parts = self._parts
         led_until, now = parts.leadership.led_until(), parts.now()
         if led_until is not None and led_until < now:
-            parts.feeds.own_nodes.watch.add_gap(Gap(since=led_until, until=now))
-            parts.context.assembly.refresh()
+            parts.feeds.own_nodes.add_gap(Gap(since=led_until, until=now))
+            parts.context.refresh()
 
     async def _act_as_leader(self) -> None:
-        parts, notes = self._parts, self._parts.context.notes
+        parts, context = self._parts, self._parts.context
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(parts.attempt_reading.lead())
             await parts.attempt_reading.wait_tried()
-            tasks.create_task(parts.blind_times.lead(notes.blind_times, notes.take_noted_gaps))
-            tasks.create_task(parts.known_clusters.lead(notes.known_clusters, notes.take_noted_clusters))
+            tasks.create_task(parts.blind_times.lead(context.blind_times, context.take_noted_gaps))
+            tasks.create_task(parts.known_clusters.lead(context.known_clusters, context.take_noted_clusters))
             tasks.create_task(parts.storms.lead())
             tasks.create_task(parts.limits.lead())
             tasks.create_task(parts.limits.read_ended(parts.calls, parts.connections.problems))
             tasks.create_task(parts.dispatch.lead())
             tasks.create_task(parts.upgrades.lead())
             for reporter in (
-                parts.of_checks,
-                parts.of_targets,
-                parts.of_policy,
-                parts.of_trouble,
-                parts.of_orders,
+                parts.event_reporter,
+                parts.status_reporter,
+                parts.target_reporter,
+                parts.trouble_reporter,
+                parts.refused_annotations,
             ):
                 tasks.create_task(reporter.lead())
-            tasks.create_task(parts.unseen_checks.lead(parts.of_checks.changed))
+            tasks.create_task(parts.unseen_checks.lead(parts.status_reporter.changed))
             tasks.create_task(parts.failing_workflows.lead())
             tasks.create_task(parts.connections.temporal.work(self._task_worker))
 

@@ -17,14 +17,14 @@ from detector.answers.storms import Storms
 from detector.attempts.attempts import AttemptReading, Attempts
 from detector.attempts.unrequested_ends import UnrequestedEnds
 from detector.context.cluster_notes import BLIND_TIMES, KNOWN_CLUSTERS, LeaseNotes, NoteLease
-from detector.context.context import Context, context_of
+from detector.context.context import Context
 from detector.context.sources_of_checks import UnseenChecks
 from detector.dispatching.dispatch import Dispatch, Observe
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.feeds import FeedBuilder, Feeds, WatchScope
+from detector.feeds.feeds import Feeds, feeds_of
 from detector.feeds.node_watch import BlindTime
-from detector.feeds.policy_feed import PolicyFeed, PolicyWatch
+from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.inspection.inspector import Inspector
@@ -32,14 +32,14 @@ from detector.limits.remediation_limits import RemediationLimits
 from detector.metrics.live_metrics import ClockMetrics, FailingWorkflows, LimitMetrics, LiveMetrics
 from detector.metrics.request_metrics import RequestLedger
 from detector.registry import WATCHED_KINDS
-from detector.reporting.event_queue import PolicyReporter
+from detector.reporting.event_reporter import EventReporter, SharedNames
 from detector.reporting.own_status import OwnStatus, TroubleReporter
 from detector.reporting.refused_annotations import RefusedAnnotations
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
-from detector.reporting.target_events import SharedNames
+from detector.reporting.status_reporter import StatusReporter
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
+from detector.state.event_handlers import ChangeHandler
 from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
 from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
@@ -77,14 +77,13 @@ class Parts:
 
     @cached_property
     def policy(self) -> PolicyFeed:
-        watch = PolicyWatch(
+        return PolicyFeed(
             self._management.transport,
             self.settings.namespace,
             self._defaults,
             self._feed_handlers.context_changed,
             is_required=self.settings.requires_policy,
         )
-        return PolicyFeed(defaults=self._defaults, watch=watch)
 
     @cached_property
     def _kinds(self) -> RemediationKinds:
@@ -118,28 +117,25 @@ class Parts:
 
     @cached_property
     def feeds(self) -> Feeds:
-        builder = FeedBuilder(
-            connection=self._management,
-            cluster_state=self.cluster_state,
+        others, skew = self.connections.workload_clusters, self._management.server_clock.skew
+        return feeds_of(
+            self._management,
+            self.cluster_state,
             policy=self.policy,
             kinds=self._kinds,
             handlers=self._feed_handlers,
+            lease_namespace=self.settings.lease_namespace,
+            upgrade_signals=self.settings.upgrade_signals,
+            check_kinds=self.settings.check_kinds,
+            workload_clusters=WorkloadAccess(others.connect, others.close, self.blind_times.of, skew),
         )
-        others, skew = self.connections.workload_clusters, self._management.server_clock.skew
-        scope = WatchScope(
-            self.settings.lease_namespace,
-            self.settings.upgrade_signals,
-            self.settings.check_kinds,
-            WorkloadAccess(others.connect, others.close, self.blind_times.of, skew),
-        )
-        return builder.build(scope)
 
     @cached_property
     def context(self) -> Context:
-        return context_of(
-            self.cluster_state,
-            self.feeds,
-            self._management.server_clock,
+        return Context(
+            cluster_state=self.cluster_state,
+            feeds=self.feeds,
+            server_clock=self._management.server_clock,
             blind_time=self.blind_times.of,
             known_cluster=self.known_clusters.of,
             pause_progress=self._pause_progress,
@@ -153,7 +149,7 @@ class Parts:
 
     @cached_property
     def storms(self) -> Storms:
-        return Storms(self.cluster_state, self.context.of_checks.sees, self.now)
+        return Storms(self.cluster_state, self.context.sources.sees, self.now)
 
     @cached_property
     def attempts(self) -> Attempts:
@@ -161,14 +157,14 @@ class Parts:
 
     @cached_property
     def limits(self) -> RemediationLimits:
-        proves = self.context.of_checks.is_proven
+        proves = self.context.sources.is_proven
         return RemediationLimits(self.cluster_state, self.policy.current, proves, self.now)
 
     @cached_property
     def observer(self) -> Observer:
         return Observer(
             cluster_state=self.cluster_state,
-            freshness=self.context.of_checks.freshness,
+            freshness=self.context.sources.freshness,
             storms=self.storms,
             back_off=self.attempts.before,
             limits=self.limits,
@@ -226,7 +222,7 @@ class Parts:
             self.connections.cluster,
             self.connections.temporal,
             self.cluster_state,
-            UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.assembly.refresh),
+            UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.refresh),
             is_on=self.settings.upgrade_pause == "on",
             dependencies=LeaderDependencies(self.leadership.is_leader, self.now, self.connections.problems),
             long_upgrade=timedelta(seconds=self.settings.long_upgrade_seconds),
@@ -241,46 +237,45 @@ class Parts:
 
     @cached_property
     def unseen_checks(self) -> UnseenChecks:
-        return UnseenChecks(self.cluster_state, self.context.of_checks.unseen)
+        return UnseenChecks(self.cluster_state, self.context.sources.unseen)
 
     @cached_property
-    def of_checks(self) -> StatusReporters:
-        dependencies = ReporterDependencies(
+    def event_reporter(self) -> EventReporter:
+        return EventReporter(
+            self._management.client,
+            self.cluster_state,
+            instance=self.settings.identity,
+            namespace=self.settings.namespace,
+            rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
+            now=self.now,
+        )
+
+    @cached_property
+    def status_reporter(self) -> StatusReporter:
+        return StatusReporter(
             client=self._management.client,
             cluster_state=self.cluster_state,
-            sources=self.context.of_checks,
+            sources=self.context.sources,
             storms=self.storms,
             snapshot_builder=SnapshotBuilder(self.cluster_state, self.attempts.before, self.unseen_checks.of),
-            rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
-            instance=self.settings.identity,
+            events=self.event_reporter,
             now=self.now,
             led_until=self.leadership.led_until,
         )
-        return StatusReporters(dependencies)
 
     @cached_property
-    def of_targets(self) -> TargetReporter:
-        sees = self.context.of_checks.sees_targets
+    def target_reporter(self) -> TargetReporter:
+        sees = self.context.sources.sees_targets
         return TargetReporter(self._management, self.cluster_state, sees, self.now)
 
     @cached_property
-    def of_policy(self) -> PolicyReporter:
-        return PolicyReporter(
-            self._management.client,
-            self.settings.identity,
-            self.settings.namespace,
-            lambda: self.cluster_state.cluster_context.policy,
-            self.now,
-        )
-
-    @cached_property
-    def of_trouble(self) -> TroubleReporter:
+    def trouble_reporter(self) -> TroubleReporter:
         status, without_slots = self.own_status.reported, self.own_status.checks_without_slots
-        return TroubleReporter(self.cluster_state, status, without_slots, self.of_checks.emit, self.now)
+        return TroubleReporter(self.cluster_state, status, without_slots, self.event_reporter.emit, self.now)
 
     @cached_property
-    def of_orders(self) -> RefusedAnnotations:
-        return RefusedAnnotations(self.cluster_state, self.of_checks.emit, self.now)
+    def refused_annotations(self) -> RefusedAnnotations:
+        return RefusedAnnotations(self.cluster_state, self.event_reporter.emit, self.now)
 
     @cached_property
     def failing_workflows(self) -> FailingWorkflows:
@@ -290,23 +285,30 @@ class Parts:
 
         return FailingWorkflows(counts)
 
-    def connect(self) -> None:
-        """Add the handlers of changes, in order, and register the metrics.
+    def change_handlers(self) -> tuple[tuple[ChangeHandler, str], ...]:
+        """The handlers of changes, in the order of their calls, each with the reason for its place."""
+        of_ends = (self.cluster_state, self.attempts, self.context.sources.is_read, self.now)
+        return (
+            (self.storms.changed, "every answer and every status below reads the storm of the check"),
+            (
+                UnrequestedEnds(*of_ends).changed,
+                "a deletion, and the removal of a mark, end an attempt, which limits and answers read",
+            ),
+            (self.limits.changed, "an answer reads the free slots and the queue for them"),
+            (self.dispatch.changed, "a remediation does not wait for a report"),
+            (self.status_reporter.changed, "the status of a check is read before that of its targets"),
+            (self.target_reporter.changed, "it reads what all above have noted"),
+            (
+                SharedNames(self.cluster_state, self.event_reporter.emit).changed,
+                "an Event that decides nothing",
+            ),
+        )
 
-        Those of answers come first, as all others depend on them; of these, storms come first.
-        """
+    def connect(self) -> None:
+        """Add the handlers of changes, in order, and register the metrics."""
         handlers = self.cluster_state.event_handlers
-        self.context.add_handlers(self.cluster_state, self.feeds)
-        is_read = self.context.of_checks.is_read
-        for changed in (
-            self.storms.changed,
-            UnrequestedEnds(self.cluster_state, self.attempts, is_read, self.now).changed,
-            self.limits.changed,
-            self.dispatch.changed,
-            self.of_checks.changed,
-            self.of_targets.changed,
-            SharedNames(self.cluster_state, self.of_checks.emit).changed,
-        ):
+        self.context.connect()
+        for changed, _ in self.change_handlers():
             handlers.add_change_handler(changed)
 
         is_leader = self.leadership.is_leader
@@ -316,13 +318,13 @@ class Parts:
         for request_changed in (
             self.attempts.request_changed,
             self.limits.request_changed,
-            self.of_checks.request_changed,
+            self.status_reporter.request_changed,
             ledger.request_changed,
         ):
             handlers.add_request_handler(request_changed)
-        handlers.add_order_handler(self.of_checks.ordered)
+        handlers.add_order_handler(self.event_reporter.ordered)
         handlers.add_context_handler(self.upgrades.changed.set)
-        handlers.add_context_handler(self.of_policy.changed)
+        handlers.add_context_handler(self.event_reporter.policy_changed)
 
         of_all = [collector for of_kind in of_kinds for collector in of_kind.collectors]
         for collector in (*of_all, ledger.failure_to_request, *self._collectors()):

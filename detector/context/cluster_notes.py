@@ -7,16 +7,13 @@ Lease (rule 37), beside the identity of each workload cluster.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from detector.context.lost_nodes_watch import LostNodesWatch
-from detector.context.outage_watch import OutageWatch
-from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import LOST, BlindTime
 from health.cluster.cluster_identity import (
     ANNOTATION,
@@ -28,7 +25,6 @@ from health.cluster.cluster_identity import (
     node_digest,
 )
 from health.model.observation import Hold
-from health.model.sighting import Gap
 from health.policy.outage_guard import is_group_key
 from kube.client import Client
 from kube.errors import KubernetesError, none_if_absent
@@ -228,41 +224,3 @@ class ClusterIdentities:
             )
             for cluster in self._records.keys() | changed
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterNotes:
-    """The notes that the leader writes for the next process."""
-
-    feeds: Feeds
-    outages: OutageWatch
-    lost_nodes: LostNodesWatch
-    identities: ClusterIdentities
-    noted_gaps: Callable[[], Sequence[Gap]]
-    """Returns the gaps of our own cluster that the previous leader noted."""
-    refresh: Callable[[], None]
-    """Makes the cluster context anew."""
-
-    def blind_times(self) -> dict[str, BlindTime]:
-        """Lost connections by cluster, and suspected outages by group."""
-        blind_times = self.feeds.workloads.blind_times()
-        own_nodes = self.feeds.own_nodes.watch
-        if own_nodes.blind_time != BlindTime():
-            blind_times[own_nodes.cluster] = own_nodes.blind_time
-        return blind_times | self.outages.blind_times()
-
-    def take_noted_gaps(self) -> None:
-        """Add the times without a leader that the previous leader noted."""
-        for gap in self.noted_gaps():
-            self.feeds.own_nodes.watch.add_gap(gap)
-        self.refresh()
-
-    def known_clusters(self) -> dict[str, KnownCluster]:
-        """The identity of clusters, and which of their Nodes are gone."""
-        return self.identities.notes(self.lost_nodes.believed())
-
-    def take_noted_clusters(self) -> None:
-        """Prefer the previous leader's notes on clusters."""
-        self.identities.take_noted()
-        self.lost_nodes.take_noted()
-        self.refresh()

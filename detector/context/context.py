@@ -1,34 +1,33 @@
 """Context: the judgement of the cluster as a whole, above the feeds and below the answers.
 
-`ContextAssembly` is the only place that makes a `ClusterContext` of a real cluster: of what the feeds read
-and the watches of Nodes suspect.
+It is the only place that makes a `ClusterContext` of a real cluster: of what the feeds read and the watches
+of Nodes suspect.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from detector.context.clock_watch import ClockWatch
-from detector.context.cluster_notes import ClusterIdentities, ClusterNotes, Confirmations
+from detector.context.cluster_notes import ClusterIdentities, Confirmations
 from detector.context.lost_nodes_watch import LostNodesWatch
 from detector.context.outage_watch import OutageWatch
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feeds import Feeds
 from detector.feeds.node_watch import BlindTime
 from detector.state.cluster_state import ClusterState
-from detector.state.machine_join import MachineJoin
+from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.lost_nodes import refused_confirmations
 from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase
 from health.model.node import Node
 from health.model.observation import Hold
-from health.model.references import CheckReference, IncidentReference
-from health.model.sighting import Look, Sighting
+from health.model.references import IncidentReference
+from health.model.sighting import Sighting
 from health.model.target import TargetName, node_name
 from health.model.verdict import CountedFact
 from health.policy.maintenance_windows import open_windows
-from health.policy.policy import CurrentPolicy
 from kube.server_clock import ServerClock
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 
@@ -38,18 +37,40 @@ UNJUDGED = ClusterContext(
 """Holds every check: facts that are not known must not be acted on (rule 3)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContextAssembly:
+@dataclass(kw_only=True)
+class Context:
     """Makes the cluster context of one detector, and puts it into the cluster state."""
 
     cluster_state: ClusterState
     feeds: Feeds
-    outages: OutageWatch
-    lost_nodes: LostNodesWatch
-    identities: ClusterIdentities
+    server_clock: ServerClock
+    blind_time: Callable[[str], BlindTime]
+    """The note of an earlier process on a cluster or a group of Nodes."""
+    known_cluster: Callable[[str], KnownCluster]
+    """The note of an earlier process on the identity of a cluster."""
     pause_progress: Callable[[], PauseProgress | None]
     """How far checks are paused for upgrades; None: pausing is off."""
-    now: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
+        now = self.now = self.server_clock.now
+        self.identities = ClusterIdentities(self.known_cluster)
+        self.outages = OutageWatch(self.blind_time, self.feeds.is_read, now)
+        self.lost_nodes = LostNodesWatch(self.identities.believed, self.feeds.were_notified, now)
+        self.clock = ClockWatch(self.server_clock, self.cluster_state.notify_all)
+        self.sources = SourcesOfChecks(self.cluster_state, self.feeds, self.clock.hold, self.refresh)
+        self.node_changes = NodeChanges(
+            cluster_state=self.cluster_state,
+            feeds=self.feeds,
+            outages=self.outages,
+            lost_nodes=self.lost_nodes,
+            began=now(),
+            refresh=self.refresh,
+        )
+
+    def connect(self) -> None:
+        """Have the cluster context made anew when a feed reads a change."""
+        self.cluster_state.linked_nodes.add_handler(self.node_changes.expected_changed)
+        self.feeds.handlers.connect(self.node_changes, self.refresh)
 
     def refresh(self) -> None:
         """Make the cluster context anew, and give it to the cluster state."""
@@ -64,7 +85,7 @@ class ContextAssembly:
         distrusted = self._distrusted(read)
 
         # The state of the connections to the clusters with Nodes.
-        own, workloads = self.feeds.own_nodes.watch, self.feeds.workloads
+        own, workloads = self.feeds.own_nodes, self.feeds.workloads
         limit = self.feeds.policy.current().staleness_limit
         lost = workloads.look(limit, distrusted.keys())
         own.look(limit, is_distrusted=MANAGEMENT_CLUSTER in distrusted)
@@ -90,6 +111,11 @@ class ContextAssembly:
     def _read(self) -> ClusterContext:
         """The context as the feeds of the management cluster show it."""
         upgrade, cluster_upgrades = self.feeds.context.upgrades()
+        confirmations = {
+            reference: confirmed
+            for reference, state in self.cluster_state.checks.items()
+            if (confirmed := _confirmed_loss(state.check)) is not None
+        }
         refused = self.cluster_state.cluster_context.refused_confirmations
         return ClusterContext(
             upgrade=upgrade,
@@ -98,51 +124,66 @@ class ContextAssembly:
             of_kinds=self.feeds.context.of_kinds(),
             upgrade_pause=self.pause_progress(),
             policy=self.feeds.policy.look(),
-            refused_confirmations=refused_confirmations(self._written_confirmations(), refused, self.now()),
+            refused_confirmations=refused_confirmations(confirmations, refused, self.now()),
         )
 
     def _distrusted(self, read: ClusterContext) -> dict[str, Hold]:
         """By cluster, why the list of its Nodes is not believed; watches the clusters that checks name."""
-        distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, self._confirmed_losses(read))
-        self.feeds.workloads.name(self._wanted_clusters(read), self.feeds.tasks)
-        return distrusted | self.identities.see(self.feeds.workloads.uids(), self._confirmations(read))
-
-    def _confirmations(self, read: ClusterContext) -> dict[str, Confirmations]:
-        """The confirmed identities of clusters, by the cluster whose Nodes the checks judge."""
-        confirmations: dict[str, Confirmations] = {}
-        for check_state in self.cluster_state.checks.values():
-            if check_state.check is None:
-                continue
+        now = self.now()
+        losses, wanted = dict[str, datetime](), dict[str, SecretField]()
+        identities = dict[str, Confirmations]()
+        for reference, check_state in self.cluster_state.checks.items():
             check, cluster = check_state.check, check_state.node_cluster_in(read)
-            uids = {*confirmations.get(cluster, Confirmations()).uids, check.choices.confirmed_cluster} - {""}
-            confirmations[cluster] = Confirmations(check.owner_of_node_cluster(read), uids)
-        return confirmations
 
-    def _confirmed_losses(self, read: ClusterContext) -> dict[str, datetime]:
-        """The latest time up to which losses of Nodes are confirmed, by cluster."""
-        losses: dict[str, datetime] = {}
-        for check, confirmed in self._written_confirmations().items():
-            if confirmed <= self.now() and check not in read.refused_confirmations:
-                cluster = self.cluster_state.checks[check].node_cluster_in(read)
-                losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
-        return losses
-
-    def _written_confirmations(self) -> dict[CheckReference, datetime]:
-        """The times up to which people confirmed losses of Nodes, by check."""
-        return {
-            reference: state.check.choices.confirmed_node_loss
-            for reference, state in self.cluster_state.checks.items()
-            if state.check is not None and state.check.choices.confirmed_node_loss is not None
-        }
-
-    def _wanted_clusters(self, read: ClusterContext) -> dict[str, SecretField]:
-        """The clusters whose Nodes checks judge, and the Secret field of each kubeconfig."""
-        wanted = {}
-        for check_state in self.cluster_state.checks.values():
-            cluster, kubeconfig = check_state.node_cluster_in(read), check_state.kind.kubeconfig
+            # The clusters whose Nodes checks judge, and the Secret field of each kubeconfig.
+            kubeconfig = check_state.kind.kubeconfig
             if cluster != MANAGEMENT_CLUSTER and kubeconfig is not None:
                 wanted[cluster] = kubeconfig(cluster)
-        return wanted
+
+            # The latest time up to which people confirmed losses of Nodes.
+            confirmed = _confirmed_loss(check)
+            if confirmed is not None and confirmed <= now and reference not in read.refused_confirmations:
+                losses[cluster] = max(losses.get(cluster, confirmed), confirmed)
+
+            # The identities of clusters that people confirmed.
+            if check is not None:
+                before = identities.get(cluster, Confirmations()).uids
+                uids = {*before, check.choices.confirmed_cluster} - {""}
+                identities[cluster] = Confirmations(check.owner_of_node_cluster(read), uids)
+
+        distrusted = self.lost_nodes.look(read.policy.policy.outage_guard, losses)
+        self.feeds.workloads.name(wanted, self.feeds.tasks)
+        return distrusted | self.identities.see(self.feeds.workloads.uids(), identities)
+
+    # The notes of this process for the next one, and those of the previous leader.
+
+    def blind_times(self) -> dict[str, BlindTime]:
+        """Lost connections by cluster, and suspected outages by group."""
+        blind_times, own_nodes = self.feeds.workloads.blind_times(), self.feeds.own_nodes
+        if own_nodes.blind_time != BlindTime():
+            blind_times[own_nodes.cluster] = own_nodes.blind_time
+        return blind_times | self.outages.blind_times()
+
+    def take_noted_gaps(self) -> None:
+        """Add the times without a leader that the previous leader noted about our own cluster."""
+        for gap in self.blind_time(MANAGEMENT_CLUSTER).gaps:
+            self.feeds.own_nodes.add_gap(gap)
+        self.refresh()
+
+    def known_clusters(self) -> dict[str, KnownCluster]:
+        """The identity of clusters, and which of their Nodes are gone."""
+        return self.identities.notes(self.lost_nodes.believed())
+
+    def take_noted_clusters(self) -> None:
+        """Prefer the previous leader's notes on clusters."""
+        self.identities.take_noted()
+        self.lost_nodes.take_noted()
+        self.refresh()
+
+
+def _confirmed_loss(check: HealthCheck | None) -> datetime | None:
+    """The time up to which people confirmed losses of Nodes on the check."""
+    return None if check is None else check.choices.confirmed_node_loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,12 +191,9 @@ class NodeChanges:
     """Handles the changes of the Nodes of all clusters (`NodeHandler`)."""
 
     cluster_state: ClusterState
+    feeds: Feeds
     outages: OutageWatch
     lost_nodes: LostNodesWatch
-    joins: Sequence[MachineJoin]
-    policy: CurrentPolicy
-    look_at_change: Callable[[str], Look | None]
-    """Returns the look at the change of a Node of this cluster that is notified now."""
     began: datetime
     """When this process began to look."""
     refresh: Callable[[], None]
@@ -163,10 +201,10 @@ class NodeChanges:
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         with self.cluster_state.guard.item("nodes", name.name):
-            look = self.look_at_change(name.cluster)
+            look = self.feeds.look_at_change(name.cluster)
             if node is not None and look is not None:
                 node = node.seen_after(self._node(name), look)
-            guard = self.policy().outage_guard
+            guard = self.feeds.policy.current().outage_guard
             have_vanished = self.lost_nodes.node_changed(name, guard, is_there=node is not None)
             is_lost = self.lost_nodes.is_lost(name)
             are_silent = self.outages.node_changed(name, node, guard, is_lost=is_lost)
@@ -177,7 +215,7 @@ class NodeChanges:
     def put(self, name: TargetName, node: Node | None) -> None:
         """Put a Node into the state as it is, with the sightings that it has."""
         self.cluster_state.target_changed(name, node)
-        for join in self.joins:
+        for join in self.feeds.joins:
             join.node_changed(name, node)
 
     def _node(self, name: TargetName) -> Node | None:
@@ -210,21 +248,21 @@ class NodeChanges:
             node = self._node(name)
             if node is not None:
                 self.put(name, counted.on(node, counted.fact.condition))
-            for join in self.joins:
+            for join in self.feeds.joins:
                 join.count_on(TargetName.of(incident.target), counted)
 
     def decoding_changed(self, name: TargetName, problem: str) -> None:
         with self.cluster_state.guard.item("nodes", name.name):
             self.cluster_state.targets.put_undecodable(name, problem)
-            guard = self.policy().outage_guard
+            guard = self.feeds.policy.current().outage_guard
             if self.lost_nodes.decoding_changed(name, guard, is_undecodable=bool(problem)):
                 self.refresh()
-            for join in self.joins:
+            for join in self.feeds.joins:
                 join.node_decoding_changed(name)
 
     def expected_changed(self, name: TargetName, is_expected: bool) -> None:  # noqa: FBT001  as Handler
         """Judge a Node that a Machine expects from now on, or no longer."""
-        guard = self.policy().outage_guard
+        guard = self.feeds.policy.current().outage_guard
         have_vanished = self.lost_nodes.expected_changed(name, guard, is_expected=is_expected)
         is_lost = self.lost_nodes.is_lost(name)
         if self.outages.lost_changed(name, guard, is_lost=is_lost) or have_vanished:
@@ -234,85 +272,15 @@ class NodeChanges:
         with self.cluster_state.guard.item("clusters", cluster):
             # Before the joins: the handlers of Machines ask whether missing Nodes are believed to be gone.
             self.refresh()
-            for join in self.joins:
+            for join in self.feeds.joins:
                 join.cluster_read(cluster)
 
     def cluster_forgotten(self, cluster: str) -> None:
         with self.cluster_state.guard.item("clusters", cluster):
             self.outages.forget(cluster)
-            for join in self.joins:
+            for join in self.feeds.joins:
                 join.cluster_forgotten(cluster)
 
     async def update_targets(self, cluster: str) -> None:
-        for join in self.joins:
+        for join in self.feeds.joins:
             await join.update_targets(cluster)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """The parts that judge the cluster as a whole."""
-
-    assembly: ContextAssembly
-    notes: ClusterNotes
-    clock: ClockWatch
-    of_checks: SourcesOfChecks
-    node_changes: NodeChanges
-
-    def add_handlers(self, cluster_state: ClusterState, feeds: Feeds) -> None:
-        """Have the cluster context made anew when a feed reads a change."""
-        cluster_state.linked_nodes.add_handler(self.node_changes.expected_changed)
-        feeds.handlers.add_node_handler(self.node_changes)
-        feeds.handlers.add_context_handler(self.assembly.refresh)
-
-
-def context_of(  # noqa: PLR0913  each is an independent choice of the wiring
-    cluster_state: ClusterState,
-    feeds: Feeds,
-    server_clock: ServerClock,
-    *,
-    blind_time: Callable[[str], BlindTime],
-    known_cluster: Callable[[str], KnownCluster],
-    pause_progress: Callable[[], PauseProgress | None],
-) -> Context:
-    """Make the context over these feeds.
-
-    `blind_time` returns the note of an earlier process on a cluster or a group of Nodes, and `known_cluster`
-    its note on the identity of a cluster.
-    """
-    now = server_clock.now
-    identities = ClusterIdentities(known_cluster)
-    outages = OutageWatch(blind_time, feeds.is_read, now)
-    lost_nodes = LostNodesWatch(identities.believed, feeds.were_notified, now)
-    assembly = ContextAssembly(
-        cluster_state=cluster_state,
-        feeds=feeds,
-        outages=outages,
-        lost_nodes=lost_nodes,
-        identities=identities,
-        pause_progress=pause_progress,
-        now=now,
-    )
-    clock = ClockWatch(server_clock, cluster_state.notify_all)
-    return Context(
-        assembly=assembly,
-        notes=ClusterNotes(
-            feeds=feeds,
-            outages=outages,
-            lost_nodes=lost_nodes,
-            identities=identities,
-            noted_gaps=lambda: blind_time(MANAGEMENT_CLUSTER).gaps,
-            refresh=assembly.refresh,
-        ),
-        clock=clock,
-        of_checks=SourcesOfChecks(cluster_state, feeds, clock.hold, assembly.refresh),
-        node_changes=NodeChanges(
-            cluster_state=cluster_state,
-            outages=outages,
-            lost_nodes=lost_nodes,
-            joins=feeds.joins,
-            policy=feeds.policy.current,
-            look_at_change=feeds.look_at_change,
-            began=now(),
-            refresh=assembly.refresh,
-        ),
-    )

@@ -124,10 +124,6 @@ class LostNodesWatch:
         """True if a Machine expects the Node and the Node is known to be gone."""
         return self._is_read(name.cluster) and name.name in self._of(name.cluster).lost
 
-    def lost_of(self, cluster: str) -> list[str]:
-        """The names of the lost Nodes of a cluster."""
-        return list(self._of(cluster).lost)
-
     def look(self, guard: OutageGuard | None, confirmed: Mapping[str, datetime]) -> dict[str, Hold]:
         """Judge each cluster; returns the holds of clusters whose lost Nodes are not believed to be gone.
 
@@ -148,9 +144,12 @@ class LostNodesWatch:
         goes_on = still_suspected(rule, before, nodes.lost) if before else None
         nodes.suspected = goes_on or suspected_loss(rule, cluster, len(nodes.expected), nodes.lost)
         # Those that vanished during the suspicion may be another one, which is judged when this one is over.
-        began = nodes.suspected.began if nodes.suspected else None
+        after, began = nodes.suspected, nodes.suspected.began if nodes.suspected else None
         nodes.believed = frozenset(name for name, at in nodes.lost.items() if began is None or at < began)
-        _log_change(before, nodes.suspected)
+        if after is not None and before is None:
+            _log.warning("nodes vanished together", extra={"why": after.hold.message})
+        elif before is not None and after is None:
+            _log.warning("nodes that vanished together are back, or known to be gone")
 
     def vanished(self) -> dict[str, datetime]:
         """When each cluster lost its latest Node, if that was after the first complete read."""
@@ -164,11 +163,3 @@ class LostNodesWatch:
         A cluster that no check names loses no Node: its Nodes are not read.
         """
         return {cluster: nodes.believed for cluster, nodes in self._clusters.items() if nodes.was_judged}
-
-
-def _log_change(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:
-    """Log the beginning and the end of a suspicion."""
-    if after is not None and before is None:
-        _log.warning("nodes vanished together", extra={"why": after.hold.message})
-    elif before is not None and after is None:
-        _log.warning("nodes that vanished together are back, or known to be gone")

@@ -234,13 +234,8 @@ class OutageWatch:
             given_way = guard.given_way_until(now)
             nodes.lacking = lacking(guard, group, nodes.total, nodes.unknown.values(), given_way)
         nodes.due = after.gives_way
-        _log_change(group, before, after)
-
-
-def _log_change(group: NodeGroup, before: GroupOutage, after: GroupOutage) -> None:
-    """Log the beginning and the end of a suspicion."""
-    if after.suspected is not None and before.suspected is None:
-        _log.warning("outage suspected", extra={"why": after.suspected.hold.message})
-    elif before.is_suspected and not after.is_suspected:
-        how = "ended" if after.ended != before.ended else "is held no longer"
-        _log.warning("suspected outage is over", extra={"group": str(group), "how": how})
+        if after.suspected is not None and before.suspected is None:
+            _log.warning("outage suspected", extra={"why": after.suspected.hold.message})
+        elif before.is_suspected and not after.is_suspected:
+            how = "ended" if after.ended != before.ended else "is held no longer"
+            _log.warning("suspected outage is over", extra={"group": str(group), "how": how})

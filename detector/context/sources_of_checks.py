@@ -104,15 +104,15 @@ class SourcesOfChecks:
         context = self.feeds.context.unread(check.group_kind, limit)
         if self.feeds.policy.current().outage_guard:
             # The timers of our own cluster may be about to restart.
-            context = context or self.feeds.own_nodes.watch.problem(limit)
+            context = context or self.feeds.own_nodes.unread(limit)
         # Another API server stamps the conditions of the Nodes of a workload cluster.
         skew = self.feeds.workloads.clock_skew(cluster)
         return CheckFreshness(
             unread=first_unread(self._of(check), limit),
             inputs=Unseen(
-                unread_context=context,
-                unread_templates=kinds.unread_templates(check, limit),
-                unread_requests=kinds.unread_requests(check, limit),
+                unread_context=str(context or ""),
+                unread_templates=str(kinds.unread_templates(check, limit) or ""),
+                unread_requests=str(kinds.unread_requests(check, limit) or ""),
             ),
             unreachable=self._unreachable(cluster, limit),
             clock=self.clock_hold() or (None if skew is None else workload_clock_hold(cluster, skew)),
@@ -136,9 +136,9 @@ class SourcesOfChecks:
         """Why the Nodes of a workload cluster are unreachable or distrusted; None if they are neither."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
-        problem = self.feeds.workloads.problem(cluster, limit)
+        unread = self.feeds.workloads.unread(cluster, limit)
         distrusted = self.cluster_state.cluster_context.distrusted.get(cluster)
-        return distrusted or (workload_cluster_hold(cluster, problem) if problem else None)
+        return distrusted or (workload_cluster_hold(cluster, unread.why) if unread else None)
 
     def _of(self, check: CheckReference) -> list[Source]:
         kind = CHECK_KINDS[check.group_kind]

@@ -29,7 +29,7 @@ from health.cluster.upgrade import (
     UpgradeSignal,
     upgrades,
 )
-from health.gate.check_holds import NOT_YET
+from health.gate.check_holds import NOT_YET, UnreadSource
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
 from kube.discovery import KindName
@@ -88,18 +88,18 @@ class ClusterContextWatch:
         """Return when each was read completely, is not served, or could not be read."""
         await all_tried(self.sources.values())
 
-    def unread(self, kind: GroupKind, limit: timedelta) -> str:
-        """Why the cluster context is not fresh enough for checks of `kind`; "" if it is."""
+    def unread(self, kind: GroupKind, limit: timedelta) -> UnreadSource | None:
+        """Why the cluster context is not fresh enough for checks of `kind`; None if it is."""
         of_others = {source.name for other, (_, source) in self._of_kinds.items() if other != kind}
         of_others |= {
             source.name for name, source in self._signalling.items() if _CLUSTERS_OF.get(name, kind) != kind
         }
         sources = (source for part, source in self.sources.items() if part not in of_others)
-        return str(first_unread(sources, limit) or "")
+        return first_unread(sources, limit)
 
-    def unread_signals(self, limit: timedelta) -> str:
-        """Why the objects that signal upgrades of this cluster are not fresh enough; "" if they are."""
-        return str(first_unread(self._signalling_all, limit) or "")
+    def unread_signals(self, limit: timedelta) -> UnreadSource | None:
+        """Why the objects that signal upgrades of this cluster are not fresh enough; None if they are."""
+        return first_unread(self._signalling_all, limit)
 
     def serves_signals(self) -> bool:
         """True if the API server serves a kind that can signal an upgrade of this cluster."""

@@ -1,7 +1,4 @@
-"""FeedHandlers: the handlers of what the feeds read.
-
-They are added before the feeds run, as the event handlers of an informer are.
-"""
+"""FeedHandlers: the handlers of what the feeds read, as the event handlers of an informer."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -34,43 +31,16 @@ class NodeHandler(Protocol):
 
 
 class FeedHandlers:
-    """The handlers of the feeds of one detector, called in the order in which they were added."""
+    """The handlers of the feeds of one detector."""
 
-    def __init__(self) -> None:
-        self._of_nodes: list[NodeHandler] = []
-        self._of_context: list[Callable[[], None]] = []
+    nodes: NodeHandler
+    _context_changed: Callable[[], None]
 
-    def add_node_handler(self, handler: NodeHandler) -> None:
-        self._of_nodes.append(handler)
-
-    def add_context_handler(self, handler: Callable[[], None]) -> None:
-        """Call `handler` when an object changes that the cluster context is made of, and every second."""
-        self._of_context.append(handler)
-
-    def node_changed(self, name: TargetName, node: Node | None) -> None:
-        for handler in self._of_nodes:
-            handler.node_changed(name, node)
-
-    def decoding_changed(self, name: TargetName, problem: str) -> None:
-        for handler in self._of_nodes:
-            handler.decoding_changed(name, problem)
-
-    def node_unmoved(self, name: TargetName, types: Collection[str], at: datetime) -> None:
-        for handler in self._of_nodes:
-            handler.node_unmoved(name, types, at)
-
-    def cluster_read(self, cluster: str) -> None:
-        for handler in self._of_nodes:
-            handler.cluster_read(cluster)
-
-    def cluster_forgotten(self, cluster: str) -> None:
-        for handler in self._of_nodes:
-            handler.cluster_forgotten(cluster)
-
-    async def update_targets(self, cluster: str) -> None:
-        for handler in self._of_nodes:
-            await handler.update_targets(cluster)
+    def connect(self, nodes: NodeHandler, context_changed: Callable[[], None]) -> None:
+        """Set the handlers, which need the feeds themselves; call it before the feeds run."""
+        self.nodes = nodes
+        self._context_changed = context_changed
 
     def context_changed(self) -> None:
-        for handler in self._of_context:
-            handler()
+        """Call it when an object changes that the cluster context is made of, and every second."""
+        self._context_changed()

@@ -14,7 +14,7 @@ from typing import Any
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.kind_watch import Kind
-from detector.feeds.node_watch import BlindTime, NodeWatch, OwnNodes, look_at
+from detector.feeds.node_watch import BlindTime, NodeWatch, look_at
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
 from detector.feeds.source import Source, all_tried, by_name
@@ -23,10 +23,9 @@ from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.machine_join import MachineJoin
-from detector.watched_kind import WatchedTargets
 from health.check.template_validity import Template
 from health.cluster.upgrade import UpgradeSignal
-from health.gate.check_holds import NOT_YET
+from health.gate.check_holds import NOT_YET, UnreadSource
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference, kind_name
 from health.model.sighting import Look
@@ -34,7 +33,7 @@ from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.listing import Paging
-from kube.record import Change, Key, RecordT
+from kube.record import Change, Key, Record
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings
 from kube.resource import LEASES
@@ -69,7 +68,7 @@ class Feeds:
 
     policy: PolicyFeed
     context: ClusterContextWatch
-    own_nodes: OwnNodes
+    own_nodes: NodeWatch
     workloads: WorkloadClusters
     watched: WatchedKinds
     joins: Sequence[MachineJoin]
@@ -81,16 +80,21 @@ class Feeds:
 
     async def run(self, problems: Problems, earlier: BlindTime) -> None:
         """Watch until cancelled; `earlier` is the note of an earlier process on our own cluster."""
-        self.own_nodes.watch.resume(earlier)
+        self.own_nodes.resume(earlier)
         async with self.tasks:
             for source in (*self._base.values(), *self.context.sources.values()):
                 self.tasks.create_task(source.run())
-            self.tasks.create_task(self.own_nodes.wait_notified())
+            self.tasks.create_task(self._notified())
             while True:
                 self._report(problems)
                 # No event announces that a kind is served now, or no longer.
                 self.handlers.context_changed()
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
+
+    async def _notified(self) -> None:
+        """Make the cluster context anew when handlers were notified of each existing Node."""
+        await self.own_nodes.wait_read()
+        self.handlers.context_changed()
 
     async def wait_settled(self) -> None:
         """Return when Nodes and Leases were read completely, and all else was read or its first try failed.
@@ -101,20 +105,20 @@ class Feeds:
             await source.wait_synced()
         await all_tried(self.watched.all)
         await self.context.wait_tried()
-        await self.own_nodes.wait_notified()
+        await self._notified()
         await self.kinds.wait_tried()
 
     def is_read(self, cluster: str) -> bool:
         """True once the Nodes of a cluster were read completely."""
         if cluster == MANAGEMENT_CLUSTER:
-            return self.own_nodes.watch.is_read
+            return self.own_nodes.is_read
         return self.workloads.is_read(cluster)
 
     def look_at_change(self, cluster: str) -> Look | None:
         """The look at the change of a Node that is notified now; None: the cluster is not watched."""
         limit = self.policy.current().staleness_limit
         if cluster == MANAGEMENT_CLUSTER:
-            return self.own_nodes.watch.look_at_change(limit)
+            return self.own_nodes.look_at_change(limit)
         return self.workloads.look_at_change(cluster, limit)
 
     def were_notified(self, cluster: str) -> bool:
@@ -131,8 +135,8 @@ class Feeds:
         """All templates of a kind, if a fresh watch shows each of them; else None."""
         return self.kinds.watched_templates(kind, self.policy.current().staleness_limit)
 
-    def unread_signals(self) -> str:
-        """Why the objects that signal upgrades are not fresh enough; "" if they are."""
+    def unread_signals(self) -> UnreadSource | None:
+        """Why the objects that signal upgrades are not fresh enough; None if they are."""
         return self.context.unread_signals(self.policy.current().staleness_limit)
 
     @property
@@ -152,107 +156,40 @@ class Feeds:
 
 
 @dataclass(frozen=True)
-class WatchScope:
-    """The parts of a cluster that are watched."""
+class _Reflectors:
+    """Makes the reflectors that put objects into the cluster state.
 
-    lease_namespace: str
-    upgrade_signals: Sequence[UpgradeSignal]
-    kinds: Sequence[CheckKind]
-    workload_clusters: WorkloadAccess
-    """How to reach workload clusters that have Nodes of targets."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeedBuilder:
-    """The parts that all feeds need, and the functions that make the feeds."""
+    A guard is around each object: an exception would end the reflector, and the process.
+    """
 
     connection: ClusterConnection
     cluster_state: ClusterState
     policy: PolicyFeed
-    kinds: RemediationKinds
-    handlers: FeedHandlers
 
-    def build(self, scope: WatchScope) -> Feeds:
-        """Make the feeds of this scope; they watch nothing before they run."""
-        tasks = asyncio.TaskGroup()
-        watch = self._node_watch(self.connection.cluster, self.policy.reflectors)
-        own_nodes = OwnNodes(watch, self.connection, self.handlers.context_changed)
-        joins = self._joins(scope.kinds)
-        return Feeds(
-            policy=self.policy,
-            context=self._context(scope),
-            own_nodes=own_nodes,
-            workloads=self._workloads(scope.workload_clusters),
-            watched=WatchedKinds(
-                common=(own_nodes.source, self._leases(scope.lease_namespace)),
-                checks={kind.group_kind: self._checks(kind, tasks) for kind in scope.kinds},
-                targets={
-                    kind.group_kind: self._targets(kind, watched, join)
-                    for kind, (watched, join) in joins.items()
-                },
-            ),
-            joins=[join for _, join in joins.values()],
-            kinds=self.kinds,
-            handlers=self.handlers,
-            tasks=tasks,
-        )
-
-    def _context(self, scope: WatchScope) -> ClusterContextWatch:
-        return ClusterContextWatch(
-            self.connection,
-            scope.lease_namespace,
-            scope.upgrade_signals,
-            [kind.group_kind for kind in scope.kinds],
-            self.handlers.context_changed,
-            reflectors=self.policy.reflectors,
-            others=[] if self.policy.watch is None else [self.policy.watch.source],
-        )
-
-    def _workloads(self, access: WorkloadAccess) -> WorkloadClusters:
-        def in_small_pages() -> ReflectorSettings:
-            return replace(self.policy.reflectors(), paging=SMALL_PAGES)
-
-        watch = partial(self._node_watch, reflectors=in_small_pages)
-        return WorkloadClusters(access, watch, self.handlers, self.cluster_state.guard)
-
-    def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
-        return NodeWatch(cluster, self.handlers, reflectors, self.connection.server_clock.now)
-
-    def _leases(self, namespace: str) -> Source:
-        def lease_changed(change: Change[LeaseRecord]) -> None:
+    def leases(self, namespace: str) -> Source:
+        def changed(change: Change[LeaseRecord]) -> None:
             self.cluster_state.lease_changed(change.key.name, change.new)
 
+        notify = self.cluster_state.guard.handler("leases", _key, changed)
+        transport, settings = self.connection.transport, self.policy.reflectors
         return Reflector(
-            self.connection.transport,
-            LEASES,
-            LeaseRecord,
-            namespace=namespace,
-            notify=self._guarded("leases", lease_changed),
-            settings=self.policy.reflectors,
+            transport, LEASES, LeaseRecord, namespace=namespace, notify=notify, settings=settings
         )
 
-    def _checks(self, kind: CheckKind, tasks: asyncio.TaskGroup) -> Source:
-        def check_changed(change: Change[CheckRecord]) -> None:
+    def checks(self, kind: CheckKind, check_changed: Callable[[CheckReference], None]) -> Source:
+        def changed(change: Change[CheckRecord]) -> None:
             key = change.key
             check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
             self.cluster_state.check_changed(kind, check, change.new)
-            self.kinds.check_changed(check, tasks)
+            check_changed(check)
 
-        return Reflector(
-            self.connection.transport,
-            kind,
-            CheckRecord,
-            notify=self._guarded(kind.plural, check_changed),
-            settings=self.policy.reflectors,
-        )
+        notify = self.cluster_state.guard.handler(kind.plural, _key, changed)
+        transport, settings = self.connection.transport, self.policy.reflectors
+        return Reflector(transport, kind, CheckRecord, notify=notify, settings=settings)
 
-    def _joins(self, kinds: Sequence[CheckKind]) -> dict[ServedKind, tuple[WatchedTargets, MachineJoin]]:
-        watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in kinds}
-        return {
-            kind: (targets, targets.join(self.cluster_state)) for kind, targets in watched.items() if targets
-        }
+    def targets(self, kind: ServedKind, record: type[Record], join: MachineJoin) -> Source:
+        """Watch the objects that `join` makes into targets with their Nodes."""
 
-    def _targets(self, kind: ServedKind, watched: WatchedTargets, join: MachineJoin) -> Source:
         def changed(change: Change[Any]) -> None:
             now, limit = self.connection.server_clock.now(), self.policy.current().staleness_limit
             join.target_changed(change.key, change.new, look_at(reflector.proven_before, now, limit))
@@ -264,15 +201,73 @@ class FeedBuilder:
         reflector = Reflector(
             self.connection.transport,
             kind,
-            watched.record,
-            notify=self._guarded(kind.plural, changed),
+            record,
+            notify=self.cluster_state.guard.handler(kind.plural, _key, changed),
             on_undecodable=undecodable,
             settings=self.policy.reflectors,
         )
         return reflector
 
-    def _guarded(
-        self, part: str, handle: Callable[[Change[RecordT]], None]
-    ) -> Callable[[Change[RecordT]], None]:
-        """`handle` with a guard around each object: an exception would end the reflector, and the process."""
-        return self.cluster_state.guard.handler(part, lambda change: change.key, handle)
+
+def _key(change: Change[Any]) -> Key:
+    return change.key
+
+
+def feeds_of(  # noqa: PLR0913  each is an independent choice of the wiring
+    connection: ClusterConnection,
+    cluster_state: ClusterState,
+    *,
+    policy: PolicyFeed,
+    kinds: RemediationKinds,
+    handlers: FeedHandlers,
+    lease_namespace: str,
+    upgrade_signals: Sequence[UpgradeSignal],
+    check_kinds: Sequence[CheckKind],
+    workload_clusters: WorkloadAccess,
+) -> Feeds:
+    """Make the feeds of these kinds of checks; they watch nothing before they run.
+
+    `workload_clusters` reaches workload clusters that have Nodes of targets.
+    """
+
+    def node_watch(cluster: str, reflectors: CurrentSettings = policy.reflectors) -> NodeWatch:
+        return NodeWatch(cluster, handlers, reflectors, connection.server_clock.now)
+
+    def in_small_pages() -> ReflectorSettings:
+        return replace(policy.reflectors(), paging=SMALL_PAGES)
+
+    def check_changed(check: CheckReference) -> None:
+        kinds.check_changed(check, tasks)
+
+    tasks, reflectors = asyncio.TaskGroup(), _Reflectors(connection, cluster_state, policy)
+    own_nodes = node_watch(connection.cluster)
+    of_workload_cluster = partial(node_watch, reflectors=in_small_pages)
+    watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in check_kinds}
+    joins = {
+        kind: (found.record, found.join(cluster_state))
+        for kind, found in watched.items()
+        if found is not None
+    }
+    return Feeds(
+        policy=policy,
+        context=ClusterContextWatch(
+            connection,
+            lease_namespace,
+            upgrade_signals,
+            [kind.group_kind for kind in check_kinds],
+            handlers.context_changed,
+            reflectors=policy.reflectors,
+            others=policy.sources,
+        ),
+        own_nodes=own_nodes,
+        workloads=WorkloadClusters(workload_clusters, of_workload_cluster, handlers, cluster_state.guard),
+        watched=WatchedKinds(
+            common=(own_nodes.connect(connection), reflectors.leases(lease_namespace)),
+            checks={kind.group_kind: reflectors.checks(kind, check_changed) for kind in check_kinds},
+            targets={kind.group_kind: reflectors.targets(kind, *found) for kind, found in joins.items()},
+        ),
+        joins=[join for _, join in joins.values()],
+        kinds=kinds,
+        handlers=handlers,
+        tasks=tasks,
+    )

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from detector.feeds.source import THEY_NOT_YET, all_tried, unread
+from detector.feeds.source import all_tried, unread
 from health.gate.check_holds import UnreadSource
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, KubernetesError, RequestRefused, retry_after
@@ -66,6 +66,10 @@ class KindSubscription(Generic[RecordT]):
         waits = settings.waits
         return replace(settings, waits=replace(waits, absent=min(waits.absent, SOON)))
 
+    def unread(self, kind: Kind) -> UnreadSource:
+        """The objects of a kind that was never read."""
+        return UnreadSource(f"{self.name} of kind {kind[1]}")
+
     def part(self, kind: Kind) -> str:
         """The role and the kind, for logs and problems."""
         return f"{self.name} of kind {kind[1]} ({kind[0]})"
@@ -78,7 +82,7 @@ class KindWatch(Generic[RecordT]):
         self._subject = subject
         self._kind = kind
         self._rejection = ""
-        self._unread = UnreadSource(subject.part(kind))
+        self._unread = subject.unread(kind)
         """Its last error before the first list."""
         self._is_served = True
         self._is_refused = False
@@ -86,11 +90,6 @@ class KindWatch(Generic[RecordT]):
         self.source: Reflector[RecordT] | None = None
         self.was_tried = asyncio.Event()
         """Set when it was read completely, or the first try failed."""
-
-    @property
-    def is_synced(self) -> bool:
-        """True once the kind was read completely."""
-        return self.source is not None and self.source.synced
 
     @property
     def is_served(self) -> bool:
@@ -107,7 +106,8 @@ class KindWatch(Generic[RecordT]):
     @property
     def is_refused(self) -> bool:
         """True if we may not list or watch it, as of the last try."""
-        return self.source.is_refused if self.source is not None and self.is_synced else self._is_refused
+        is_read = self.source is not None and self.source.synced
+        return self.source.is_refused if self.source is not None and is_read else self._is_refused
 
     def age(self) -> timedelta | None:
         """Age of the cache; None if it was never complete."""
@@ -115,12 +115,14 @@ class KindWatch(Generic[RecordT]):
             return self._subject.fallback.age(self._kind)
         return self.source.age() if self.source is not None and self.source.synced else None
 
-    def problem(self, limit: timedelta) -> str:
-        """Why the cache must not be acted on; "" if it may."""
-        if self.source is None or not self.is_served:
-            return self.rejection or (self._unread.why if self._unread.problem else THEY_NOT_YET)
+    def unread(self, limit: timedelta) -> UnreadSource | None:
+        """Why the cache must not be acted on; None if it may."""
+        if self.rejection:
+            return UnreadSource(self._unread.name, self.rejection)
+        if self.source is None:
+            return self._unread
         found = unread(self.source, limit)
-        return "" if found is None else found.why
+        return None if found is None else replace(found, name=self._unread.name)
 
     @property
     def _not_served(self) -> str:
@@ -171,26 +173,23 @@ class KindWatch(Generic[RecordT]):
                 await asyncio.sleep(retry_after(error).total_seconds())
 
     async def _open(self) -> Resource:
-        """The resource of the kind, once we may list it."""
+        """The resource of the kind, once we may list it; until then the fallback reads it."""
+        connection = self._subject.connection
         try:
-            resource = self.resource = await self._subject.connection.discovery.resource(*self._kind)
-            while not await self._may_be_listed(resource):
-                pass
+            resource = self.resource = await connection.discovery.resource(*self._kind)
+            while True:
+                try:
+                    await connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
+                except RequestRefused as error:
+                    self._is_refused = True
+                    await self._fall_back(resource, error)
+                else:
+                    break
         except KubernetesError as error:
             self._refused(error)
             raise
         self._rejection, self._is_served = "", True
         return resource
-
-    async def _may_be_listed(self, resource: Resource) -> bool:
-        """True if we may list; if not, return after the fallback has read, when the next try is due."""
-        try:
-            await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
-        except RequestRefused as error:
-            self._is_refused = True
-            await self._fall_back(resource, error)
-            return False
-        return True
 
     async def _fall_back(self, resource: Resource, error: RequestRefused) -> None:
         """Read with the fallback, and wait until the next read is due; raises `error` without a fallback."""
@@ -246,14 +245,11 @@ class KindWatches(Generic[RecordT]):
         """The watch of a kind; None if no check names it."""
         return self._watches.get(kind)
 
-    def problem(self, kinds: Iterable[Kind], limit: timedelta) -> str:
-        """Why checks that name these kinds may not act now; "" if they may."""
-        for kind in sorted(kinds):
-            watch = self._watches.get(kind)
-            problem = watch.problem(limit) if watch else THEY_NOT_YET
-            if problem:
-                return f"{self._subject.name} of kind {kind[1]}: {problem}"
-        return ""
+    def unread(self, kinds: Iterable[Kind], limit: timedelta) -> UnreadSource | None:
+        """Why checks that name these kinds may not act now; None if they may."""
+        watches = ((kind, self._watches.get(kind)) for kind in sorted(kinds))
+        found = (watch.unread(limit) if watch else self._subject.unread(kind) for kind, watch in watches)
+        return next((unread for unread in found if unread is not None), None)
 
     def rejection(self, kind: Kind) -> str:
         """Why the API server does not let us read this kind; "" if it does."""

@@ -18,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from detector.feeds.change_budget import CoalescedNodes
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.source import THEY_NOT_YET, Source
-from health.gate.check_holds import SILENT, UnreadSource
+from health.gate.check_holds import UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look, with_gap
 from health.model.target import node_name
@@ -109,6 +108,9 @@ def _proven_at(age: timedelta) -> float:
 class NodeWatch:
     """The watch of the Nodes of one cluster."""
 
+    were_notified = False
+    """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
+
     def __init__(
         self,
         cluster: str,
@@ -117,7 +119,7 @@ class NodeWatch:
         now: Callable[[], datetime],
     ) -> None:
         """`now` is the time by which deadlines are judged."""
-        self.cluster = cluster
+        self.cluster, self.name = cluster, f"nodes of {cluster}" if cluster else "nodes"
         self._now = now
         self._handlers = handlers
         self._reflectors = reflectors
@@ -162,6 +164,7 @@ class NodeWatch:
         """Return when all existing Nodes were read and notified."""
         if self._source is not None:
             await self._source.wait_synced()
+            self.were_notified = True
 
     async def forget_gone(self) -> None:
         """When all existing Nodes were read, notify of those that vanished while the watch was interrupted.
@@ -222,21 +225,17 @@ class NodeWatch:
         """How far our wall clock is ahead of the API server's; None if it sends no time."""
         return None if self._connection is None else self._connection.server_clock.skew()
 
-    def problem(self, limit: timedelta) -> str:
-        """Why the Nodes must not be judged; "" if they may."""
-        age = self.age()
-        reported = ""
-        if self._source is not None and self._source.problem:
-            since = (self._read or self._source).unproven_since
-            reported = UnreadSource(self._source.name, self._source.problem, since).why
-        if age is None:
-            return reported or THEY_NOT_YET
-        if age > limit:
-            return reported or SILENT
-        if self._coalesced.problem:
-            return self._coalesced.problem
+    def unread(self, limit: timedelta) -> UnreadSource | None:
+        """Why the Nodes must not be judged; None if they may."""
+        age, problem = self.age(), "" if self._source is None else self._source.problem
+        if age is None or age > limit:
+            source = self._read or self._source
+            since = None if source is None or not (problem or age) else source.unproven_since
+            return UnreadSource(self.name, problem, since)
         # No verdict before the timers have restarted, which takes up to a second.
-        return JUST_BACK if self._losses.was_lost(age, limit) and not self._is_distrusted else ""
+        is_just_back = self._losses.was_lost(age, limit) and not self._is_distrusted
+        held_back = self._coalesced.problem or (JUST_BACK if is_just_back else "")
+        return UnreadSource(self.name, held_back) if held_back else None
 
     def resume(self, noted: BlindTime) -> None:
         """Continue from the note of an earlier process; call it before the first look."""
@@ -284,7 +283,7 @@ class NodeWatch:
         for key, node in earlier.items():
             types = _unmoved(node, now_there[key]) if key in now_there else ()
             if types:
-                self._handlers.node_unmoved(node_name(key.name, self.cluster), types, gap.until)
+                self._handlers.nodes.node_unmoved(node_name(key.name, self.cluster), types, gap.until)
 
     def _notify_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
         """Notify of a Node that waited, in the order of a reflector: an error first, and its end last."""
@@ -310,7 +309,7 @@ class NodeWatch:
             self._notified.discard(name)
         else:
             self._notified.add(name)
-        self._handlers.node_changed(node_name(name, self.cluster), node)
+        self._handlers.nodes.node_changed(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         if not self._coalesced.take(key.name):
@@ -321,7 +320,7 @@ class NodeWatch:
             self._notified_undecodable.add(name)
         else:
             self._notified_undecodable.discard(name)
-        self._handlers.decoding_changed(node_name(name, self.cluster), problem)
+        self._handlers.nodes.decoding_changed(node_name(name, self.cluster), problem)
 
 
 def look_at(proven: float | None, now: datetime, limit: timedelta) -> Look:
@@ -347,21 +346,3 @@ def _unmoved(before: Node, now: Node) -> tuple[str, ...]:
         and was.last_heartbeat_time is not None
         and was.last_heartbeat_time == there[was.type].last_heartbeat_time
     )
-
-
-class OwnNodes:
-    """The watch of the Nodes of the management cluster, and whether handlers know each Node."""
-
-    def __init__(self, watch: NodeWatch, connection: ClusterConnection, changed: Callable[[], None]) -> None:
-        """`changed` is called when handlers were notified of each existing Node."""
-        self.watch = watch
-        self.source: Source = watch.connect(connection)
-        self._changed = changed
-        self.were_notified = False
-        """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
-
-    async def wait_notified(self) -> None:
-        """Return when handlers were notified of each existing Node."""
-        await self.watch.wait_read()
-        self.were_notified = True
-        self._changed()

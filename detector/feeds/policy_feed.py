@@ -1,9 +1,10 @@
-"""PolicyFeed: the policy now, from its ConfigMap or from the defaults, and the settings of watches by it."""
+"""PolicyFeed: the policy in force, from its ConfigMap or the defaults, and the settings of watches."""
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from detector.feeds.source import Source
 from health.policy.policy import POLICY, CurrentPolicy, Policy, StoredPolicy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.reflector import Reflector
@@ -14,12 +15,8 @@ from kube.transport import Transport
 _log = logging.getLogger(__name__)
 
 
-def _reflectors_for(policy: Policy) -> ReflectorSettings:
-    return PATIENT.proving_life_within(policy.staleness_limit)
-
-
-class PolicyWatch:
-    """The policy in force, from a ConfigMap that is watched by its name while the process lives.
+class PolicyFeed:
+    """The policy of one detector; its ConfigMap is watched by its name while the process lives.
 
     A policy that cannot be read, or is stale, holds checks as any other source does.
     """
@@ -33,10 +30,10 @@ class PolicyWatch:
         *,
         is_required: bool = False,
     ) -> None:
-        """`is_required`: a missing policy holds every check."""
+        """`defaults` is the policy without a ConfigMap; `is_required`: a missing policy holds every check."""
         self._defaults = defaults
         self._in_force = replace(UNREAD, policy=defaults(), is_required=is_required)
-        self.source = Reflector(
+        self._reflector = Reflector(
             transport,
             CONFIG_MAPS,
             StoredPolicy,
@@ -44,54 +41,33 @@ class PolicyWatch:
             # A watch by name needs a right to this one ConfigMap only.
             name=POLICY,
             notify=lambda _: changed(),
-            settings=lambda: _reflectors_for(self.current()),
+            settings=self.reflectors,
         )
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return (self._reflector,)
 
     def current(self) -> Policy:
         return self._in_force.policy
 
-    def look(self) -> PolicyInForce:
-        """Read the cached ConfigMap; returns the policy in force."""
-        if self.source.synced:
-            before, self._in_force = self._in_force, self._next()
-            _log_change(before, self._in_force)
-        return self._in_force
-
-    def _next(self) -> PolicyInForce:
-        before = self._in_force
-        for problem in self.source.undecodable.values():
-            return before.refused(problem)
-        stored = next(iter(self.source.store.values()), None)
-        if stored is not None and stored is before.stored:
-            return before
-        return before.after(stored, self._defaults())
-
-
-def _log_change(before: PolicyInForce, after: PolicyInForce) -> None:
-    """Log that the policy was refused or taken."""
-    if after.rejection and after.rejection != before.rejection:
-        _log.warning("policy refused", extra={"problem": after.words})
-    elif not after.rejection and (after.policy != before.policy or before.rejection) and before.is_known:
-        _log.info("policy taken", extra={"policy": after.policy})
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyFeed:
-    """The policy of one detector, with or without a ConfigMap."""
-
-    defaults: CurrentPolicy
-    """The policy without a ConfigMap."""
-    watch: PolicyWatch | None = None
-    """None: there is no ConfigMap."""
-    reflectors_for: Callable[[Policy], ReflectorSettings] = _reflectors_for
-
-    def current(self) -> Policy:
-        return self.defaults() if self.watch is None else self.watch.current()
-
-    def look(self) -> PolicyInForce:
-        """Read the cached ConfigMap; returns the policy in force."""
-        return PolicyInForce(policy=self.defaults()) if self.watch is None else self.watch.look()
-
     def reflectors(self) -> ReflectorSettings:
         """The settings of each reflector: a cache is confirmed within the limit of the policy."""
-        return self.reflectors_for(self.current())
+        return PATIENT.proving_life_within(self.current().staleness_limit)
+
+    def look(self) -> PolicyInForce:
+        """Read the cached ConfigMap; returns the policy in force."""
+        if not self._reflector.synced:
+            return self._in_force
+        before, problem = self._in_force, next(iter(self._reflector.undecodable.values()), None)
+        stored = next(iter(self._reflector.store.values()), None)
+        if problem is not None:
+            self._in_force = before.refused(problem)
+        elif stored is None or stored is not before.stored:
+            self._in_force = before.after(stored, self._defaults())
+        after = self._in_force
+        if after.rejection and after.rejection != before.rejection:
+            _log.warning("policy refused", extra={"problem": after.words})
+        elif not after.rejection and (after.policy != before.policy or before.rejection) and before.is_known:
+            _log.info("policy taken", extra={"policy": after.policy})
+        return after

@@ -21,6 +21,7 @@ from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Place, Template, TemplateKind
+from health.gate.check_holds import UnreadSource
 from health.kinds.registry import why_no_request, why_no_requests_of
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
@@ -147,7 +148,7 @@ class RemediationKinds:
         watch = self.templates.get(kind)
         if watch is None or watch.source is None or watch.is_refused:
             return None
-        return None if watch.problem(limit) or watch.source.undecodable else watch.source.store.values()
+        return None if watch.unread(limit) or watch.source.undecodable else watch.source.store.values()
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """The known templates of a kind, and whether their requests can be read."""
@@ -183,10 +184,10 @@ class RemediationKinds:
         await self.requests.wait_tried(self._kinds_of_requests(check))
         await self.templates.wait_tried(self._kinds_of_templates(check))
 
-    def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
-        """Why the requests of `check` are not fresh enough to act; "" if they are."""
+    def unread_requests(self, check: CheckReference, limit: timedelta) -> UnreadSource | None:
+        """Why the requests of `check` are not fresh enough to act; None if they are."""
         listed = self.requests.served(self._kinds_of_status(check))
-        return self.requests.problem(self._kinds_of_requests(check) | listed, limit)
+        return self.requests.unread(self._kinds_of_requests(check) | listed, limit)
 
     def shows_requests(self, check: CheckReference, limit: timedelta) -> bool:
         """True if every request that `check` can have is known as of `limit` ago or later.
@@ -194,10 +195,10 @@ class RemediationKinds:
         A kind that is not served has no requests.
         """
         kinds = self.requests.served(self._kinds_of_requests(check) | self._kinds_of_status(check))
-        return not self.requests.problem(kinds, limit)
+        return self.requests.unread(kinds, limit) is None
 
-    def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
-        """Why the templates of `check` are not fresh enough to act; "" if they are."""
+    def unread_templates(self, check: CheckReference, limit: timedelta) -> UnreadSource | None:
+        """Why the templates of `check` are not fresh enough to act; None if they are."""
         kinds = self._kinds_of_templates(check)
         listed = frozenset(kind for kind in kinds if not self.templates.is_refused(kind))
         read = [
@@ -205,7 +206,7 @@ class RemediationKinds:
             for template in self._templates_of(check)
             if (template.api_version, template.kind) not in listed
         ]
-        return self.templates.problem(listed, limit) or self.polling.problem(read, limit)
+        return self.templates.unread(listed, limit) or self.polling.unread(read, limit)
 
     def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
         return frozenset(

@@ -1,17 +1,18 @@
-"""Sources: reflectors of any kind of object, and which of them were not confirmed for too long."""
+"""Sources: reflectors of any kind of object, and which of them were not confirmed for too long.
+
+Every feed says with one value why its objects must not be used: `UnreadSource`, the name of the source, its
+error, and since when it has not been read. None: they may be used.
+"""
 
 import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from health.gate.check_holds import NOT_YET, UnreadSource
+from health.gate.check_holds import UnreadSource
 from kube.reflector import Reflector
 
 LOOK_AGAIN_SECONDS = 0.05
-THEY_NOT_YET = f"they were {NOT_YET}"
-"""`NOT_YET` about many objects without a name."""
-
 
 Source: TypeAlias = Reflector[Any]
 """The state of a reflector, for readiness, logs and holds."""

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from detector.feeds.kind_watch import Kind
@@ -64,6 +64,7 @@ class Reading:
     at: float = field(compare=False)
     found: Template | UndecodableTemplate | RefusedTemplate | None
     """None: it does not exist."""
+    read_at: datetime = field(compare=False, default_factory=wall_clock)
 
 
 class TemplatePolling:
@@ -150,16 +151,14 @@ class TemplatePolling:
             unread=frozenset(readings.keys() - read.keys()),
         )
 
-    def problem(self, templates: Iterable[TemplateReference], limit: timedelta) -> str:
-        """Why these templates must not be acted on; "" if they may."""
+    def unread(self, templates: Iterable[TemplateReference], limit: timedelta) -> UnreadSource | None:
+        """Why these templates must not be acted on; None if they may."""
         for template in templates:
             reading = self._readings.get(template)
-            age = None if reading is None else timedelta(seconds=self._clock() - reading.at)
-            if age is None or (age > limit and template in self._failing):
-                return str(self._failing.get(template, UnreadSource(str(template))))
-            if age > limit:
-                return f"{template} was last read {age.total_seconds():.0f} s ago"
-        return ""
+            if reading is None or timedelta(seconds=self._clock() - reading.at) > limit:
+                since = None if reading is None else reading.read_at
+                return self._failing.get(template, UnreadSource(str(template), since=since))
+        return None
 
     def age(self, kind: Kind) -> timedelta | None:
         """Age of the oldest reading of a kind; None if one is missing or refused."""

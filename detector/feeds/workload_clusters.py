@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from detector.feeds.feed_handlers import FeedHandlers
 from detector.feeds.node_watch import BlindTime, NodeWatch
-from detector.feeds.source import THEY_NOT_YET
 from health.cluster.clock_skew import workload_skew
-from health.gate.check_holds import SILENT
+from health.gate.check_holds import UnreadSource
 from health.model.node import Node
 from health.model.sighting import Gap, Look
 from kube.connection import ClusterConnection
@@ -38,7 +37,7 @@ MOST_FORGOTTEN = 1000
 """Limit of clusters without a check whose last loss is remembered."""
 
 KEEP_CAUSE_SECONDS = 60.0
-_WITHOUT_CAUSE = ("", THEY_NOT_YET, SILENT)
+NOT_CONNECTED = "the detector has not connected to it yet"
 
 Connect = Callable[[str, SecretField], Awaitable[ClusterConnection]]
 """Returns the same connection while the Secret is unchanged; raises KubernetesError."""
@@ -60,8 +59,6 @@ class WorkloadCluster:
     def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
         self.nodes = nodes
         self.secret = secret
-        self.part = f"nodes of {nodes.cluster}"
-        """The name of this source in logs and metrics."""
         self.is_read = False
         """True once all its Nodes were read and notified: before that, none is known to be gone."""
         self.is_updated = False
@@ -72,30 +69,30 @@ class WorkloadCluster:
         """The uid of its namespace kube-system, as last read."""
         self.was_tried = asyncio.Event()
         """Set when its Nodes were read, or the first try failed."""
-        self._shown, self._shown_since = "", 0.0
-        """The problem as of the last look; a cause stays the same for a minute."""
+        self._shown: UnreadSource | None = None
+        self._shown_since = 0.0
+        """`unread` as of the last look; a cause stays the same for a minute."""
         self._skew: timedelta | None = None
 
-    def problem(self, limit: timedelta) -> str:
-        """Why its Nodes must not be judged; "" if they may."""
-        present = self._present_problem(limit)
+    def unread(self, limit: timedelta) -> UnreadSource | None:
+        """Why its Nodes must not be judged; None if they may."""
+        present = self._unread_now(limit)
         return present and (self._shown or present)
 
-    def _present_problem(self, limit: timedelta) -> str:
-        return self.unusable or self.nodes.problem(limit) or ("" if self.is_updated else THEY_NOT_YET)
+    def _unread_now(self, limit: timedelta) -> UnreadSource | None:
+        if self.unusable:
+            return UnreadSource(self.nodes.name, self.unusable)
+        return self.nodes.unread(limit) or (None if self.is_updated else UnreadSource(self.nodes.name))
 
     def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
         """Look at the connection, and store the skew of its clock; call it more often than every `limit`."""
         self.nodes.look(limit, is_distrusted=is_distrusted)
         self._skew = self.clock_skew(of_management)
-        self._show(self._present_problem(limit))
-
-    def _show(self, problem: str) -> None:
-        """Keep a cause for a minute: its API server writes the text, and each new text wakes incidents."""
-        now = monotonic_clock()
-        is_kept = self._shown not in _WITHOUT_CAUSE and now - self._shown_since < KEEP_CAUSE_SECONDS
-        if not problem or not is_kept:
-            self._shown, self._shown_since = problem, now
+        # A cause is kept for a minute: its API server writes the text, and each new text wakes incidents.
+        now, unread = monotonic_clock(), self._unread_now(limit)
+        has_cause = self._shown is not None and bool(self._shown.problem)
+        if unread is None or not has_cause or now - self._shown_since >= KEEP_CAUSE_SECONDS:
+            self._shown, self._shown_since = unread, now
 
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
         """How far its clock is ahead of the management cluster's; None within the tolerance.
@@ -151,20 +148,20 @@ class WorkloadClusters:
     def _forget(self, cluster: str, tasks: asyncio.TaskGroup) -> None:
         self._tasks.pop(cluster).cancel()
         watched = self._clusters.pop(cluster)
-        self._problems.report(watched.part, "")
+        self._problems.report(watched.nodes.name, "")
         if watched.nodes.blind_time != BlindTime():
             self._forgotten[cluster] = watched.nodes.blind_time
         while len(self._forgotten) > MOST_FORGOTTEN:
             del self._forgotten[next(iter(self._forgotten))]
         watched.was_tried.set()  # waiters check whether the cluster is still named
         # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
-        self._handlers.cluster_forgotten(cluster)
+        self._handlers.nodes.cluster_forgotten(cluster)
         forgetting = tasks.create_task(self._forget_nodes(watched.nodes))
         self._being_forgotten[cluster] = watched.nodes, forgetting
 
     async def _forget_nodes(self, nodes: NodeWatch) -> None:
         with self._guard.item("workload clusters", nodes.cluster):
-            await self._handlers.update_targets(nodes.cluster)
+            await self._handlers.nodes.update_targets(nodes.cluster)
         with self._guard.item("workload clusters", nodes.cluster):
             await nodes.forget()
         del self._being_forgotten[nodes.cluster]
@@ -192,15 +189,15 @@ class WorkloadClusters:
         watched = self._clusters.get(cluster)
         return watched is not None and watched.is_updated
 
-    def problem(self, cluster: str, limit: timedelta) -> str:
-        """Why the Nodes of a cluster must not be judged; "" if they may."""
+    def unread(self, cluster: str, limit: timedelta) -> UnreadSource | None:
+        """Why the Nodes of a cluster must not be judged; None if they may."""
         watched = self._clusters.get(cluster)
-        return "the detector has not connected to it yet" if watched is None else watched.problem(limit)
+        return UnreadSource(cluster, NOT_CONNECTED) if watched is None else watched.unread(limit)
 
     def unreachable(self, limit: timedelta) -> dict[str, str]:
-        """The problem of each cluster that has one."""
-        problems = {cluster: watched.problem(limit) for cluster, watched in self._clusters.items()}
-        return {cluster: problem for cluster, problem in problems.items() if problem}
+        """For each cluster whose Nodes must not be judged, the reason."""
+        found = {cluster: watched.unread(limit) for cluster, watched in self._clusters.items()}
+        return {cluster: unread.why for cluster, unread in found.items() if unread is not None}
 
     def clock_skew(self, cluster: str) -> timedelta | None:
         """How far the clock of a cluster is ahead of the management cluster's; None within the tolerance."""
@@ -234,12 +231,13 @@ class WorkloadClusters:
         of_management = self._access.clock_skew()
         for cluster, watched in self._clusters.items():
             watched.look(limit, of_management, is_distrusted=cluster in distrusted)
-            self._problems.report(watched.part, watched.problem(limit))
+            unread = watched.unread(limit)
+            self._problems.report(watched.nodes.name, "" if unread is None else unread.why)
         return {nodes.cluster: nodes.blind_time.gaps for nodes in self.watches if nodes.blind_time.gaps}
 
     def ages(self) -> dict[str, timedelta | None]:
         """Age of the cache of each cluster; None if it was never complete."""
-        return {cluster.part: cluster.nodes.age() for cluster in self._clusters.values()}
+        return {nodes.name: nodes.age() for nodes in self.watches}
 
     async def _supervise(self, watched: WorkloadCluster) -> None:
         cluster = watched.nodes.cluster
@@ -268,10 +266,10 @@ class WorkloadClusters:
     async def _follow(self, watched: WorkloadCluster) -> None:
         await watched.nodes.forget_gone()
         watched.is_read = True  # first: a Node that vanishes from now on counts as lost
-        self._handlers.cluster_read(watched.nodes.cluster)
+        self._handlers.nodes.cluster_read(watched.nodes.cluster)
         if not watched.is_updated:
             # The checks stay held until each target is up to date: their numbers would be wrong before.
-            await self._handlers.update_targets(watched.nodes.cluster)
+            await self._handlers.nodes.update_targets(watched.nodes.cluster)
             watched.is_updated = True
         watched.was_tried.set()
         self._handlers.context_changed()

@@ -5,13 +5,14 @@ The leader reports everything, and asks Temporal for its workers; a standby only
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
+from detector.reporting.event_reporter import EmitEvents
 from detector.state.cluster_state import ClusterState
 from health.model.references import CheckReference
 from health.policy.limits import StuckSlots
@@ -47,8 +48,6 @@ REPORTED = (
     ConditionType.SLOTS_AVAILABLE,
 )
 """The conditions that a leader can report; only a standby can report a missing leader."""
-EmitEvents = Callable[[CheckReference, Iterable[Event]], bool]
-"""Emits Events on a check; returns whether they will be written."""
 
 
 class OwnStatus(Collector):

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cache, partial
 from typing import NamedTuple
 
-from detector.reporting.own_status import EmitEvents
-from detector.reporting.target_events import involved
+from detector.reporting.event_reporter import EmitEvents, involved
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from health.check.annotated_hold import annotated
@@ -29,18 +28,17 @@ MOST_AT_ONCE = 20
 TURNED_OFF = "the policy turns orders by annotation off (ordersByAnnotation)"
 
 
-class _Found(NamedTuple):
-    """An annotation that orders nothing, by the uid of its object, its name and a digest of its value."""
+class _Problem(NamedTuple):
+    """An annotation that should order something, and why it does not."""
 
-    uid: str
     annotation: str
-    digest: str = ""
-    """"": the value is not known."""
+    text: str | None
+    """Its value; None: it is not known."""
+    words: str
 
 
 class _Refusal(NamedTuple):
     check: CheckReference
-    found: _Found
     event: Event
 
 
@@ -57,7 +55,8 @@ class RefusedAnnotations:
         self._cluster_state = cluster_state
         self._emit = emit
         self._now = now
-        self._reported: set[_Found] = set()
+        self._reported: set[str] = set()
+        """The seeds of the Events about the present annotations."""
 
     async def lead(self) -> None:
         """Emit Events about new ones every ten seconds, until cancelled."""
@@ -69,62 +68,74 @@ class RefusedAnnotations:
 
     async def look(self) -> None:
         """Emit Events about annotations that came or changed since the last look, at most `MOST_AT_ONCE`."""
-        present = {refusal.found: refusal async for refusal in self._refusals()}
+        present = {refusal.event.seed: refusal async for refusal in self._refusals()}
         self._reported &= present.keys()
-        unreported = [refusal for found, refusal in present.items() if found not in self._reported]
+        unreported = [refusal for seed, refusal in present.items() if seed not in self._reported]
         for refusal in unreported[:MOST_AT_ONCE]:
             if self._emit(refusal.check, [refusal.event]):
-                self._reported.add(refusal.found)
+                self._reported.add(refusal.event.seed)
 
     async def _refusals(self) -> AsyncIterator[_Refusal]:
         context, piece = self._cluster_state.cluster_context, TimeSlice()
-        questions = _OpenQuestions(self._cluster_state)
+        questions = cache(partial(_open_questions, self._cluster_state))
         for check, check_state in [*self._cluster_state.checks.items()]:
             if check_state.is_shadow_in(context):
                 continue
-            for refusal in self._of_check(check, check_state):
-                yield refusal
+            for problem in self._of_check(check, check_state):
+                yield _refusal(check, check_state.record.metadata.uid, problem)
             targets = self._cluster_state.targets.of(check)
             for name in [*check_state.selected]:
                 await piece.yield_if_over()
                 target = targets.get(name)
                 for holder in annotated(target) if target else ():
-                    for refusal in self._of_target(check, holder, is_target=holder is target):
-                        yield refusal
-                    for refusal in self._of_answers(check, holder, questions):
-                        yield refusal
+                    for problem in self._of_holder(holder, questions, is_target=holder is target):
+                        yield _refusal(check, holder.metadata.uid, problem, _involved(check, holder))
 
-    def _of_check(self, check: CheckReference, check_state: CheckState) -> Iterator[_Refusal]:
-        context, metadata = self._cluster_state.cluster_context, check_state.record.metadata
+    def _of_check(self, check: CheckReference, check_state: CheckState) -> Iterator[_Problem]:
+        context, annotations = self._cluster_state.cluster_context, check_state.record.metadata.annotations
         for name in sorted(ON_TARGETS - {HOLD}):
-            if (text := metadata.annotations.get(name)) is not None:
+            if (text := annotations.get(name)) is not None:
                 words = f"orders nothing: it belongs on a Node or Machine (found {shown(text)!r})"
-                yield _refusal(check, _Found(metadata.uid, name, digest_of(text)), words)
-        if (text := metadata.annotations.get(HOLD)) is not None and (
-            words := self._problem_of_hold(text[:LONGEST_VALUE])
-        ):
-            yield _refusal(check, _Found(metadata.uid, HOLD, digest_of(text)), words)
-        text, refused = metadata.annotations.get(CONFIRM), context.refused_confirmations.get(check)
+                yield _Problem(name, text, words)
+        text = annotations.get(HOLD)
+        if text is not None and (words := self._problem_of_hold(text[:LONGEST_VALUE])):
+            yield _Problem(HOLD, text, words)
+        text, refused = annotations.get(CONFIRM), context.refused_confirmations.get(check)
         if text is not None and refused is not None and as_time(text) == refused:
             words = (
                 f"confirms nothing for {check}: the time is in the future (found {shown(text)!r}); "
                 f"write the time that the hold names"
             )
-            yield _refusal(check, _Found(metadata.uid, CONFIRM, digest_of(text)), words)
+            yield _Problem(CONFIRM, text, words)
 
-    def _of_target(self, check: CheckReference, holder: Target, *, is_target: bool) -> Iterator[_Refusal]:
-        uid, subject, annotations = holder.metadata.uid, _involved(check, holder), holder.annotations
+    def _of_holder(
+        self, holder: Target, questions: Callable[[], "_OpenQuestions"], *, is_target: bool
+    ) -> Iterator[_Problem]:
+        """The problems of the annotations on one object, which is a target, or its Node."""
+        annotations = holder.annotations
         if is_target and (problem := problem_in(annotations.remediate)):
-            words = f"{problem} (found {shown(annotations.remediate)!r})"
-            yield _refusal(check, _Found(uid, REMEDIATE, digest_of(annotations.remediate)), words, subject)
+            found = f"(found {shown(annotations.remediate)!r})"
+            yield _Problem(REMEDIATE, annotations.remediate, f"{problem} {found}")
         if annotations.hold is not None and (words := self._problem_of_hold(annotations.hold)):
-            yield _refusal(check, _Found(uid, HOLD, digest_of(annotations.hold)), words, subject)
+            yield _Problem(HOLD, annotations.hold, words)
         if name := annotations.unknown:
             words = "has no effect: it belongs on a check"
             if name not in SETTINGS:
                 hint = annotation_hint(name, ON_TARGETS)
                 words = f"has no effect: there is no such annotation of a Node or Machine{hint}"
-            yield _refusal(check, _Found(uid, name), words, subject)
+            yield _Problem(name, None, words)
+        # An answer is refused while another question is open; an accepted one may stay on the object.
+        for name, text in ((APPROVE, annotations.approve), (REJECT, annotations.reject)):
+            if text is None:
+                continue
+            if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
+                yield _Problem(name, text, TURNED_OFF)
+                continue
+            ids = questions().ids.get(holder.metadata.uid, ())
+            if ids and question_in(text) not in ids and holder.metadata.uid not in questions().unknown:
+                open_ids = ", ".join(sorted(ids))
+                words = f"answers no open question (found {shown(text)!r}); open is {open_ids}"
+                yield _Problem(name, text, words)
 
     def _problem_of_hold(self, text: str) -> str:
         if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
@@ -134,67 +145,45 @@ class RefusedAnnotations:
             return f"holds nothing any more: it ended at {stamp(hold.until)}"
         return hold.why_endless
 
-    def _of_answers(
-        self, check: CheckReference, holder: Target, questions: "_OpenQuestions"
-    ) -> Iterator[_Refusal]:
-        """Refuse an answer while another question is open; an accepted one may stay on the object."""
-        for name, text in ((APPROVE, holder.annotations.approve), (REJECT, holder.annotations.reject)):
-            if text is None:
-                continue
-            found = _Found(holder.metadata.uid, name, digest_of(text))
-            if not self._cluster_state.cluster_context.policy.policy.orders_by_annotation:
-                yield _refusal(check, found, TURNED_OFF, _involved(check, holder))
-                continue
-            ids = questions.of(holder)
-            if ids and question_in(text) not in ids and not questions.may_be_unknown(holder):
-                words = f"answers no open question (found {shown(text)!r}); open is {', '.join(sorted(ids))}"
-                yield _refusal(check, found, words, _involved(check, holder))
 
-
-class _OpenQuestions:
+class _OpenQuestions(NamedTuple):
     """The questions of incidents, by the uid of each object whose annotations can answer them."""
 
-    def __init__(self, cluster_state: ClusterState) -> None:
-        self._cluster_state = cluster_state
+    ids: Mapping[str, set[str]]
+    unknown: frozenset[str]
+    """The objects of incidents that have not reported to this leader whether they ask something."""
 
-    def of(self, holder: Target) -> Collection[str]:
-        """The ids of the questions that an annotation on this object can answer."""
-        return self._by_holder[0].get(holder.metadata.uid, ())
 
-    def may_be_unknown(self, holder: Target) -> bool:
-        """True if an incident has not reported to this leader whether it asks something."""
-        return holder.metadata.uid in self._by_holder[1]
-
-    @cached_property
-    def _by_holder(self) -> tuple[Mapping[str, set[str]], set[str]]:
-        state, ids, unknown = self._cluster_state, defaultdict[str, set[str]](set), set[str]()
-        for check, check_state in state.checks.items():
-            for name in check_state.unhealthy:
-                target = state.targets.get(check, name)
-                if target is None:
-                    continue
-                approval = state.progress.of(check, name, target.metadata.uid).approval
-                is_heard = state.act_findings.is_heard(check, name, target.metadata.uid)
-                for holder in annotated(target):
-                    if approval is not None and approval.id is not None:
-                        ids[holder.metadata.uid].add(approval.id)
-                    elif not is_heard:
-                        unknown.add(holder.metadata.uid)
-        return ids, unknown
+def _open_questions(state: ClusterState) -> _OpenQuestions:
+    ids, unknown = defaultdict[str, set[str]](set), set[str]()
+    for check, check_state in state.checks.items():
+        for name in check_state.unhealthy:
+            target = state.targets.get(check, name)
+            if target is None:
+                continue
+            approval = state.progress.of(check, name, target.metadata.uid).approval
+            is_heard = state.act_findings.is_heard(check, name, target.metadata.uid)
+            for holder in annotated(target):
+                if approval is not None and approval.id is not None:
+                    ids[holder.metadata.uid].add(approval.id)
+                elif not is_heard:
+                    unknown.add(holder.metadata.uid)
+    return _OpenQuestions(ids, frozenset(unknown))
 
 
 def _refusal(
-    check: CheckReference, found: _Found, words: str, subject: InvolvedObject | None = None
+    check: CheckReference, uid: str, problem: _Problem, subject: InvolvedObject | None = None
 ) -> _Refusal:
-    """The Event with these words; `subject`: None for the check itself."""
+    """The Event about the object with this uid; `subject`: None for the check itself."""
+    digest = "" if problem.text is None else digest_of(problem.text)
     event = Event(
-        seed="\n".join(found),
+        seed=f"{uid}\n{problem.annotation}\n{digest}",
         severity=Severity.WARNING,
         reason="OrderRefused",
-        message=f"metadata.annotations[{found.annotation}]: {words}",
+        message=f"metadata.annotations[{problem.annotation}]: {problem.words}",
         subject=subject,
     )
-    return _Refusal(check, found, event)
+    return _Refusal(check, event)
 
 
 def _involved(check: CheckReference, holder: Target) -> InvolvedObject:

@@ -6,19 +6,17 @@ there is no report. A check in shadow reports nothing.
 Changes are found by changes of the cluster state, by deadlines, and, for a check that could not be judged,
 every ten seconds, without requests to the API server. A report is computed again at each read before a write,
 as another writer may have changed the target. Unhealthy targets come first. Reports do not delay
-remediations: a failed write is retried after growing pauses.
+remediations.
 """
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
 from detector.answers.judged_target import check_holds
+from detector.reporting.report_queue import ReportQueue
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
@@ -30,21 +28,16 @@ from health.model.references import CheckReference
 from health.model.sighting import Restart
 from health.model.target import Target, TargetName
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, KubernetesError, NotFound, retry_after
+from kube.errors import NotFound
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
-from objects.backoff import Backoff
 from objects.durations import JUST_AFTER
 from objects.group_kind import ServedKind
 
 WRITERS = 4
 """Concurrent writes: enough for a thousand new Machines in seconds, and too few to slow remediations."""
-RETRIES = Backoff(timedelta(seconds=1), timedelta(minutes=1))
-"""After a failed write."""
 LOOK_AGAIN = timedelta(seconds=10)
-"""How often to look at checks that could not be judged."""
-
-_log = logging.getLogger(__name__)
+"""How often to look at the targets of a check that could not be judged."""
 
 
 class _Inputs(NamedTuple):
@@ -69,14 +62,6 @@ class _Wanted:
     kind: ServedKind
 
 
-@dataclass(frozen=True)
-class _Pause:
-    """How long a target is not written after failed writes."""
-
-    failures: int
-    ends: datetime
-
-
 class TargetReporter:
     """The reports on targets of one cluster, while this detector is the leader."""
 
@@ -91,48 +76,47 @@ class TargetReporter:
         self._cluster_state = cluster_state
         self._now = now
         self._sees = sees
-        self._is_leading = False
         self._reported: dict[CheckReference, _Inputs] = {}
-        self._deadlines: dict[TargetName, datetime] = {}
-        self._first: datetime | None = None
-        """The first deadline that is waited for."""
-        self._unseen: set[CheckReference] = set()
-        """Checks that could not be judged at the last look."""
-        self._pauses: dict[TargetName, _Pause] = {}
-        self._urgent: dict[TargetName, None] = {}
-        self._ordinary: dict[TargetName, None] = {}
-        self._filled = asyncio.Event()
-        self._rescheduled = asyncio.Event()
+        self._queue: ReportQueue[TargetName] = ReportQueue(
+            name="target reports",
+            report=self._report,
+            guard=cluster_state.guard,
+            is_urgent=self._is_unhealthy,
+            at_once=WRITERS,
+        )
 
     async def lead(self) -> None:
-        self._is_leading = True
-        try:
-            for check in tuple(self._cluster_state.checks):
+        def begin() -> None:
+            for check in self._cluster_state.checks:
                 self.changed(check, None)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._follow_time())
-                for _ in range(WRITERS):
-                    tasks.create_task(self._write_what_is_due())
+
+        try:
+            await self._queue.lead(begin)
         finally:
-            self._is_leading = False
-            self._unseen.clear()
-            for collection in (self._reported, self._deadlines, self._pauses, self._urgent, self._ordinary):
-                collection.clear()
+            self._reported.clear()
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Find reports that changed, while this detector is the leader."""
-        if not self._is_leading or CHECK_KINDS[check.group_kind].target_reports is None:
-            return
-        if target is not None:
-            self._consider(place_of(check).named(target))
-        elif self._reported.get(check) != self._current_inputs(check):
-            self._consider_all(check)
+        """Find reports that changed, while this detector is the leader.
 
-    def _current_inputs(self, check: CheckReference) -> _Inputs | None:
-        check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
-        if check_state is None:
-            return None
-        holds = check_holds(self._cluster_state, check, self._now())
+        Each target is judged at its turn: judging all at once would block the event loop for seconds.
+        """
+        if not self._queue.is_leading or CHECK_KINDS[check.group_kind].target_reports is None:
+            return
+        place, check_state = place_of(check), self._cluster_state.checks.get(check)
+        if target is not None:
+            self._queue.put(place.named(target))
+        elif check_state is None:
+            self._reported.pop(check, None)
+        elif (inputs := self._inputs(check, check_state)) != self._reported.get(check):
+            self._reported[check] = inputs
+            for name in check_state.selected:
+                self._queue.put(place.named(name))
+
+    def _inputs(self, check: CheckReference, check_state: CheckState) -> _Inputs:
+        context, holds = (
+            self._cluster_state.cluster_context,
+            check_holds(self._cluster_state, check, self._now()),
+        )
         return _Inputs(
             check=check_state.check,
             problem=holds.problem,
@@ -142,71 +126,53 @@ class TargetReporter:
             is_shadow=check_state.is_shadow_in(context),
         )
 
-    def _consider_all(self, check: CheckReference) -> None:
-        with self._cluster_state.guard.item("target reports", check):
-            check_state, inputs = self._cluster_state.checks.get(check), self._current_inputs(check)
-            if check_state is None or inputs is None:
-                self._reported.pop(check, None)
-                return
-            self._reported[check] = inputs
-            # Each is judged at its turn: judging all at once would block the event loop for seconds.
-            place = place_of(check)
-            for name in check_state.selected:
-                queue = self._urgent if name in check_state.unhealthy else self._ordinary
-                queue[place.named(name)] = None
-            self._filled.set()
+    def _is_unhealthy(self, name: TargetName) -> bool:
+        return any(name.name in check_state.unhealthy for _, check_state, _ in self._reporting_on(name))
 
-    def _consider(self, name: TargetName) -> None:
-        """Queue a write of the report unless it is stored already."""
-        with self._cluster_state.guard.item("target reports", name):
-            self._urgent.pop(name, None)
-            self._ordinary.pop(name, None)
-            due = self._due(name)
-            if due is None:
-                self._pauses.pop(name, None)
-            elif not self._is_left_alone(name):
-                (self._urgent if due.report.is_unhealthy else self._ordinary)[name] = None
-                self._filled.set()
+    async def _report(self, name: TargetName) -> timedelta | None:
+        """Write the report on a target, unless its status has it; returns when the report changes."""
+        wanted, change = self._wanted(name)
+        changes_after = None if change is None else max(timedelta(), change - self._now()) + JUST_AFTER
+        if wanted is None or wanted.reports.is_stored(wanted.report, wanted.target):
+            return changes_after
+        try:
+            resource = await self._connection.discovery.first_served(wanted.kind)
+            identity = ObjectIdentity(resource, name.namespace, name.name, wanted.target.metadata.uid)
+            await patch_as_read(
+                self._connection.client, identity, partial(self._status_patch, name), subresource="status"
+            )
+        except NotFound:  # deleted, or discovery is out of date
+            for api_version in wanted.kind.api_versions:
+                self._connection.discovery.forget(api_version)
+            raise
+        return changes_after
 
-    def _is_left_alone(self, name: TargetName) -> bool:
-        """True if its write has just failed; it is considered again when the pause ends."""
-        pause = self._pauses.get(name)
-        if pause is None or pause.ends <= self._now():
-            return False
-        self._note_deadline(name, pause.ends)
-        return True
+    def _status_patch(self, name: TargetName, found: Object) -> dict[str, Any]:
+        """The patch of a target as read: its report at this moment."""
+        wanted, _ = self._wanted(name)
+        if wanted is None or wanted.target.metadata.uid != found["metadata"]["uid"]:
+            return {}
+        return wanted.reports.patch(wanted.report, found, self._now())
 
-    def _due(self, name: TargetName) -> _Wanted | None:
-        """The report to write on a target now; None if it is stored, or unknown."""
-        wanted = self._wanted(name)
-        is_stored = wanted is not None and wanted.reports.is_stored(wanted.report, wanted.target)
-        return None if is_stored else wanted
+    def _wanted(self, name: TargetName) -> tuple[_Wanted | None, datetime | None]:
+        """The report on a target now, and when it changes without an event.
 
-    def _wanted(self, name: TargetName) -> _Wanted | None:
-        """The report on a target now; None if it is gone, or a check cannot be judged.
-
-        Notes when the report changes without an event.
+        There is no report if the target is gone, or a check cannot be judged.
         """
         target = self._cluster_state.targets.at(name.place).get(name.name)
         if target is None:
-            self._deadlines.pop(name, None)
-            return None
-        wanted, changes, unseen = None, list[datetime](), None
+            return None, None
+        wanted, changes = None, list[datetime]()
         for reference, check_state, reports in self._reporting_on(name):
             if not self._sees(reference):
-                wanted, unseen = None, reference
-                break
+                return None, self._now() + LOOK_AGAIN
             findings = self._findings(reference, target)
             change = reports.next_change(check_state.check, target, findings)
             changes += [] if change is None else [change]
             own_report = reports.wanted(check_state.check, target, findings)
             report = own_report if wanted is None else wanted.report.merged_with(own_report)
             wanted = _Wanted(reports, report, target, check_state.kind.targets)
-        self._deadlines.pop(name, None)
-        self._note_deadline(name, min(changes, default=None))
-        if unseen is not None:
-            self._unseen.add(unseen)
-        return wanted
+        return wanted, min(changes, default=None)
 
     def _reporting_on(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState, TargetReports]]:
         """The checks that report on the target."""
@@ -232,85 +198,3 @@ class TargetReporter:
             request_error=found.request_error if found is not None else "",
             is_request_unreported=not has_request and not acts.is_heard(check, name, uid),
         )
-
-    def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
-        earlier = self._deadlines.get(name)
-        if deadline is None or (earlier is not None and earlier <= deadline):
-            return
-        self._deadlines[name] = deadline
-        if self._first is None or deadline < self._first:
-            self._rescheduled.set()
-
-    async def _follow_time(self) -> None:
-        """Consider targets again after their deadline, and checks that could not be judged."""
-        loop = asyncio.get_running_loop()
-        looked = loop.time()
-        while True:
-            # Wait until a deadline has passed or come nearer, or the next look is due.
-            self._rescheduled.clear()
-            first = self._first = min(self._deadlines.values(), default=None)
-            wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * JUST_AFTER - self._now())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, wait.total_seconds())):
-                    await self._rescheduled.wait()
-            now = self._now()
-            for name in [
-                target for target, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now
-            ]:
-                self._deadlines[name] = now + LOOK_AGAIN  # for a target that cannot be judged
-                self._consider(name)
-            if loop.time() - looked >= LOOK_AGAIN.total_seconds():
-                looked, unseen = loop.time(), tuple(self._unseen)
-                self._unseen.clear()
-                for check in unseen:
-                    self._consider_all(check)
-
-    async def _write_what_is_due(self) -> None:
-        while True:
-            await self._filled.wait()
-            queue = self._urgent or self._ordinary
-            if not queue:
-                self._filled.clear()
-                continue
-            name = next(iter(queue))
-            del queue[name]
-            with self._cluster_state.guard.item("target reports", name):
-                await self._write(name)
-            await asyncio.sleep(0)  # without a write nothing else is awaited
-
-    async def _write(self, name: TargetName) -> None:
-        due = self._due(name)
-        if due is None:
-            self._pauses.pop(name, None)
-            return
-        if self._is_left_alone(name):
-            return
-        try:
-            resource = await self._connection.discovery.first_served(due.kind)
-            identity = ObjectIdentity(resource, name.namespace, name.name, due.target.metadata.uid)
-            await patch_as_read(
-                self._connection.client, identity, partial(self._status_patch, name), subresource="status"
-            )
-        except KubernetesError as error:
-            if isinstance(error, NotFound):  # deleted, or discovery is out of date
-                for api_version in due.kind.api_versions:
-                    self._connection.discovery.forget(api_version)
-            self._failed(name, error)
-        else:
-            self._pauses.pop(name, None)
-
-    def _failed(self, name: TargetName, error: KubernetesError) -> None:
-        level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
-        _log.log(level, "report on a target not written", extra={"target": name, "reason": error.message})
-        pause = self._pauses.get(name)
-        failures = 1 if pause is None else pause.failures + 1
-        ends = self._now() + max(retry_after(error), RETRIES.limit(failures))
-        self._pauses[name] = _Pause(failures, ends)
-        self._note_deadline(name, ends)
-
-    def _status_patch(self, name: TargetName, found: Object) -> dict[str, Any]:
-        """The patch of a target as read: its report at this moment."""
-        wanted = self._wanted(name)
-        if wanted is None or wanted.target.metadata.uid != found["metadata"]["uid"]:
-            return {}
-        return wanted.reports.patch(wanted.report, found, self._now())

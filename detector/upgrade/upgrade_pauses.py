@@ -26,6 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.answering import NotLeading
 from detector.state.state_view import StateView
 from health.cluster.upgrade import PauseProgress, UpgradePhase
+from health.gate.check_holds import UnreadSource
 from health.policy.policy_in_force import is_in_shadow
 from health.upgrade.memory import MOST_TRANSITIONS, UpgradeObservation
 from runtime import search_attributes
@@ -56,7 +57,7 @@ class UpgradeSources:
 
     serves_signals: Callable[[], bool]
     """Returns whether the API server serves a kind that can signal an upgrade."""
-    unread_signals: Callable[[], str]
+    unread_signals: Callable[[], UnreadSource | None]
     """Returns why the objects that signal upgrades are not fresh enough."""
     refresh: Callable[[], None]
     """Updates the cluster context, including the progress of pauses."""
@@ -132,13 +133,13 @@ class UpgradePauses:
     def observe(self) -> UpgradeObservation:
         """Observe the upgrade; signals do not matter if the pause is turned off."""
         context = self._cluster_state.cluster_context
-        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._is_on else ""
+        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._is_on else None
         return UpgradeObservation(
             phase=UpgradePhase.UNKNOWN if unread else upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
             sign=upgrade.sign,
-            why_unknown=unread or upgrade.why_unknown,
+            why_unknown=upgrade.why_unknown if unread is None else str(unread),
             is_turned_off=not self._is_on,
             is_in_shadow=context.policy.is_shadow,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),

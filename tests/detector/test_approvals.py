@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from detector.reporting.event_reporter import approval_event
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.target_events import approval_event
 from health.check.template_validity import Place, Template, TemplateKind
 from health.gate.back_off import NO_BACK_OFF
 from health.model.approval import Approval, ApprovalAnswer, ApprovalDefault, Progress, RequiredApproval

@@ -76,18 +76,16 @@ async def test_kind_that_is_installed_later_is_noticed_in_time_and_holds_until_i
 ) -> None:
     await context.wait_tried()
     assert upgrade(context) == NEVER_UPGRADED
-    assert context.unread(NODES, LIMIT) == ""
+    assert context.unread(NODES, LIMIT) is None
     await other.install()
 
     await eventually(lambda: "forbidden" in upgrade(context).why_unknown, FIFTEEN_SECONDS)
-    assert f"{other.requests.kind} ({other.api_version}): " in context.unread(
-        NODE_HEALTH_CHECK.group_kind, LIMIT
-    )
+    assert f"{other.requests.kind} ({other.api_version}): " in str(context.unread(NODES, LIMIT))
     await _roll_out(control_plane, other)
     await other.grant()
 
     await eventually(lambda: upgrade(context).phase is UpgradePhase.UNDER_WAY, FIFTEEN_SECONDS)
-    assert context.unread(NODES, LIMIT) == ""
+    assert context.unread(NODES, LIMIT) is None
 
 
 async def test_edit_of_a_check_that_changes_no_context_is_no_change_of_it(

@@ -78,7 +78,8 @@ class Cluster:
 
     @property
     def problem(self) -> str:
-        return self.nodes.problem(LIMIT)
+        unread = self.nodes.unread(LIMIT)
+        return "" if unread is None else unread.problem
 
     def send(self, kind: str, name: str, *conditions: Any, uid: str = "u") -> None:
         self._watch.send(self._body(kind, name, *conditions, uid=uid))

@@ -61,7 +61,7 @@ class Watched:
 
     @property
     def problem(self) -> str:
-        return self.watches.problem([self.kind], LIMIT)
+        return str(self.watches.unread([self.kind], LIMIT) or "")
 
     @property
     def is_served(self) -> bool:
@@ -155,4 +155,4 @@ async def test_kind_that_no_check_names_any_more_and_that_was_never_read_is_give
         watched.watches.name([], tasks)
 
     assert watched.watches.ages() == {}
-    assert watched.problem == "templates of kind ResetTemplate: they were not read completely yet"
+    assert watched.problem == "templates of kind ResetTemplate: not read completely yet"

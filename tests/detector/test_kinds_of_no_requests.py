@@ -77,7 +77,7 @@ async def test_objects_of_such_a_kind_are_no_requests_and_its_check_has_a_proble
     async with detector.watching():
         assert list(detector.cluster_state.requests.all()) == []
         assert detector.kinds.requests.get((api_version, kind)) is None
-        assert detector.kinds.unread_requests(CHECK, timedelta(minutes=1)) == ""
+        assert detector.kinds.unread_requests(CHECK, timedelta(minutes=1)) is None
         known = detector.kinds.template_kind(api_version, kind)
 
     assert known is not None

@@ -1,15 +1,13 @@
 """Which Events of old failures a new leader emits: only those that no earlier leader emitted."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
+from detector.reporting.status_reporter import StatusReporter
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.cluster.upgrade import UpgradePhase
@@ -19,12 +17,13 @@ from health.model.target import TargetName
 from health.policy.policy_in_force import SHADOW
 from kube.resource import EVENTS
 from objects.timestamps import stamp
-from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now
+from tests.detector import status_reporting
+from tests.detector.status_reporting import CHECK, STATUS, cluster_state, now, reporter
 from tests.support.api.api_server import ApiServer, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import check_object, condition, node_object
 
-__all__ = ["cluster_state", "dependencies"]
+__all__ = ["cluster_state", "reporter"]
 
 HOUR = timedelta(hours=1)
 REPORTED = {
@@ -65,18 +64,13 @@ def put_check(
 
 
 @asynccontextmanager
-async def leading(
-    dependencies: ReporterDependencies, led_until: datetime | None
-) -> AsyncIterator[StatusReporter]:
+async def leading(reporter: StatusReporter, led_until: datetime | None) -> AsyncIterator[None]:
     """A leader that starts now, after another one that led until `led_until`."""
-    state = dependencies.cluster_state
+    state = reporter.cluster_state
     await eventually(lambda: state.cluster_context.upgrade.phase is UpgradePhase.NEVER)
-    reporter = StatusReporter(replace(dependencies, led_until=lambda: led_until), CHECK)
-    task = asyncio.create_task(reporter.run())
-    yield reporter
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    reporter.led_until = lambda: led_until
+    async with status_reporting.leading(reporter):
+        yield
 
 
 def writes(server: ApiServer) -> int:
@@ -95,30 +89,30 @@ def writes(server: ApiServer) -> int:
     ],
 )
 async def test_leader_emits_what_no_leader_before_it_did(
-    dependencies: ReporterDependencies,
+    reporter: StatusReporter,
     emitted: Emitted,
     created: timedelta,
     led_until: timedelta | None,
     status: dict[str, Any],
 ) -> None:
-    put_check(dependencies.cluster_state, now() - created, status)
-    async with leading(dependencies, None if led_until is None else now() - led_until):
+    put_check(reporter.cluster_state, now() - created, status)
+    async with leading(reporter, None if led_until is None else now() - led_until):
         await eventually(emitted)
     assert emitted() == ["DetectedUnhealthy"]
 
 
 @pytest.mark.rule("rule 53")
 async def test_restart_repeats_no_event_and_a_check_that_leaves_shadow_emits_those_of_its_targets(
-    server: ApiServer, cluster_state: ClusterState, dependencies: ReporterDependencies, emitted: Emitted
+    server: ApiServer, cluster_state: ClusterState, reporter: StatusReporter, emitted: Emitted
 ) -> None:
     put_check(cluster_state, now() - 9 * HOUR, REPORTED)
-    async with leading(dependencies, now()) as reporter:
+    async with leading(reporter, now()):
         await eventually(lambda: writes(server) > 0)  # its first report, which follows its Events
         assert emitted() == []
         put_check(cluster_state, now() - 9 * HOUR, REPORTED, **{SHADOW: "true"})
-        reporter.changed.set()
-        await eventually(lambda: not reporter.changed.is_set())
+        reporter.changed(CHECK, None)
+        await eventually(lambda: not reporter.queue.waits(CHECK))
         put_check(cluster_state, now() - 9 * HOUR, REPORTED)
-        reporter.changed.set()
+        reporter.changed(CHECK, None)
         await eventually(emitted)
     assert emitted() == ["DetectedUnhealthy"]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from detector.reporting.target_events import order_event
+from detector.reporting.event_reporter import order_event
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference, TargetReference

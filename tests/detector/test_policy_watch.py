@@ -1,19 +1,23 @@
 """The ConfigMap with the policy, on a real API server, with the rights of the detector."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.feeds.policy_feed import PolicyWatch
-from detector.reporting.event_queue import PolicyReporter
+from detector.feeds.policy_feed import PolicyFeed
+from detector.reporting.event_reporter import EventReporter
+from detector.state.cluster_state import ClusterState
 from devcluster.control_plane import ControlPlane
+from health.cluster.cluster_context import ClusterContext
 from health.policy.policy import KEY, POLICY, Policy
 from health.policy.policy_in_force import MISSING_POLICY
 from kube.client import Client
 from kube.errors import NotFound
+from kube.rate_limiter import RateLimiter
 from kube.resource import CONFIG_MAPS, EVENTS
 from kube.transport import Transport
 from tests.support.api.eventually import eventually
@@ -57,23 +61,30 @@ async def person(control_plane: ControlPlane) -> AsyncIterator[Person]:
 
 
 @asynccontextmanager
-async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyWatch]:
+async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyFeed]:
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         changed = asyncio.Event()
-        watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
-        reporter = PolicyReporter(
-            Client(transport), "tests", NAMESPACE, watch.look, lambda: datetime.now(UTC)
+        watch = PolicyFeed(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
+        (source,), cluster_state = watch.sources, ClusterState("tests")
+        reporter = EventReporter(
+            Client(transport),
+            cluster_state,
+            instance="tests",
+            namespace=NAMESPACE,
+            rate_limiter=RateLimiter(100, 10.0, time.monotonic),
+            now=lambda: datetime.now(UTC),
         )
+        cluster_state.event_handlers.add_context_handler(reporter.policy_changed)
 
         async def tell() -> None:
             while True:
                 await changed.wait()
                 changed.clear()
-                reporter.changed()
+                cluster_state.take_context(ClusterContext(policy=watch.look()))
 
-        running = [asyncio.create_task(run) for run in (watch.source.run(), reporter.lead(), tell())]
+        running = [asyncio.create_task(run) for run in (source.run(), reporter.lead(), tell())]
         try:
-            await asyncio.wait_for(watch.source.wait_synced(), timeout=30)
+            await asyncio.wait_for(source.wait_synced(), timeout=30)
             changed.set()  # as the cluster context does after the policy was read
             yield watch
         finally:

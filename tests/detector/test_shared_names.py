@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from detector.reporting.target_events import SharedNames
+from detector.reporting.event_reporter import SharedNames
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.sighting import Look

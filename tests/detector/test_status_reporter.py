@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -13,15 +12,7 @@ from aiohttp import web
 
 from detector.reporting import status_reporter
 from detector.reporting.snapshot_builder import rendered
-from detector.reporting.status_reporter import (
-    BETWEEN_WRITES,
-    GATHER,
-    LONGEST_PAUSE,
-    ReporterDependencies,
-    StatusReporter,
-    StatusReporters,
-    pause_after,
-)
+from detector.reporting.status_reporter import GATHER, StatusReporter
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.check.check_snapshot import CheckSnapshot
@@ -34,12 +25,12 @@ from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from kube.resource import Object
 from objects.timestamps import stamp
-from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now, reporter
-from tests.support.api.api_server import ApiServer, said
+from tests.detector.status_reporting import CHECK, STATUS, cluster_state, leading, now, reporter
+from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import check_object, condition, node_object
 
-__all__ = ["cluster_state", "dependencies", "reporter"]
+__all__ = ["cluster_state", "reporter"]
 
 T = TypeVar("T")
 
@@ -48,19 +39,6 @@ UNHEALTHY = 24
 HEARTBEATS = 20
 MOST_A_SECOND = 2
 NAMES = [f"node-{number}" for number in range(NODES_IN_ALL)]
-
-
-@pytest.mark.parametrize(
-    ("took", "rest"),
-    [
-        pytest.param(timedelta(), BETWEEN_WRITES - GATHER, id="twice a second at most"),
-        pytest.param(timedelta(milliseconds=10), BETWEEN_WRITES - GATHER, id="a small one as often"),
-        pytest.param(timedelta(milliseconds=200), timedelta(seconds=1.8), id="a tenth of the time"),
-        pytest.param(timedelta(seconds=10), LONGEST_PAUSE, id="not longer because the API server hung"),
-    ],
-)
-def test_report_is_followed_by_a_rest_as_long_as_it_is_large(took: timedelta, rest: timedelta) -> None:
-    assert pause_after(took) == rest
 
 
 class Written:
@@ -107,14 +85,11 @@ async def written(
     for name in NAMES:
         see(cluster_state, name)
     made.show()
-    cluster_state.event_handlers.add_change_handler(lambda *_: reporter.changed.set())
-    reporting = asyncio.create_task(reporter.run())
-    await eventually(lambda: made.is_so(NODES_IN_ALL))
-    made.times.clear()
-    yield made
-    reporting.cancel()
-    with suppress(asyncio.CancelledError):
-        await reporting
+    cluster_state.event_handlers.add_change_handler(reporter.changed)
+    async with leading(reporter):
+        await eventually(lambda: made.is_so(NODES_IN_ALL))
+        made.times.clear()
+        yield made
 
 
 def see(
@@ -171,23 +146,21 @@ def request_of_the_check(node: str, *, uid: str) -> RemediationRequest:
 @pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
 async def test_next_report_has_a_node_that_was_unhealthy_when_its_request_was_created(
     cluster_state: ClusterState,
-    dependencies: ReporterDependencies,
+    reporter: StatusReporter,
     server: ApiServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     snapshots = rendering_late(monkeypatch, lambda: None)
     server.answer("PATCH", STATUS, said({}))
-    reporters = StatusReporters(dependencies)
-    cluster_state.event_handlers.add_request_handler(reporters.request_changed)
-    leading = asyncio.create_task(reporters.lead())
-    await eventually(lambda: snapshots)
-    for ready in ("Unknown", "True"):
-        see(cluster_state, NAMES[0], ready)
-        request = request_of_the_check(NAMES[0], uid=ready)
-        cluster_state.request_changed("example.com/v1", "Reboot", request, exists=True)
-    reporters.changed(CHECK, NAMES[0])
-    await eventually(lambda: len(snapshots) > 1)
-    leading.cancel()
+    cluster_state.event_handlers.add_request_handler(reporter.request_changed)
+    async with leading(reporter):
+        await eventually(lambda: snapshots)
+        for ready in ("Unknown", "True"):
+            see(cluster_state, NAMES[0], ready)
+            request = request_of_the_check(NAMES[0], uid=ready)
+            cluster_state.request_changed("example.com/v1", "Reboot", request, exists=True)
+        reporter.changed(CHECK, NAMES[0])
+        await eventually(lambda: len(snapshots) > 1)
     (target,) = (target for snapshot in snapshots for target in snapshot.requested)
     assert target.verdict.fact is not None
     assert (target.name, target.uid, target.verdict.fact.status) == (NAMES[0], f"uid-{NAMES[0]}", "Unknown")
@@ -202,10 +175,11 @@ async def test_check_that_is_deleted_while_its_report_is_rendered_gets_no_status
 ) -> None:
     def delete() -> None:
         cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, None)
-        reporter.changed.set()
+        reporter.changed(CHECK, None)
 
     snapshots = rendering_late(monkeypatch, delete)
-    await reporter.run()
+    async with leading(reporter):
+        await eventually(lambda: snapshots and not reporter.queue.waits(CHECK))
     assert len(snapshots) == 1
     assert "PATCH" not in {asked.method for asked in server.asked}
 
@@ -218,10 +192,17 @@ async def test_check_that_is_in_shadow_when_its_report_is_rendered_gets_no_statu
 ) -> None:
     def shadow() -> None:
         cluster_state.take_context(ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True))))
-        reporter.changed.set()
+        reporter.changed(CHECK, None)
 
     snapshots = rendering_late(monkeypatch, shadow)
-    reporting = asyncio.create_task(reporter.run())
-    await eventually(lambda: len(snapshots) > 1)  # the first report has ended
-    reporting.cancel()
+    async with leading(reporter):
+        await eventually(lambda: len(snapshots) > 1)  # the first report has ended
     assert "PATCH" not in {asked.method for asked in server.asked}
+
+
+async def test_status_that_the_api_server_refuses_is_written_again(
+    reporter: StatusReporter, server: ApiServer
+) -> None:
+    server.answer("PATCH", STATUS, refused(409, "Conflict", "workers"), said({}))
+    async with leading(reporter):
+        await eventually(lambda: [asked.method for asked in server.asked].count("PATCH") == 2)

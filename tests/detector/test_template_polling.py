@@ -88,7 +88,7 @@ class Polled:
         return not self.unread() and not self.reason("reset")
 
     def unread(self, name: str = "reset") -> str:
-        return self.polling.problem([self.reference(name)], LIMIT)
+        return str(self.polling.unread([self.reference(name)], LIMIT) or "")
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -204,7 +204,7 @@ async def test_list_is_tried_again_and_takes_over_when_it_is_allowed(
 
     await other.grant("get", "list", "watch")
     await eventually(lambda: not polled.is_polled, SOON_SECONDS)
-    assert polled.watches.problem([polled.kind], LIMIT) == ""
+    assert polled.watches.unread([polled.kind], LIMIT) is None
     await eventually(lambda: polled.told > told, SOON_SECONDS)
 
 
@@ -260,5 +260,5 @@ async def test_reading_that_is_older_than_the_limit_holds(polled: Polled, other:
     await other.grant("get")
     await eventually(lambda: polled.is_known, 10)
 
-    too_old = polled.polling.problem([polled.reference("reset")], timedelta())
-    assert too_old.startswith("ResetTemplate/default/reset was last read ")
+    too_old = str(polled.polling.unread([polled.reference("reset")], timedelta()))
+    assert too_old.startswith("ResetTemplate/default/reset: without any activity for too long (since ")

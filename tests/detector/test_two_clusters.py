@@ -139,7 +139,7 @@ class TwoClusters:
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
         """As a leading detector that has read everything, unless `is_whole` is false."""
         await self.blind_times.read()
-        leading = self.blind_times.lead(self.sources.notes.blind_times)
+        leading = self.blind_times.lead(self.sources.context.blind_times)
         running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
         try:
             await eventually(self._is_known if is_whole else self._knows_checks)
@@ -378,7 +378,7 @@ async def test_condition_that_a_short_loss_did_not_change_was_there_meanwhile(
     serve(management, NODES.path(), node("uid-here", stated))
     serve(east, NODES.path(), node("uid-there", stated))
     async with clusters.open():
-        blind_times = clusters.sources.notes.blind_times
+        blind_times = clusters.sources.context.blind_times
         await east.stop()
         await eventually(lambda: blind_times().get(EAST, BlindTime()).is_lost, 10)
         await east.start()
@@ -540,15 +540,15 @@ async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_pers
     async with clusters.open():
         clusters.link_machine()
         assert clusters.of_machine.state is TargetState.EXPIRED
-        known = clusters.sources.notes.known_clusters()
+        known = clusters.sources.context.known_clusters()
         assert known == {EAST: KnownCluster(uid="uid-of-east")}
 
         east.is_cluster("another")
         await eventually(lambda: reason_of(clusters.of_machine) is CHANGED, 10)
         assert "is another, it was uid-of-east" in clusters.why_of_machine
         assert clusters.of_node.state is TargetState.EXPIRED
-        assert clusters.sources.notes.known_clusters() == known
-        assert clusters.sources.notes.blind_times() == {EAST: LOST}
+        assert clusters.sources.context.known_clusters() == known
+        assert clusters.sources.context.blind_times() == {EAST: LOST}
 
     # Neither a restart nor a confirmation of another loss ends it.
     after = connect(known)
@@ -556,12 +556,12 @@ async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_pers
         after.link_machine()
         assert reason_of(after.of_machine) is CHANGED
         after.annotate_check({"paramedic.dev/confirmed-cluster": "a-third"})
-        after.sources.context.assembly.refresh()
+        after.sources.context.refresh()
         assert reason_of(after.of_machine) is CHANGED
 
         after.annotate_check({"paramedic.dev/confirmed-cluster": "another"})
         await eventually(lambda: after.of_machine.state is TargetState.WAITING, 10)
-        assert after.sources.notes.known_clusters() == {EAST: KnownCluster(uid="another")}
+        assert after.sources.context.known_clusters() == {EAST: KnownCluster(uid="another")}
 
 
 @pytest.mark.rule("rule 50", "rule 33/clocks")
@@ -591,7 +591,7 @@ async def test_cluster_that_no_check_rests_on_any_more_is_watched_no_more(
         known = clusters.cluster_state.checks[OF_MACHINES]
         clusters.cluster_state.check_changed(known.kind, OF_MACHINES, None)
         await eventually(lambda: clusters.node(EAST) is None)
-        assert clusters.sources.notes.blind_times() == {}
+        assert clusters.sources.context.blind_times() == {}
         assert clusters.of_node.state is TargetState.HEALTHY
 
 

@@ -20,6 +20,7 @@ from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, 
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import NEVER_UPGRADED, PauseProgress, Upgrade, UpgradePhase
+from health.gate.check_holds import UnreadSource
 from health.policy.policy import Policy
 from health.policy.policy_in_force import SHADOW, PolicyInForce
 from health.upgrade.memory import UpgradeObservation
@@ -86,7 +87,7 @@ class World:
         self.machines = SmallMachines()
         self.machines.check()
         self.serves_signals = True
-        self.unread_signals = ""
+        self.unread_signals: UnreadSource | None = None
         self.is_leader = True
         self.now = NOW
         self.refreshed = 0
@@ -180,7 +181,7 @@ async def test_one_that_is_open_when_a_setting_turns_it_off_is_woken_to_give_bac
 ) -> None:
     world.turn_off()
     world.becomes(upgrade)
-    world.unread_signals = "forbidden"
+    world.unread_signals = UnreadSource("signals", "forbidden")
     world.temporal.status = WorkflowExecutionStatus.RUNNING
     async with world.leading():
         await world.until_called(WAKE)
@@ -319,10 +320,10 @@ async def test_unknown_state_starts_nothing_and_is_answered_with_its_reason(worl
         seen = await world.ask()
         assert (seen.phase, seen.why_unknown) == (UpgradePhase.UNKNOWN, "there is no ClusterVersion")
         world.becomes(UNDER_WAY)
-        world.unread_signals = "ClusterVersion (config.openshift.io/v1): forbidden"
+        world.unread_signals = UnreadSource("ClusterVersion (config.openshift.io/v1)", "forbidden")
 
         seen = await world.ask()
-        assert (seen.phase, seen.why_unknown) == (UpgradePhase.UNKNOWN, world.unread_signals)
+        assert (seen.phase, seen.why_unknown) == (UpgradePhase.UNKNOWN, str(world.unread_signals))
 
 
 async def test_error_of_temporal_is_reported_and_the_call_is_made_again(world: World) -> None:

@@ -61,15 +61,18 @@ def make(settings: Settings, connection: ClusterConnection) -> Parts:
 async def test_storms_handle_a_change_before_the_parts_that_read_them(
     connection: ClusterConnection,
 ) -> None:
-    state = make(Settings(cluster="c"), connection).cluster_state
+    parts = make(Settings(cluster="c"), connection)
 
-    names = [getattr(handler, "__qualname__", "") for handler in state.event_handlers.of_changes]
+    names = [
+        getattr(handler, "__qualname__", "") for handler in parts.cluster_state.event_handlers.of_changes
+    ]
+    assert all(reason for _, reason in parts.change_handlers())
     assert names == [
         "Storms.changed",
         "UnrequestedEnds.changed",
         "RemediationLimits.changed",
         "Dispatch.changed",
-        "StatusReporters.changed",
+        "StatusReporter.changed",
         "TargetReporter.changed",
         "SharedNames.changed",
     ]
@@ -82,7 +85,7 @@ async def test_what_the_feeds_read_reaches_the_state_and_the_cluster_context(
     state, handlers = parts.cluster_state, parts.feeds.handlers
     node = Node.model_validate(node_object(name="node-1"))
 
-    handlers.node_changed(node_name("node-1"), node)
+    handlers.nodes.node_changed(node_name("node-1"), node)
     handlers.context_changed()
 
     assert state.targets.at(node_name("node-1").place) == {"node-1": node}
@@ -94,10 +97,11 @@ async def test_node_that_a_machine_expects_reaches_the_watch_of_lost_nodes(
 ) -> None:
     parts = make(Settings(cluster="c"), connection)
     machine = TargetName("Machine", "machines", "a")
+    parts.feeds.own_nodes.were_notified = True
 
     parts.cluster_state.linked_nodes.link(machine, node_name("node-1"))
 
-    assert parts.context.node_changes.lost_nodes.lost_of(connection.cluster) == ["node-1"]
+    assert parts.context.lost_nodes.is_lost(node_name("node-1"))
 
 
 async def test_detector_that_runs_notifies_handlers_of_many_targets(
@@ -157,5 +161,5 @@ async def test_sources_look_which_maintenance_windows_are_open(connection: Clust
     always = {"name": "always", "schedule": "* * * * *", "duration": "1h", "remediation": "Blocked"}
     policy = Policy(maintenance_windows=(MaintenanceWindow.model_validate(always),))
     cluster_state = ClusterState("c")
-    Sources(connection, cluster_state, Watched(), Problems(), lambda: policy).context.assembly.refresh()
+    Sources(connection, cluster_state, Watched(), Problems(), lambda: policy).context.refresh()
     assert cluster_state.cluster_context.open_windows == {"always"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detector.dispatching.dispatch import UNANSWERED
-from detector.reporting import status_reporter, target_reporter
+from detector.reporting import report_queue
 from devcluster.simulation import retrying as simulation
 from devcluster.supervisor import RESTARTS
 from health.runbook import failures
@@ -70,8 +70,7 @@ def test_wait_stays_within_its_shares_of_the_limit(backoff: Backoff, failures: i
     [
         pytest.param(problems.BACKOFF, [0.5, 1, 2, 4, 8, 10, 10], (0.5, 1), id="retry_forever"),
         pytest.param(UNANSWERED, [1, 2, 4, 8, 10, 10], (0, 1), id="calls without an answer"),
-        pytest.param(status_reporter.FAILED_WRITES, [0.5, 1, 2, 4, 8, 8], (1, 1), id="status of a check"),
-        pytest.param(target_reporter.RETRIES, [1, 2, 4, 8, 16, 32, 60, 60], (1, 1), id="status of a target"),
+        pytest.param(report_queue.RETRIES, [0.5, 1, 2, 4, 8, 16, 30, 30], (1, 1), id="reports"),
         pytest.param(failures.REPEATS, [5, 10, 20, 40, 80, 160, 300, 300], (1, 1.2), id="failing acts"),
         pytest.param(
             failures.RETRIES,

@@ -1,9 +1,6 @@
 """The label and the owner of a check are written once, and the metadata of other writers is kept."""
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,16 +11,16 @@ from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
+from detector.reporting.status_reporter import StatusReporter
 from detector.state.check_state import CheckRecord
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
 from health.policy.policy import Policy
 from kube.client import Client
-from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, Object, resource_of
 from kube.transport import Transport
+from tests.detector.status_reporting import event_reporter, leading
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster_api import SmallClusterApi, named
@@ -60,19 +57,16 @@ class Reported:
         self.found = check_object(checks={"unhealthyMachineConditions": []})
         self.found["metadata"]["resourceVersion"] = "1"
         attempts = Attempts(Policy, self.small.cluster_state, lambda: NOW)
+        client = Client(transport)
         self._reporter = StatusReporter(
-            ReporterDependencies(
-                client=Client(transport),
-                cluster_state=self.small.cluster_state,
-                sources=cast("SourcesOfChecks", EverythingIsRead()),
-                storms=Storms(self.small.cluster_state, lambda _: True, lambda: NOW),
-                snapshot_builder=SnapshotBuilder(self.small.cluster_state, attempts.before),
-                rate_limiter=RateLimiter(50, 20.0, time.monotonic),
-                instance="tests",
-                now=lambda: NOW,
-                led_until=lambda: None,
-            ),
-            named(),
+            client=client,
+            cluster_state=self.small.cluster_state,
+            sources=cast("SourcesOfChecks", EverythingIsRead()),
+            storms=Storms(self.small.cluster_state, lambda _: True, lambda: NOW),
+            snapshot_builder=SnapshotBuilder(self.small.cluster_state, attempts.before),
+            events=event_reporter(client, self.small.cluster_state),
+            now=lambda: NOW,
+            led_until=lambda: None,
         )
         server.answer("GET", CHECKS.path(NAMESPACE, "workers"), self._read)
         server.answer("PATCH", CHECKS.path(NAMESPACE, "workers"), self._write)
@@ -88,7 +82,7 @@ class Reported:
     def _watched(self) -> None:
         record = CheckRecord.model_validate(self.found)
         self.small.cluster_state.check_changed(CLUSTER_API_MACHINE_HEALTH_CHECK, named(), record)
-        self._reporter.changed.set()
+        self._reporter.changed(named(), None)
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
         answer = said(self.found)
@@ -112,11 +106,8 @@ class Reported:
 
     async def run(self) -> AsyncIterator["Reported"]:
         self._watched()
-        task = asyncio.create_task(self._reporter.run())
-        yield self
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        async with leading(self._reporter):
+            yield self
 
     async def reported_again(self) -> None:
         """Wait until the reporter has seen the current check and has written all its changes."""
@@ -130,7 +121,7 @@ class Reported:
 
     async def is_quiet(self) -> None:
         """Wait until the reporter has processed all changes."""
-        await eventually(lambda: not self._reporter.changed.is_set(), 10)
+        await eventually(lambda: not self._reporter.queue.waits(named()), 10)
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Conditions of Machines are written on change, to the Machine with the right uid, and no change is lost."""
 
-import time
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -21,7 +19,6 @@ from tests.support.values.builders import NOW
 from tests.support.values.cluster_api import MINUTE, NAMESPACE, PAUSED, TEMPLATE, cluster, merged
 
 WITH_TEMPLATE: dict[str, Any] = {"remediation": {"templateRef": TEMPLATE}}
-BROKEN = refused(500, "InternalError")
 FOREIGN = [
     {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "extra": {"a": [1]}},
     {"type": "example.com/Custom", "status": "Unknown"},
@@ -199,43 +196,6 @@ async def test_of_two_checks_that_select_a_machine_the_one_that_it_fails_is_hear
         reports.small.cluster_state.notify_check(named("a-lenient"))
         reports.small.node("a", "False", NOW)
         await reports.says("a", "True")
-
-
-async def test_write_that_fails_is_tried_again_after_pauses_that_grow_and_holds_no_other_up(
-    reports: Reporting,
-) -> None:
-    reports.small.check()
-    reports.add("a", "False")
-    reports.api.refusals["a"] = BROKEN
-    async with reports.leading():
-        await eventually(lambda: len(reports.attempts("a")) == 1)
-        reports.add("b", "False")
-        await reports.says("b", "False")
-        # The reporter writes nothing to it meanwhile, whatever changes.
-        for _ in range(20):
-            reports.small.cluster_state.notify_all()
-        await eventually(lambda: len(reports.attempts("a")) == 4)
-        times = reports.attempts("a")
-        pauses = [after - before for before, after in pairwise(times)]
-        assert pauses[0] >= 0.05
-        assert pauses[1] >= 0.1
-        assert pauses[2] >= 0.2
-
-        del reports.api.refusals["a"]
-        await reports.says("a", "False")
-
-
-async def test_server_that_says_when_to_come_back_is_asked_no_sooner(reports: Reporting) -> None:
-    reports.small.check()
-    reports.add("a", "False")
-    reports.api.refusals["a"] = refused(429, "TooManyRequests", **{"Retry-After": "1"})
-    began = time.monotonic()
-    async with reports.leading():
-        await eventually(lambda: len(reports.attempts("a")) == 1)
-        del reports.api.refusals["a"]
-        reports.small.cluster_state.notify_all()
-        await reports.says("a", "False")
-        assert time.monotonic() - began >= 1
 
 
 async def test_answer_that_it_is_not_there_is_no_reason_to_be_silent_for_ever(reports: Reporting) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from detector.feeds import workload_clusters
 from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
-from detector.feeds.source import THEY_NOT_YET
 from detector.feeds.workload_clusters import WorkloadAccess, WorkloadClusters
+from health.gate.check_holds import NOT_YET
 from health.kinds.clusterapi.cluster import kubeconfig_secret
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
@@ -117,8 +117,8 @@ async def test_exception_of_one_cluster_ends_no_other_and_not_even_its_own_for_l
         watched.errors[EAST] = ZeroDivisionError("nobody foresaw it")
         watched.name(EAST, WEST)
         await eventually(lambda: watched.clusters.is_read(WEST))
-        assert "not read completely" in watched.clusters.problem(EAST, LIMIT)
-        assert watched.clusters.problem(WEST, LIMIT) == ""
+        assert "not read completely" in str(watched.clusters.unread(EAST, LIMIT))
+        assert watched.clusters.unread(WEST, LIMIT) is None
 
         del watched.errors[EAST]
         await eventually(lambda: watched.clusters.is_read(EAST))
@@ -171,7 +171,7 @@ async def test_cause_that_changes_its_text_is_reported_once_a_minute_and_anew_af
     async with watched.running():
         watched.name(EAST, WEST)
         watched.clusters.look(LIMIT)
-        assert set(watched.clusters.unreachable(LIMIT).values()) == {THEY_NOT_YET}
+        assert set(watched.clusters.unreachable(LIMIT).values()) == {NOT_YET}
         assert await told_after("r1") == "r1"  # the words "not yet" name no cause, and are not kept
         now += 59
         assert await told_after("r2") == "r1"
@@ -195,7 +195,7 @@ async def test_secret_that_cannot_be_read_for_a_moment_takes_nothing_from_what_i
         watched.errors[EAST] = Unreachable("The management cluster does not answer.")
         tried = watched.tried
         await eventually(lambda: watched.tried > tried + 1)
-        assert watched.clusters.problem(EAST, LIMIT) == ""
+        assert watched.clusters.unread(EAST, LIMIT) is None
 
 
 @pytest.mark.rule("rule 33/gone")

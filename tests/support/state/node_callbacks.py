@@ -1,6 +1,7 @@
 """NodeCallbacks: the handlers of a watch of Nodes that a test runs alone."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
 
 from detector.feeds.feed_handlers import FeedHandlers
 from health.model.node import Node
@@ -22,7 +23,7 @@ class NodeCallbacks(FeedHandlers):
         forgotten: Callable[[str], None] = lambda _: None,
         update_targets: Callable[[str], Awaitable[None]] = _nothing_to_update,
     ) -> None:
-        super().__init__()
+        self.connect(self, lambda: None)
         self._changed = changed
         self._undecodable = undecodable
         self._read = read
@@ -34,6 +35,9 @@ class NodeCallbacks(FeedHandlers):
 
     def decoding_changed(self, name: TargetName, problem: str) -> None:
         self._undecodable(name, problem)
+
+    def node_unmoved(self, name: TargetName, types: Collection[str], at: datetime) -> None:
+        """Do nothing, as no test of a watch alone looks at it."""
 
     def cluster_read(self, cluster: str) -> None:
         self._read(cluster)

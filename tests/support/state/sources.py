@@ -4,24 +4,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from detector.context.cluster_notes import ClusterNotes
-from detector.context.context import context_of
+from detector.context.context import Context
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.feeds.feed_handlers import FeedHandlers
-from detector.feeds.feeds import FeedBuilder, WatchScope
+from detector.feeds.feeds import feeds_of
 from detector.feeds.node_watch import BlindTime
 from detector.feeds.policy_feed import PolicyFeed
 from detector.feeds.remediation_kinds import RemediationKinds
+from detector.feeds.source import Source
 from detector.feeds.workload_clusters import WorkloadAccess
 from detector.state.cluster_state import ClusterState
 from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
-from health.policy.policy import CurrentPolicy
+from health.policy.policy import CurrentPolicy, Policy
+from health.policy.policy_in_force import PolicyInForce
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
-from kube.reflector_settings import CurrentSettings, patient
+from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from objects.clusters import SecretField
 from runtime.problems import Problems
 
@@ -50,6 +51,26 @@ class Watched:
     known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
 
 
+class FixedPolicy(PolicyFeed):
+    """A policy without a ConfigMap, and the settings of the reflectors of a test."""
+
+    def __init__(self, policy: CurrentPolicy, reflectors: CurrentSettings) -> None:
+        self._policy, self._reflectors = policy, reflectors
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return ()
+
+    def current(self) -> Policy:
+        return self._policy()
+
+    def reflectors(self) -> ReflectorSettings:
+        return self._reflectors()
+
+    def look(self) -> PolicyInForce:
+        return PolicyInForce(policy=self._policy())
+
+
 class Sources:
     """The feeds and the context, wired as in a detector without a ConfigMap for the policy."""
 
@@ -61,38 +82,32 @@ class Sources:
         problems: Problems,
         policy: CurrentPolicy,
     ) -> None:
-        handlers = FeedHandlers()
-        policy_feed = PolicyFeed(defaults=policy, reflectors_for=lambda _: watched.reflectors())
-        builder = FeedBuilder(
-            connection=connection,
-            cluster_state=cluster_state,
+        policy_feed = FixedPolicy(policy, watched.reflectors)
+        self.feeds = feeds_of(
+            connection,
+            cluster_state,
             policy=policy_feed,
             kinds=RemediationKinds(connection, cluster_state, policy_feed.reflectors),
-            handlers=handlers,
+            handlers=FeedHandlers(),
+            lease_namespace=watched.lease_namespace,
+            upgrade_signals=watched.upgrade_signals,
+            check_kinds=watched.kinds,
+            workload_clusters=watched.workload_clusters,
         )
-        scope = WatchScope(
-            watched.lease_namespace, watched.upgrade_signals, watched.kinds, watched.workload_clusters
-        )
-        self.feeds = builder.build(scope)
-        self.context = context_of(
-            cluster_state,
-            self.feeds,
-            connection.server_clock,
+        self.context = Context(
+            cluster_state=cluster_state,
+            feeds=self.feeds,
+            server_clock=connection.server_clock,
             blind_time=watched.blind_time,
             known_cluster=watched.known_cluster,
             pause_progress=lambda: None,
         )
-        self.context.add_handlers(cluster_state, self.feeds)
-        self._earlier = watched.blind_time(connection.cluster)
-        self._problems = problems
+        self.context.connect()
+        self._earlier, self._problems = watched.blind_time(connection.cluster), problems
 
     @property
     def of_checks(self) -> SourcesOfChecks:
-        return self.context.of_checks
-
-    @property
-    def notes(self) -> ClusterNotes:
-        return self.context.notes
+        return self.context.sources
 
     async def run(self) -> None:
         await self.feeds.run(self._problems, self._earlier)

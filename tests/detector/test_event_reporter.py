@@ -10,15 +10,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.reporting.event_queue import EventQueue
+from detector.reporting.event_reporter import EventReporter
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS
 from kube.transport import Transport
 from objects.event import Event, Severity
+from tests.support.values.builders import check_object
 
 pytestmark = pytest.mark.cluster
 
@@ -36,13 +40,20 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 async def told_after(client: Client, note: Event) -> int:
     """Let a new process emit the Event; return how many Events exist then."""
     end = uuid.uuid4().hex
-    event_queue = EventQueue(
-        client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
+    cluster_state = ClusterState("tests")
+    cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(check_object()))
+    reporter = EventReporter(
+        client,
+        cluster_state,
+        instance="one",
+        namespace="paramedic-system",
+        rate_limiter=RateLimiter(50, 20.0, time.monotonic),
+        now=lambda: datetime.now(UTC),
     )
-    event_queue.emit(
-        [note, Event(seed=end, severity=Severity.NORMAL, reason="TheEnd", message=end)], "check-uid"
-    )
-    running = asyncio.create_task(event_queue.run())
+    running = asyncio.create_task(reporter.lead())
+    last = Event(seed=end, severity=Severity.NORMAL, reason="TheEnd", message=end)
+    await asyncio.sleep(0)
+    assert reporter.emit(CHECK, [note, last])
 
     async def is_over() -> bool:
         return end in await _messages(client)
