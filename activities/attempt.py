@@ -18,7 +18,7 @@ from temporalio import activity
 
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failures import AT_ONCE
-from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, RequestRefused, retry_after
+from kube.errors import Forbidden, KubernetesError, NotFound, RequestRefused, retry_after
 from objects.durations import in_words
 from objects.event import Event
 from objects.field_problem import unforeseen
@@ -104,19 +104,13 @@ class StepHeld(Exception):
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
+    def by_hold(cls, hold: Hold, ask_again_seconds: float) -> Self:
+        """The hold of a rule, which an act asks about again after this time."""
+        return cls(Hold(reason=hold.reason, message=hold.message, ask_again_seconds=ask_again_seconds))
+
+    @classmethod
     def by(cls, error: KubernetesError, event: Event | None = None) -> Self:
         return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
-
-
-def not_created(error: KubernetesError) -> StepHeld:
-    """The error after a refused creation of a request.
-
-    Raises KubernetesError: the API server did not answer, so the request may exist.
-    """
-    if error.status is None and not isinstance(error, KindUnknown):
-        raise error
-    hold = hold_of(error).model_copy(update={"request_error": error.message})
-    return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))
 
 
 def hold_of(error: KubernetesError) -> Hold:

@@ -120,6 +120,7 @@ class OwnRequests:
     """
 
     def __init__(self, objects: LiveObjects) -> None:
+        self.management = objects.management
         self.live = LiveRequests(objects.management)
         self._objects = objects
 

@@ -22,7 +22,7 @@ from activities.act import Act
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
-from activities.maintenance import Annotate, CleanUp, Renew
+from activities.maintenance import Maintenance
 from activities.notifications.notify import Notify
 from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
 from activities.registry import KIND_ACTIVITIES
@@ -158,7 +158,9 @@ def _worker(
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     clusters = ClusterConnections(connection, connections.workload_clusters)
     objects = LiveObjects(clusters, KIND_ACTIVITIES, (settings.namespace, LEADER_LEASE))
-    requests = OwnRequests(objects)
+    maintenance = Maintenance(
+        OwnRequests(objects), leases, clock.now, removes_confirmations=settings.confirmations == "remove"
+    )
     retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
     evidence = EvidenceConfigMaps(client, settings.namespace, retention)
     revalidation = Revalidation(
@@ -168,7 +170,6 @@ def _worker(
         requires_policy=settings.requires_policy,
     )
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
-    removes_confirmations = settings.confirmations == "remove"
     patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=EVENT_TIMEOUT)
     return Worker(
         temporal,
@@ -177,11 +178,9 @@ def _worker(
         activities=[
             SaveEvidenceActivity(revalidation, evidence, clock.now).save_evidence,
             Act(leases, revalidation, clock, event_recorder).act,
-            CleanUp(
-                connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
-            ).clean_up,
-            Renew(leases, clock.now).renew,
-            Annotate(requests).annotate,
+            maintenance.clean_up,
+            maintenance.renew,
+            maintenance.annotate,
             SyncPauses(connection, clock, patient_recorder).sync_pauses,
         ],
         deployment_config=version,

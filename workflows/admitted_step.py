@@ -80,10 +80,10 @@ class AdmittedStep:
             attempt=before.attempt_of(self.observation),
             holds_lease=before.lease.is_held,
             is_approved=before.is_approved(self.step),
-            approved_version=before.approval.version if before.approval else "",
+            approved_version=(before.approval.version or None) if before.approval else None,
             requests=tuple(request.reference for request in self.observation.requests),
             delay=before.delays.before_act(self.began) if before.is_before_the_first_step else None,
-            repetition="" if before.repetition else after.repetition,
+            repetition=None if before.repetition else after.repetition or None,
         )
 
     @property

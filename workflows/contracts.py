@@ -64,19 +64,31 @@ class ObserveInput(Frozen):
         )
 
 
-class ActInput(Frozen):
-    """Asks for a request for the target, if `fact` still holds."""
+class JudgedStep(Frozen):
+    """A step that the detector judged, with the facts that the worker compares before it."""
 
     incident: IncidentReference
+    step: Step
+    fact: Fact
+    generation: int
+    admission: Admission = Admission()
+    """The default is the admission of a check without limits."""
+    is_approved: bool = False
+    """True if a person, or the default of the check, approved this step."""
+
+    @property
+    def is_only_recorded(self) -> bool:
+        """True in shadow, where the step is recorded instead of taken; there is then no admission."""
+        return False
+
+
+class ActInput(JudgedStep):
+    """Asks for a request for the target, if `fact` still holds."""
+
     run_id: str
     """The run id before any reset, so that a run after a reset finds its own request."""
-    step: Step
-    admission: Admission = Admission()
-    """The default is the admission of a check without limits, because older workers do not send one."""
-    fact: Fact
     seen_at: datetime | None = None
     """When the detector saw the facts, by the API server's clock; None: too long ago."""
-    generation: int
     known: tuple[RequestReference, ...] = ()
     """Requests that the incident made in this step; if one still exists, it is used."""
     settled: tuple[str, ...] = ()
@@ -89,32 +101,27 @@ class ActInput(Frozen):
     """Whether the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
-    is_approved: bool = False
-    """True if a person, or the default of the check, approved this step."""
-    approved_version: str = ""
-    """The fingerprint of the approved template; "": unknown, or no person approved it."""
+    approved_version: str | None = None
+    """The fingerprint of the approved template; None: unknown, or no person approved it."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
-    repetition: str = ""
-    """How often in a row the first steps alone were taken, with this one; "" unless an Event says so now."""
+    repetition: str | None = None
+    """How often in a row the first steps alone were taken, with this one; None unless an Event says so."""
 
 
-class EvidenceInput(Frozen):
+class EvidenceInput(JudgedStep):
     """Asks to save the state of the target before `step`, if `fact` still holds."""
 
-    incident: IncidentReference
     first_run_id: str
     """The first run of the incident: all its runs share one piece of evidence."""
-    step: Step
     reason: str
     """The problem of the target, in words."""
-    fact: Fact
-    generation: int
-    admission: Admission = Admission()
-    is_approved: bool = False
-    """True if a person, or the default of the check, approved this step."""
     is_shadow: bool = False
     """Whether the step will be recorded instead of taken; there is then no admission."""
+
+    @property
+    def is_only_recorded(self) -> bool:
+        return self.is_shadow
 
 
 class EvidenceResult(Frozen):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.kind_activities import TemplateUse
+from activities.kind_activities import ConfirmedStep
 from activities.live_objects import LiveObjects
-from activities.nodehealthcheck.kind import NODE_ACTIVITIES
+from activities.nodehealthcheck.kind import NodeActivities
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from health.model.references import Step
@@ -41,7 +41,7 @@ async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: 
         connection = ClusterConnection.over(transport)
         clusters = ClusterConnections(connection, WorkloadConnections(connection.client))
         live = LiveObjects(clusters, KIND_ACTIVITIES)
-        request = await NODE_ACTIVITIES.new_request(live, TemplateUse(asked, confirmed, TEMPLATE))
+        request = await NodeActivities().new_request(ConfirmedStep(asked, confirmed, live), TEMPLATE)
         return [reference["uid"] for reference in request["metadata"]["ownerReferences"]]
 
 
