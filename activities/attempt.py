@@ -23,7 +23,7 @@ from objects.durations import in_words
 from objects.event import Event
 from objects.field_problem import unforeseen
 from workflows.contracts import ActResult
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 HEARTBEAT_EVERY = timedelta(seconds=2)
 ASK_AGAIN_SECONDS = 60.0

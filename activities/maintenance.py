@@ -41,7 +41,7 @@ from workflows.contracts import (
     RenewInput,
     RenewResult,
 )
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 Result = TypeVar("Result")
 

@@ -33,7 +33,7 @@ from workflows.contracts import (
     RequestsLost,
     TargetDisrupted,
 )
-from workflows.kit.calls import FinishedCalls, in_words
+from workflows.kit import FinishedCalls, in_words
 
 
 @dataclass(frozen=True)

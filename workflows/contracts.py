@@ -31,7 +31,7 @@ from health.model.verdict import CountedFact, Fact
 from health.runbook.delays import RequestDelay
 from health.runbook.task_notes import MaintenanceTask, TaskFailure
 from objects.frozen import Frozen
-from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
+from workflows.kit import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
 FRESH = timedelta(seconds=5)

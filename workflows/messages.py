@@ -18,7 +18,7 @@ from health.runbook.order_spec import Situation
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
-from workflows.kit.runs import RunInput
+from workflows.kit import RunInput
 
 WORKFLOW = "Remediation"
 WAKE = "wake"

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.kit.calls import call, in_words
+    from workflows.kit import call, in_words
     from workflows.notification_contracts import (
         NOT_DELIVERED,
         NOTIFICATION,

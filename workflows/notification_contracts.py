@@ -14,7 +14,7 @@ from health.model.notification import Notification
 from health.model.references import IncidentReference
 from health.runbook.notifications import Due
 from objects.frozen import Frozen, OpenEnum
-from workflows.kit.calls import Companion, Contract
+from workflows.kit import Companion, Contract
 from workflows.messages import CLUSTER
 
 NOTIFICATION = "Notification"

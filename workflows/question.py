@@ -16,8 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from objects.brief import Brief
     from workflows import summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
-    from workflows.kit.calls import in_summary
-    from workflows.kit.messages import StandingOrders
+    from workflows.kit import StandingOrders, in_summary
     from workflows.status import IncidentStatus
 
 SHORTEST_WAIT = timedelta(seconds=5)

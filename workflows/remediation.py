@@ -51,9 +51,16 @@ with workflow.unsafe.imports_passed_through():
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
-    from workflows.kit.calls import FinishedCalls
-    from workflows.kit.messages import InvalidMessage, StandingOrders, Wakes, read_message
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.kit import (
+        FinishedCalls,
+        InvalidMessage,
+        StandingOrders,
+        Wakes,
+        begin_a_new_run,
+        is_new_run_due,
+        read_message,
+        refuse_other_id,
+    )
     from workflows.messages import (
         ATTEMPT,
         ATTEMPT_ENDED,

@@ -12,7 +12,7 @@ from health.model.moves import AnnotationPatch, Phase, Wait
 from health.model.references import Action, Step, TargetReference
 from objects.brief import LONGEST_LINE, Brief
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
-from workflows.kit.calls import in_summary
+from workflows.kit import in_summary
 
 _DAY = timedelta(days=1)
 _QUESTIONS: Mapping[Phase, str] = MappingProxyType(

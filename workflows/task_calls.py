@@ -41,7 +41,7 @@ from workflows.contracts import (
     RenewInput,
     RenewResult,
 )
-from workflows.kit.calls import Contract, FinishedCalls, in_words
+from workflows.kit import Contract, FinishedCalls, in_words
 
 Result = TypeVar("Result", AnnotateResult, RenewResult, CleanUpResult)
 

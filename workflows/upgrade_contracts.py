@@ -13,8 +13,7 @@ from health.upgrade.decision import PauseMoment
 from health.upgrade.memory import PauseMemory
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import PersonText, ShortText
-from workflows.kit.calls import FOR_EVER, ONCE, Contract
-from workflows.kit.runs import RunInput
+from workflows.kit import FOR_EVER, ONCE, Contract, RunInput
 
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""

@@ -28,9 +28,15 @@ with workflow.unsafe.imports_passed_through():
     from objects.markdown import escaped
     from objects.timestamps import stamp
     from workflows.contracts import detector_queue
-    from workflows.kit.calls import FinishedCalls, in_words
-    from workflows.kit.messages import StandingOrders, Wakes
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.kit import (
+        FinishedCalls,
+        StandingOrders,
+        Wakes,
+        begin_a_new_run,
+        in_words,
+        is_new_run_due,
+        refuse_other_id,
+    )
     from workflows.orders import read_or_refuse, read_order
     from workflows.upgrade_contracts import (
         OBSERVE_UPGRADE,

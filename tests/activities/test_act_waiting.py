@@ -14,7 +14,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.support.values.builders import incident_reference
 from tests.support.values.observations import FACT, STEP
 from workflows.contracts import ACT, ActInput, ActResult
-from workflows.kit.calls import call
+from workflows.kit import call
 
 pytestmark = pytest.mark.rule("rule 4")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from devcluster.manifests import ROOT
 from workflows import contracts, notification_contracts, upgrade_contracts
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 WIRED_IN = ("worker/worker.py", "detector/answers/answering.py", "detector/detector.py")
 CONTRACTS = {

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from objects.brief import LONGEST_LINE, SHORTEST_NAME, Brief
 from objects.short_text import cut_to_bytes
-from workflows.kit.calls import SUMMARY_BYTES, in_summary
+from workflows.kit import SUMMARY_BYTES, in_summary
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])
