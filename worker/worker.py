@@ -31,7 +31,7 @@ from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
-from health.evidence.retention import Retention
+from health.evidence import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
 from kube.consistent_read import current_version
@@ -47,8 +47,7 @@ from runtime.status_writer import LeaderWatch, StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, worker_queue
-from workflows.notification import NotificationDelivery
-from workflows.notification_contracts import notification_queue
+from workflows.notification import NotificationDelivery, notification_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
 

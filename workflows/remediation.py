@@ -71,7 +71,7 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
-    from workflows.notification_contracts import delivery_of
+    from workflows.notification import delivery_of
     from workflows.orders import accept
     from workflows.question import (
         NOT_ASKED,

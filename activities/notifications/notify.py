@@ -17,10 +17,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.attempt import heartbeats
 from activities.notifications.sender import DeliveryFailure, DeliveryProblem, Receivers
 from health.model.notification import Notification
-from health.notification.allowance import RequestAllowance
-from health.notification.messages import Summary
+from health.notification import RequestAllowance, Summary
 from health.policy.receivers import Receiver
-from workflows.notification_contracts import NOTIFY, Delivery, NotificationInput, NotifyResult
+from workflows.notification import NOTIFY, Delivery, NotificationInput, NotifyResult
 
 _log = logging.getLogger(__name__)
 _ALL = "*"

@@ -19,7 +19,7 @@ from threading import Thread
 from pydantic import ValidationError
 
 from health.model.notification import Notification
-from health.notification.messages import Summary, body_of, title_of
+from health.notification import Summary, body_of, title_of
 from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, StoredPolicy
 from health.policy.receivers import Receiver
 from kube.client import SharedReads

@@ -19,14 +19,14 @@ from activities.notifications.notify import Notify
 from activities.notifications.sender import INVALID, AppriseSender, ReceiverFiles, Receivers
 from devcluster.polling import until
 from health.model.notification import Notification
-from health.notification.messages import title_of
+from health.notification import title_of
 from kube.client import Client, SharedReads
 from tests.support.api.api_server import Answer, ApiServer, Asked, hanging, refused, reset, said, text
 from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port
 from tests.support.api.tls import write_pair
 from tests.support.values.notifications import notification
-from workflows.notification_contracts import Delivery, NotificationInput, NotifyResult
+from workflows.notification import Delivery, NotificationInput, NotifyResult
 
 POLICY = "/api/v1/namespaces/ours/configmaps/paramedic-policy"
 SECRET = "B0-very-secret"

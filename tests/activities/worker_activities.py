@@ -17,7 +17,7 @@ from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
-from health.evidence.retention import Retention
+from health.evidence import Retention
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery
