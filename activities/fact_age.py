@@ -1,7 +1,7 @@
 """The age of the facts behind a write: how old they may be, and by which clocks.
 
-A process may be frozen, and a machine suspended, at any moment. So two clocks measure the age: since the
-detector saw the facts, by the API server's clock; since the activity began, by one that cannot be set. The
+A process may be frozen, and a machine suspended, at any moment. Two clocks measure the age, one since the
+detector saw the facts (the API server's), one since the activity began (which cannot be set). The
 time before that, in the task queue, is measured by Temporal's clock.
 """
 

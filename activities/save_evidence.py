@@ -212,7 +212,7 @@ class EvidenceConfigMaps:
             if filing.name not in {config_map.name for config_map in await self._own()}:
                 raise
 
-    async def prune(self, now: datetime, newest: str = "") -> None:
+    async def prune(self, now: datetime, newest: str | None = None) -> None:
         """Delete evidence beyond the retention; another worker may do so at the same time."""
         own = {config_map.name: config_map for config_map in await self._own()}
         kept = (StoredEvidence(stored.name, stored.creation_timestamp) for stored in own.values())

@@ -311,7 +311,7 @@ class Retention:
     most: int
     longest: timedelta
 
-    def over(self, kept: Iterable[StoredEvidence], now: datetime, newest: str = "") -> list[str]:
+    def over(self, kept: Iterable[StoredEvidence], now: datetime, newest: str | None = None) -> list[str]:
         """The names to delete now, the oldest first.
 
         Timestamps of API servers have whole seconds, so `newest` is never deleted in favour of another one.

@@ -20,7 +20,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from activities.notifications.sender import DeliveryProblem
+from activities.notifications import DeliveryProblem
 from health.model.references import Action
 from objects.frozen import label
 from worker.worker_metrics import (

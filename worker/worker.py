@@ -23,8 +23,7 @@ from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.maintenance import Maintenance
-from activities.notifications.notify import Notify
-from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
+from activities.notifications import WITHIN, Notify, Receivers
 from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
@@ -128,9 +127,9 @@ def _notification_worker(
 
     It has no version, because each worker delivers the notifications of incidents of any version.
     """
-    files = ReceiverFiles(Path(settings.notification_directory))
     reads = SharedReads(connections.management.client)
-    notify = Notify(Receivers(reads, settings.namespace, files, AppriseSender()), monotonic_clock)
+    receivers = Receivers(reads, settings.namespace, Path(settings.notification_directory))
+    notify = Notify(receivers, monotonic_clock)
     return Worker(
         temporal,
         task_queue=notification_queue(connections.cluster),

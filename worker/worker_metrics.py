@@ -11,7 +11,7 @@ from threading import Lock
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from activities.notifications.sender import DeliveryProblem
+from activities.notifications import DeliveryProblem
 from activities.registry import KIND_ACTIVITIES
 from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS

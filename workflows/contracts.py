@@ -98,7 +98,7 @@ class ActInput(JudgedStep):
     attempt: int = 1
     """The number of this remediation in a row for the target."""
     holds_lease: bool = False
-    """Whether the incident already held the Lease; a failed act then does not release it."""
+    """True if the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
     approved_version: str | None = None
@@ -117,7 +117,7 @@ class EvidenceInput(JudgedStep):
     reason: str
     """The problem of the target, in words."""
     is_shadow: bool = False
-    """Whether the step will be recorded instead of taken; there is then no admission."""
+    """True if the step will be recorded instead of taken; there is then no admission."""
 
     @property
     def is_only_recorded(self) -> bool:
@@ -161,7 +161,7 @@ class ActHeld(Frozen):
     kind: Literal["ActHeld"] = "ActHeld"
     hold: Hold
     is_forbidden: bool = False
-    """Whether the API server answered 403, possibly only because it has just started."""
+    """True if the API server answered 403, possibly only because it has just started."""
 
 
 class ActResult(Frozen):
@@ -219,9 +219,9 @@ class CleanUpInput(Frozen):
     doubtful: tuple[str, ...] = ()
     """The uids of those that the detector does not see as this check's; one of another owner is kept."""
     is_confirmed: bool = False
-    """Whether to remove a person's confirmation from the target."""
+    """True if the clean-up removes a person's confirmation from the target."""
     is_gone: bool = False
-    """Whether the target is gone, so that a replacement may be about to appear."""
+    """True if the target is gone, so that a replacement may be about to appear."""
     order: RemediationOrder | None = None
     """The person's order to remove from the target, which is over; None: there is none."""
 
@@ -234,7 +234,7 @@ class CleanUpResult(Frozen):
     failures: tuple[TaskFailure, ...] = ()
     """Deletions, releases and removals that failed."""
     has_lease: bool = False
-    """Whether the Lease of the target was kept."""
+    """True if the Lease of the target was kept."""
 
 
 class RenewInput(Frozen):

@@ -94,7 +94,7 @@ class State(Frozen):
     wakes_at: datetime | None = None
     """When its timer ends, by Temporal's clock; None: it waits for a wake or an order only."""
     next_transition: NextTransition | None = None
-    """What moves it on by itself; None: unknown while it asks the detector."""
+    """The change that moves it on by itself; None: unknown while it asks the detector."""
 
     last_known: Observation | None = None
     """The latest observation with a known state of the target, where `observation` has none."""

@@ -47,9 +47,8 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
     from objects.brief import Brief
-    from workflows import summaries
-    from workflows import task_calls as tasks
-    from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
+    from workflows import calls, summaries
+    from workflows.calls import AdmittedStep, TaskCall, TaskResult
     from workflows.contracts import FRESH, ActResult
     from workflows.kit import (
         FinishedCalls,
@@ -127,11 +126,11 @@ class Remediation:
                     case AskApproval() | SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, observation)
                     case AnnotateRequests(patches=patches):
-                        await self._do(tasks.annotation(self._incident, patches))
+                        await self._do(calls.annotation(self._incident, patches))
                     case RenewLease():
-                        await self._do(tasks.renewal(self._incident, self._memory))
+                        await self._do(calls.renewal(self._incident, self._memory))
                     case ReleaseLease():
-                        await self._do(tasks.release(self._incident))
+                        await self._do(calls.release(self._incident))
                     case RemoveRequests():
                         await self._clean_up(observation)
                     case End() if not self._is_woken() and not await self._notify(move, observation):
@@ -213,7 +212,7 @@ class Remediation:
             return
         due = renewal_at(self._memory)
         if due is not None and due <= workflow.now():
-            await self._do(tasks.renewal(self._incident, self._memory))
+            await self._do(calls.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
         until = Moment(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
@@ -232,7 +231,7 @@ class Remediation:
                 before = self._memory
                 observation = await answer(self._incident, self._memory, self._orders, self._status)
             except ActivityError:  # no detector answered the question in time
-                await self._do(tasks.renewal(self._incident, self._memory))
+                await self._do(calls.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
             else:
                 self._memory = self._memory.having_reported(before) if observation else self._memory
@@ -272,14 +271,13 @@ class Remediation:
     async def _act(self, step: AdmittedStep) -> None:
         request = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        await self._go_on_after(step, await act(self._calls, request))
+        await self._go_on_after(step, await calls.act(self._calls, request))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, observation: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
         first_run_id = workflow.info().first_execution_run_id
-        is_approved = self._memory.is_approved(observation.steps[due.step])
-        request = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
-        result = await save_evidence(self._calls, request, workflow.now())
+        request = calls.evidence_before(due, observation, self._memory, self._incident, first_run_id)
+        result = await calls.save_evidence(self._calls, request, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
         elif isinstance(due, TakeStep):
@@ -299,7 +297,7 @@ class Remediation:
             self._observation = self._observation.held_by(hold)
 
     async def _clean_up(self, observation: Observation) -> None:
-        await self._do(tasks.clean_up(self._incident, self._memory, observation, self._requests))
+        await self._do(calls.clean_up(self._incident, self._memory, observation, self._requests))
         if not is_answer(observation):
             self._observation = None
         elif self._memory.clean_up_at is None:
@@ -307,7 +305,7 @@ class Remediation:
                 update={"requests": (), "is_confirmed": False, "order": None}
             )
 
-    async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
+    async def _do(self, task: TaskCall[TaskResult]) -> None:
         result = await task.done(self._calls)
         self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
@@ -334,7 +332,7 @@ class Remediation:
         await self._wait(wait)
         while wait.is_over_for_renewal(workflow.now()) and not self._is_woken():
             before = self._memory
-            await self._do(tasks.renewal(self._incident, self._memory))
+            await self._do(calls.renewal(self._incident, self._memory))
             if self._is_woken() or not self._memory.is_only_renewed_since(before):
                 return
             self._begin_a_new_run_if_due()

@@ -33,7 +33,7 @@ class IncidentStatus:
     wakes_at: datetime | None = None
     held: OrderRecord | None = None
     """The hold of a person that the details contain."""
-    evidence: str = ""
+    evidence: str | None = None
     """The place of the evidence; a failure to save it is in the details."""
 
     @classmethod
@@ -49,7 +49,7 @@ class IncidentStatus:
             outcome=move.outcome if isinstance(move, End) else None,
             next_transition=move.next_transition,
             held=memory.held,
-            evidence=evidence.words if evidence is not None and evidence.is_saved else "",
+            evidence=evidence.words if evidence is not None and evidence.is_saved else None,
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
@@ -85,7 +85,7 @@ class IncidentStatus:
     def __str__(self) -> str:
         """The current details of the Temporal UI, in Markdown: what, why not yet, and what is next."""
         reason = named_reason(self.why.subject, self.why.reason)
-        lines = (*self.why.more_lines, ("Evidence", self.evidence), self._next)
+        lines = (*self.why.more_lines, ("Evidence", self.evidence or ""), self._next)
         return f"**{self.phase}**: {escaped(reason)}\n\n{listed(*lines)}"
 
     @property

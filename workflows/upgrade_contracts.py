@@ -42,8 +42,8 @@ class SyncPausesInput(Frozen):
 
     cluster: str
     moment: PauseMoment
-    warning: ShortText = ""
-    """The message of a Warning Event on each check that is paused by us; "": no Event."""
+    warning: ShortText | None = None
+    """The message of a Warning Event on each check that is paused by us; None: no Event."""
     seen_at: datetime | None = None
     """When the detector saw the upgrade; a worker refuses old facts, as in an act."""
 
@@ -73,7 +73,7 @@ class UpgradePauseState(Frozen):
     sign: str = ""
     memory: PauseMemory = PauseMemory()
     is_resting: bool = False
-    """Whether it waits for a wake, an order or its timer."""
+    """True if it waits for a wake, an order or its timer."""
 
 
 class UpgradePauseResult(Frozen):

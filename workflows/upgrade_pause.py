@@ -97,9 +97,13 @@ class UpgradePause:
                 self._wakes.answer()
                 observed = await self._observe()
                 if not (observed.is_under_way or observed.is_over):  # rule 36
-                    self._say(f"changes nothing: {_unknown(observed)}")
+                    why = observed.why_unknown or observed.phase
+                    unknown = f"it is unknown whether the cluster is being upgraded: {why}"
+                    self._say(f"changes nothing: {unknown}")
                 elif await self._sync(observed) and self._is_over(observed):
-                    return self._concluded()
+                    return UpgradePauseResult(
+                        reason=self._details, started=self._began, ended=workflow.now(), memory=self._memory
+                    )
                 await self._rest()
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
@@ -238,13 +242,13 @@ class UpgradePause:
         orders = tuple(order for order in self._memory.orders if order.number not in self._refused)
         self._memory = self._memory.model_copy(update={"orders": orders})
 
-    def _warning(self, observed: UpgradeObservation) -> str:
+    def _warning(self, observed: UpgradeObservation) -> str | None:
         """The message of the Event about a long upgrade, if it is due now."""
         upgrade = self._memory.upgrade
         if upgrade is None or not observed.is_under_way or self._memory.warned_at is not None:
-            return ""
+            return None
         if workflow.now() < upgrade.began + observed.long_upgrade:
-            return ""
+            return None
         return (
             f"paused for an upgrade of the cluster that began at {stamp(upgrade.began)} and takes longer "
             f"than {in_time(observed.long_upgrade)}; its targets are not remediated until it is over"
@@ -285,11 +289,6 @@ class UpgradePause:
         self._details = words
         workflow.set_current_details(escaped(words))
 
-    def _concluded(self) -> UpgradePauseResult:
-        return UpgradePauseResult(
-            reason=self._details, started=self._began, ended=workflow.now(), memory=self._memory
-        )
-
 
 def _name(order: Order) -> OrderName:
     return OrderName.PAUSE if isinstance(order, PauseOrder) else OrderName.UNPAUSE
@@ -302,7 +301,3 @@ def _state(observed: UpgradeObservation) -> str:
         return "no upgrade is under way"
     since = f" since {stamp(observed.since)}" if observed.since else ""
     return f"the cluster is being upgraded{since}, says {observed.sign}"
-
-
-def _unknown(observed: UpgradeObservation) -> str:
-    return f"it is unknown whether the cluster is being upgraded: {observed.why_unknown or observed.phase}"

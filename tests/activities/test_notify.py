@@ -15,8 +15,7 @@ from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.notifications.notify import Notify
-from activities.notifications.sender import INVALID, AppriseSender, ReceiverFiles, Receivers
+from activities.notifications import INVALID, Notify, Receivers
 from devcluster.polling import until
 from health.model.notification import Notification
 from health.notification import title_of
@@ -42,8 +41,7 @@ class Receiving:
         self.server, self._directory = server, directory
         self.now = 0.0
         self.beats = 0
-        files = ReceiverFiles(directory)
-        receivers = Receivers(SharedReads(client), "ours", files, AppriseSender(within=WITHIN))
+        receivers = Receivers(SharedReads(client), "ours", directory, WITHIN)
         self.notify = Notify(receivers, lambda: self.now)
         self.writes("oncall", f"json://127.0.0.1:{server.port}{HOOK}\n")
 
@@ -284,7 +282,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
     return [
         (one.levelname, one.__dict__["receiver"], one.__dict__["problem"])
         for one in caplog.records
-        if one.name == "activities.notifications.notify"
+        if one.name == "activities.notifications"
     ]
 
 

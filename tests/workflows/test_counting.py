@@ -10,7 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from activities.notifications.sender import DeliveryProblem
+from activities.notifications import DeliveryProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
