@@ -10,10 +10,18 @@ import asyncio
 from pydantic import ValidationError
 from temporalio import activity
 
-from activities.attempt import InputRefused, StepHeld, StepResult, hold_of
+from activities.attempt import (
+    Clock,
+    FactAge,
+    InputRefused,
+    StepHeld,
+    StepResult,
+    hold_of,
+    stale,
+    waited_too_long,
+)
 from activities.etcd import Etcd
 from activities.event_recorder import LONGEST, EventRecorder
-from activities.fact_age import Clock, FactAge, stale, waited_too_long
 from activities.kind_activities import ConfirmedStep, TargetGone
 from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
-from activities.attempt import StepHeld
-from activities.fact_age import FactAge
+from activities.attempt import FactAge, StepHeld
 from activities.live_objects import LiveObjects
 from activities.revalidation import CheckT, Confirmed, TargetT
 from health.cluster.cluster_context import ClusterContext

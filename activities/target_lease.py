@@ -15,8 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from activities.attempt import StepHeld
-from activities.fact_age import FactAge
+from activities.attempt import FactAge, StepHeld
 from activities.revalidation import CheckT, Confirmed, TargetT
 from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS

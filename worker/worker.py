@@ -19,8 +19,8 @@ from temporalio.worker import (
 )
 
 from activities.act import Act
+from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.maintenance import Maintenance
 from activities.notifications import WITHIN, Notify, Receivers

@@ -39,7 +39,6 @@ from health.runbook.task_notes import (
     renewing_lease,
 )
 from objects.brief import Brief
-from workflows import summaries
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -62,6 +61,7 @@ from workflows.contracts import (
     TargetDisrupted,
 )
 from workflows.kit import Contract, FinishedCalls, in_words
+from workflows.status import annotation_summary, clean_up_summary, evidence_summary, step_summary
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def evidence_before(
 
 async def act(calls: FinishedCalls, request: ActInput) -> ActResult:
     """The result of an act; an act that broke off is a hold."""
-    summary = summaries.step(request.step, request.incident.target)
+    summary = step_summary(request.step, request.incident.target)
     try:
         return await calls.call(ACT, request, ActResult, summary=summary)
     except ActivityError as error:
@@ -195,7 +195,7 @@ async def act(calls: FinishedCalls, request: ActInput) -> ActResult:
 async def save_evidence(calls: FinishedCalls, request: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
     """The result of saving evidence, or the hold of the step after it."""
     try:
-        summary = summaries.evidence(request)
+        summary = evidence_summary(request)
         result = await calls.call(SAVE_EVIDENCE, request, EvidenceResult, summary=summary)
     except ActivityError as error:
         why = in_words(error)
@@ -255,7 +255,7 @@ def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
         contract=ANNOTATE,
         asked=AnnotateInput(incident=incident, patches=patches),
         tried={patch.subject: str(patch) for patch in patches},
-        summary=summaries.annotation(patches),
+        summary=annotation_summary(patches),
         unknown=AnnotateResult(),
         remember=annotated,
     )
@@ -330,7 +330,7 @@ def _cleaning(
         contract=CLEAN_UP,
         asked=request,
         tried=tried,
-        summary=summaries.clean_up(request),
+        summary=clean_up_summary(request),
         unknown=CleanUpResult(has_lease=True),
         remember=remember,
     )

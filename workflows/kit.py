@@ -33,7 +33,6 @@ repeats it (ADR 15).
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -41,8 +40,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from pydantic import ValidationError
 from temporalio import workflow
-from temporalio.common import RetryPolicy, TypedSearchAttributes, WorkflowIDReusePolicy
-from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from objects.brief import Brief
@@ -115,7 +114,7 @@ async def call(
     return done
 
 
-async def _finished(call: Awaitable[Result], obey_cancel: Callable[[], None]) -> Result:
+async def finished(call: Awaitable[Result], obey_cancel: Callable[[], None]) -> Result:
     """Await the call to its end; a cancel meanwhile is obeyed, and does not cut the call short."""
     calling = asyncio.ensure_future(call)
     try:
@@ -147,7 +146,7 @@ class FinishedCalls:
     ) -> Result:
         """Like the function `call`, but awaited to its end."""
         calling = call(contract, argument, result, summary=summary, task_queue=task_queue)
-        return await _finished(calling, self._obey_cancel)
+        return await finished(calling, self._obey_cancel)
 
 
 def in_words(error: ActivityError) -> str:
@@ -156,35 +155,6 @@ def in_words(error: ActivityError) -> str:
     if isinstance(cause, ApplicationError) and cause.type is None and cause.cause:
         return str(cause.cause)  # an error of the SDK, which could not decode the arguments
     return str(cause or error)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Companion:
-    """A workflow that this one starts and does not wait for, so nothing that it does delays this one."""
-
-    workflow: str
-    argument: Frozen
-    workflow_id: str
-    """Starts nothing if a workflow of this id exists, open or closed."""
-    summary: str | Brief
-    search_attributes: TypedSearchAttributes
-
-    async def start(self, obey_cancel: Callable[[], None]) -> None:
-        """Return when it has started, also after a cancel: Temporal would not start it after our end."""
-        await _finished(self._start(), obey_cancel)
-
-    async def _start(self) -> None:
-        with contextlib.suppress(WorkflowAlreadyStartedError):
-            await workflow.start_child_workflow(
-                self.workflow,
-                self.argument,
-                id=self.workflow_id,
-                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                search_attributes=self.search_attributes,
-                static_summary=in_summary(self.summary),
-            )
 
 
 class InvalidMessage(ValueError):

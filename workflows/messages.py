@@ -11,7 +11,7 @@ from temporalio.common import SearchAttributeKey
 
 from health.model.details import Details
 from health.model.moves import NextTransition, Outcome, Phase
-from health.model.observation import Observation, TargetState
+from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.order_spec import Situation
@@ -98,11 +98,6 @@ class State(Frozen):
 
     last_known: Observation | None = None
     """The latest observation with a known state of the target, where `observation` has none."""
-
-    @property
-    def is_unknown(self) -> bool:
-        """True while the state of the target is unknown."""
-        return self.observation is None or self.observation.state is TargetState.UNKNOWN
 
     def situation(self, now: datetime) -> Situation:
         observation = self.last_known or self.observation

@@ -5,19 +5,21 @@ receivers which do not answer take no worker slot of an act. Temporal repeats it
 receiver has the message or the time is over.
 """
 
+import contextlib
+from collections.abc import Callable
 from datetime import timedelta
 from enum import StrEnum
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributePair, TypedSearchAttributes
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.common import RetryPolicy, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from health.model.notification import Notification
     from health.model.references import IncidentReference
     from health.runbook.notifications import Due
     from objects.frozen import Frozen, OpenEnum
-    from workflows.kit import Companion, Contract, call, in_words
+    from workflows.kit import Contract, call, finished, in_summary, in_words
     from workflows.messages import CLUSTER
 
 NOTIFICATION = "Notification"
@@ -75,17 +77,26 @@ def notification_workflow_id(cluster: str, receiver: str, notification: Notifica
     return f"notification/{cluster}/{receiver}/{notification.id}"
 
 
-def delivery_of(due: Due, incident: IncidentReference) -> Companion:
-    """The workflow that delivers a notification of an incident that is due."""
-    cluster = incident.cluster
-    request = NotificationInput(cluster=cluster, receiver=due.receiver, notification=due.notification)
-    return Companion(
-        workflow=NOTIFICATION,
-        argument=request,
-        workflow_id=notification_workflow_id(cluster, due.receiver, due.notification),
-        summary=request.summary,
+async def start_delivery(due: Due, incident: IncidentReference, obey_cancel: Callable[[], None]) -> None:
+    """Start the workflow that delivers a notification of an incident; it goes on when the incident ends.
+
+    It returns when the workflow has started, also after a cancel: Temporal would not start it after our end.
+    It starts nothing if a workflow of this id exists, open or closed.
+    """
+    cluster, receiver, notification = incident.cluster, due.receiver, due.notification
+    request = NotificationInput(cluster=cluster, receiver=receiver, notification=notification)
+    starting = workflow.start_child_workflow(
+        NOTIFICATION,
+        request,
+        id=notification_workflow_id(cluster, receiver, notification),
+        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+        cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         search_attributes=TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)]),
+        static_summary=in_summary(request.summary),
     )
+    with contextlib.suppress(WorkflowAlreadyStartedError):
+        await finished(starting, obey_cancel)
 
 
 @workflow.defn(name=NOTIFICATION)

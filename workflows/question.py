@@ -12,10 +12,9 @@ with workflow.unsafe.imports_passed_through():
     from health.model.references import IncidentReference
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
-    from workflows import summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit import StandingOrders, in_summary
-    from workflows.status import IncidentStatus
+    from workflows.status import IncidentStatus, question_summary
 
 SHORTEST_WAIT = timedelta(seconds=5)
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
@@ -52,7 +51,7 @@ async def answer(
         schedule_to_close_timeout=until_renewal(memory),
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,
-        summary=in_summary(summaries.question(question, status.phase, status.why)),
+        summary=in_summary(question_summary(question, status.phase, status.why)),
     )
     # Retrieve the exception of an abandoned question, which asyncio would log otherwise.
     asking.add_done_callback(lambda asked: None if asked.cancelled() else asked.exception())

@@ -47,7 +47,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
     from objects.brief import Brief
-    from workflows import calls, summaries
+    from workflows import calls
     from workflows.calls import AdmittedStep, TaskCall, TaskResult
     from workflows.contracts import FRESH, ActResult
     from workflows.kit import (
@@ -70,7 +70,7 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
-    from workflows.notification import delivery_of
+    from workflows.notification import start_delivery
     from workflows.orders import accept
     from workflows.question import (
         NOT_ASKED,
@@ -81,7 +81,7 @@ with workflow.unsafe.imports_passed_through():
         spread,
         until_renewal,
     )
-    from workflows.status import IncidentStatus, result_of
+    from workflows.status import IncidentStatus, result_of, wait_summary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 TOO_LATE = "the answers of the detector came too late to act on"
@@ -150,8 +150,7 @@ class Remediation:
     @workflow.query
     def state(self) -> State:
         """The state of the incident, in words."""
-        state = self._status.state(self._observation, self._requests, self._memory)
-        return state.model_copy(update={"last_known": self._last_known if state.is_unknown else None})
+        return self._status.state(self._observation, self._last_known, self._requests, self._memory)
 
     def _write_down(self, order: OrderMessage) -> None:
         before = self._memory
@@ -351,7 +350,7 @@ class Remediation:
             self._incident, Incident.of(observation, self._memory, workflow.now()), move, self._began
         )
         for notification in notifications:
-            await delivery_of(notification, self._incident).start(self._orders.obey_cancel)
+            await start_delivery(notification, self._incident, self._orders.obey_cancel)
             self._memory = notification.remembered(self._memory)
         return bool(notifications)
 
@@ -359,7 +358,7 @@ class Remediation:
         self._status = self._status.resting(wait, workflow.now())
         workflow.set_current_details(str(self._status))
         timeout = wait.requeue_after(workflow.now())
-        summary = summaries.wait(wait, workflow.now())
+        summary = wait_summary(wait, workflow.now())
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._status = self._status.awake()

@@ -142,36 +142,32 @@ class UpgradePause:
 
     async def _give(self, order: Order, answer: str) -> str:
         """Record the order, and answer once a sync has carried it out or refused it."""
-        record = self._earlier(order)
-        if record is None:
+        # An order that is sent again as its answer was lost, in this run or an earlier one, is recorded once.
+        sent = (_name(order), order.order_id)
+        earlier = [record for record in self._memory.orders if (record.order, record.order_id) == sent]
+        if not earlier or not order.order_id:
             self._orders.give(order)
-            record = self._memory.orders[-1]
+        record = earlier[0] if earlier and order.order_id else self._memory.orders[-1]
         number = record.number
+
+        def recorded() -> PauseOrderRecord | None:
+            """The record of the order now; None: it ended with its upgrade, and counts as carried out."""
+            return next((now for now in self._memory.orders if now.number == number), None)
+
+        def is_done() -> bool:
+            now = recorded()
+            return now is None or now.done_until is not None
+
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: number in self._refused or self._recorded(number).done_until is not None,
+                lambda: number in self._refused or is_done(),
                 timeout=ANSWERED_WITHIN,
                 timeout_summary="until the order is carried out",
             )
         if number in self._refused:
             raise ApplicationError(self._refused[number].why, type=self._refused[number].refused)
-        recorded = self._recorded(number)
-        later = "" if recorded.done_until else "; it is not carried out yet, see `paramedic upgrade`"
-        return answer.format(recorded.check or "every check", order.reason) + later
-
-    def _earlier(self, order: Order) -> PauseOrderRecord | None:
-        """The record of an order that is sent again as its answer was lost, in this run or an earlier one."""
-        sent = (_name(order), order.order_id)
-        records = (record for record in self._memory.orders if (record.order, record.order_id) == sent)
-        return next(records, None) if order.order_id else None
-
-    def _recorded(self, number: int) -> PauseOrderRecord:
-        """The record of an order now. An order that ended with its upgrade counts as carried out."""
-        for record in self._memory.orders:
-            if record.number == number:
-                return record
-        now = workflow.now()
-        return PauseOrderRecord(number=number, order="", reason="", given=now, done_until=now)
+        later = "" if is_done() else "; it is not carried out yet, see `paramedic upgrade`"
+        return answer.format((recorded() or record).check or "every check", order.reason) + later
 
     def _write_down(self, order: Order) -> None:
         now = workflow.now()

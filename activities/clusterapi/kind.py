@@ -11,8 +11,7 @@ new look at the changed Machine alone: the other objects take longer to read tha
 from collections.abc import Mapping
 from dataclasses import replace
 
-from activities.attempt import StepHeld
-from activities.fact_age import FactAge
+from activities.attempt import FactAge, StepHeld
 from activities.kind_activities import ConfirmedStep, KindActivities, StepAction, StepWrite
 from activities.live_objects import LiveObjects
 from activities.revalidation import not_true, target_as_read

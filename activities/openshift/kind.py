@@ -8,8 +8,7 @@ the incident asks again (rule 2).
 from collections.abc import Mapping
 from dataclasses import replace
 
-from activities.attempt import StepHeld
-from activities.fact_age import FactAge
+from activities.attempt import FactAge, StepHeld
 from activities.kind_activities import (
     ConfirmedStep,
     DeletionCounter,

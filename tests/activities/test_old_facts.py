@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from activities.fact_age import Clock
+from activities.attempt import Clock
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from health.model.references import Action

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act
+from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.maintenance import Maintenance
 from activities.registry import KIND_ACTIVITIES
