@@ -126,12 +126,13 @@ class Act:
         # Read, compare and guard.
         age = FactAge.from_now(self._clock, act.seen_at)
         confirmed = await self._revalidation.confirm(act)
-        write = await action(ConfirmedStep(act, confirmed, self._live), age)
+        step = ConfirmedStep(act, confirmed, self._live, age)
+        write = await action(step)
         if write is None:
             return StepResult(ActResult.disrupted())
         # Lease, and write.
         try:
-            async with self._leases.held(act, confirmed, age) as acquired:
+            async with self._leases.held(step) as acquired:
                 event = await write()
         except TargetGone:
             return StepResult(ActResult.disrupted())
@@ -153,8 +154,9 @@ class Act:
         await self._etcd.refuse(act, confirmed.target)
         # The request: contents by the kind of check, and what the act adds.
         kind = KIND_ACTIVITIES[act.incident.check.group_kind]
+        step = ConfirmedStep(act, confirmed, self._live, age)
         try:
-            body = await kind.new_request(ConfirmedStep(act, confirmed, self._live), template)
+            body = await kind.new_request(step, template)
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
         boot_id = facts_of_node(confirmed.target).boot_id
@@ -169,7 +171,7 @@ class Act:
         except KindUnknown as error:
             raise _not_created(error) from error
         # Lease, and create. A second try: the object of that name disappeared between two calls.
-        async with self._leases.held(act, confirmed, age) as acquired:
+        async with self._leases.held(step) as acquired:
             try:
                 request = await self._created_or_met(resource, body, act)
             except KindUnknown:

@@ -27,6 +27,8 @@ class ConfirmedStep(Generic[CheckT, TargetT]):
     act: ActInput
     confirmed: Confirmed[CheckT, TargetT]
     live: LiveObjects
+    age: FactAge
+    """The age of the facts that it was confirmed by, for a write that is tried again."""
 
     @property
     def attempt(self) -> RemediationAttempt:
@@ -43,7 +45,7 @@ StepWrite = Callable[[], Awaitable[Event | None]]
 
 Raises StepHeld and KubernetesError: nothing was done, or the result is unknown.
 """
-StepAction = Callable[[ConfirmedStep[CheckT, TargetT], FactAge], Awaitable[StepWrite | None]]
+StepAction = Callable[[ConfirmedStep[CheckT, TargetT]], Awaitable[StepWrite | None]]
 """The guards of one action, such as a deletion, before its write; None: the step was taken already.
 
 Raises StepHeld and KubernetesError: the step must not be taken now.

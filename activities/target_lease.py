@@ -15,8 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from activities.attempt import FactAge, StepHeld
-from activities.revalidation import CheckT, Confirmed, TargetT
+from activities.attempt import StepHeld
+from activities.kind_activities import ConfirmedStep
+from activities.revalidation import CheckT, TargetT
 from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
@@ -27,7 +28,6 @@ from kube.errors import LeaseTaken, NotFound, RequestRefused
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, lock_of, name_for
 from objects.metadata import OwnerReference
-from workflows.contracts import ActInput
 
 REPLACEMENT_APPEARS_WITHIN = timedelta(minutes=1)
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
@@ -41,9 +41,7 @@ class TargetLeases:
         self._leases = HeldLeases(client, namespace)
 
     @asynccontextmanager
-    async def held(
-        self, act: ActInput, confirmed: Confirmed[CheckT, TargetT], age: FactAge
-    ) -> AsyncIterator[datetime]:
+    async def held(self, step: ConfirmedStep[CheckT, TargetT]) -> AsyncIterator[datetime]:
         """Hold the Lease for the write in the body; yields when it was acquired.
 
         The age of the facts is tested twice: before the Lease is acquired, because a Lease acquired too late
@@ -60,8 +58,9 @@ class TargetLeases:
             KubernetesError: the API server could not be asked.
 
         """
+        act, age = step.act, step.age
         age.refuse_old()
-        lock = lock_of(confirmed.quorum) if confirmed.takes_turns(act) else None
+        lock = lock_of(step.confirmed.quorum) if step.confirmed.takes_turns(act) else None
         try:
             held = await self._acquire(act.incident, lock, lease_duration(act.step), age.clock.now())
             age.refuse_old()

@@ -11,7 +11,7 @@ new look at the changed Machine alone: the other objects take longer to read tha
 from collections.abc import Mapping
 from dataclasses import replace
 
-from activities.attempt import FactAge, StepHeld
+from activities.attempt import StepHeld
 from activities.kind_activities import ConfirmedStep, KindActivities, StepAction, StepWrite
 from activities.live_objects import LiveObjects
 from activities.revalidation import not_true, target_as_read
@@ -80,7 +80,7 @@ class ClusterApiActivities(KindActivities[MachineHealthCheck, MachineTarget]):
         return {Action.MARK: _mark}
 
 
-async def _mark(step: MachineStep, age: FactAge) -> StepWrite | None:
+async def _mark(step: MachineStep) -> StepWrite | None:
     """Ask the owner of the Machine to remediate it, unless the owner was already asked."""
     act, target, management = step.act, step.confirmed.target, step.live.management
     if target.machine.is_going or target.is_marked:
@@ -91,7 +91,7 @@ async def _mark(step: MachineStep, age: FactAge) -> StepWrite | None:
 
     async def mark() -> None:
         """Write our conditions among those of others, if the Machine as read now is still to be marked."""
-        age.refuse_old()
+        step.age.refuse_old()
         found = await management.client.get(resource, name, namespace)
         live = replace(target, machine=Machine.model_validate(found))
         if live.machine.node_name != target.machine.node_name:

@@ -8,7 +8,7 @@ the incident asks again (rule 2).
 from collections.abc import Mapping
 from dataclasses import replace
 
-from activities.attempt import FactAge, StepHeld
+from activities.attempt import StepHeld
 from activities.kind_activities import (
     ConfirmedStep,
     DeletionCounter,
@@ -63,7 +63,7 @@ class MachineActivities(KindActivities[MachineHealthCheck, MachineTarget]):
         return {Action.DELETE: _delete, Action.MARK: _mark}
 
 
-async def _delete(step: MachineStep, age: FactAge) -> StepWrite | None:  # noqa: ARG001  as StepAction
+async def _delete(step: MachineStep) -> StepWrite | None:
     """Delete the Machine, unless it is already being deleted."""
     target, metadata = step.confirmed.target, step.confirmed.target.metadata
     if target.machine.is_going:
@@ -92,7 +92,7 @@ async def _delete(step: MachineStep, age: FactAge) -> StepWrite | None:  # noqa:
     return write
 
 
-async def _mark(step: MachineStep, age: FactAge) -> StepWrite | None:  # noqa: ARG001  as StepAction
+async def _mark(step: MachineStep) -> StepWrite | None:
     """Mark the Machine, unless it has the mark."""
     target, metadata = step.confirmed.target, step.confirmed.target.metadata
     if target.machine.is_marked:
