@@ -1,25 +1,32 @@
 """act: take one step of a remediation, if all facts behind its admission still hold.
 
-`Act` asks for an earlier request of the incident first, and then takes the action of the step: a request
-(`RequestStep`), which all kinds share, or one of the actions of its kind. Each action has the same stages:
-read and compare (`revalidation`), guard, acquire the Lease of the target (`target_lease`), write. Each says
-why it may be repeated.
+An earlier request of the incident is the answer, if it still exists. Otherwise the act takes the action of
+the step: a request, which all kinds share, or one of the actions of its kind. Each action has the same
+stages: read and compare (`revalidation`), guard, acquire the Lease of the target (`target_lease`), write.
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from pydantic import ValidationError
 from temporalio import activity
 
-from activities.attempt import InputRefused, StepHeld, StepResult, not_created
+from activities.attempt import (
+    Clock,
+    FactAge,
+    InputRefused,
+    StepHeld,
+    StepResult,
+    hold_of,
+    stale,
+    waited_too_long,
+)
+from activities.etcd import Etcd
 from activities.event_recorder import LONGEST, EventRecorder
-from activities.fact_age import Clock, waited_too_long
-from activities.kind_activities import StepAction, StepGuard, TemplateUse
-from activities.registry import KIND_ACTIVITIES, STEP_GUARDS
+from activities.kind_activities import ConfirmedStep, TargetGone
+from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
-from activities.revalidation import Revalidation, not_true, refuse_unapproved, stale
-from activities.target_lease import LeaseGuard, TargetLeases
+from activities.revalidation import Revalidation, not_true, refuse_unapproved
+from activities.target_lease import TargetLeases
 from health.check.same_boot import SAME_BOOT
 from health.check.template_validity import Template
 from health.cluster.cluster_context import ClusterContext
@@ -27,7 +34,7 @@ from health.gate.back_off import LostRequest
 from health.kinds.registry import CHECK_KINDS, why_no_requests_of
 from health.model.boot import is_same_boot
 from health.model.invalid_check import InvalidCheckError
-from health.model.observation import HoldReason, failed
+from health.model.observation import Hold, HoldReason, failed
 from health.model.references import Action, TemplateReference
 from health.model.remediation_request import (
     BOOT_ID,
@@ -38,12 +45,11 @@ from health.model.remediation_request import (
 )
 from health.model.target import facts_of_node
 from health.policy.check_choices import TemplateChoices
-from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
+from kube.errors import AlreadyExists, Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from objects.durations import in_words
 from objects.event import Event, Severity
 from objects.field_problem import FieldProblem
-from objects.group_kind import GroupKind
 from workflows.contracts import ACT, ActInput, ActResult, RequestExists
 
 TEMPLATE_SECONDS = 15.0
@@ -57,17 +63,13 @@ class Act:
         self, leases: TargetLeases, revalidation: Revalidation, clock: Clock, event_recorder: EventRecorder
     ) -> None:
         self._leases = leases
-        self._live = revalidation.live
-        self._requests = OwnRequests(self._live)
+        self._revalidation = revalidation
+        self._clock = clock
         self._event_recorder = event_recorder
-        guards = [guard(self._live.management, self._requests) for guard in STEP_GUARDS]
-        lease_guard = LeaseGuard(leases, clock)
-        self._request = RequestStep(revalidation, lease_guard, guards)
-        self._actions: dict[tuple[GroupKind, str], StepAction] = {
-            (kind, name): action(revalidation, lease_guard)
-            for kind, activities in KIND_ACTIVITIES.items()
-            for name, action in activities.actions.items()
-        }
+        self._live = revalidation.live
+        self._client, self._discovery = self._live.management.client, self._live.management.discovery
+        self._requests = OwnRequests(self._live)
+        self._etcd = Etcd(self._live.management, self._requests)
 
     @activity.defn(name=ACT.name)
     async def act(self, act: ActInput) -> ActResult:
@@ -112,13 +114,110 @@ class Act:
             return StepResult(ActResult.lost(), await self._loss_event(act))
         # A healthy target is remediated only if the cluster shows that its remediation is under way.
         await self._confirm_same_boot(act)
-        name = act.step.action
-        of_kind = self._actions.get((act.incident.check.group_kind, name))
-        action = self._request if name == Action.REQUEST else of_kind
+        # A request, or an action of the kind.
+        if act.step.action is Action.REQUEST:
+            return await self._request(act)
+        kind = KIND_ACTIVITIES.get(act.incident.check.group_kind)
+        action = kind.actions.get(act.step.action) if kind is not None else None
         if action is None:
-            message = f"this worker is of another version: it knows no action {name}"
+            message = f"this worker is of another version: it knows no action {act.step.action}"
             raise StepHeld.because(HoldReason.OTHER_VERSION, message)
-        return await action.take(act)
+        # Read, compare and guard.
+        age = FactAge.from_now(self._clock, act.seen_at)
+        confirmed = await self._revalidation.confirm(act)
+        step = ConfirmedStep(act, confirmed, self._live, age)
+        write = await action(step)
+        if write is None:
+            return StepResult(ActResult.disrupted())
+        # Lease, and write.
+        try:
+            async with self._leases.held(step) as acquired:
+                event = await write()
+        except TargetGone:
+            return StepResult(ActResult.disrupted())
+        return StepResult(ActResult.disrupted(acquired), event)
+
+    async def _request(self, act: ActInput) -> StepResult:
+        """Create the request of a step, from the live template and the rules of its kind.
+
+        Names are deterministic, so a repeated attempt finds its own request; any other object with the name
+        is a hold. A create has no precondition: a target that recovers between the revalidation and the
+        create gets a request that the incident deletes within seconds.
+        """
+        # Read check, target and template, and compare them with what was admitted and approved.
+        age, reference = FactAge.from_now(self._clock, act.seen_at), act.step.template
+        confirmed, template = await asyncio.gather(self._revalidation.confirm(act), self._template(reference))
+        confirmed.refuse_other_step(act)
+        _refuse_unapproved(act, template)
+        # Guard: the rule of the platform, for checks of all kinds.
+        await self._etcd.refuse(act, confirmed.target)
+        # The request: contents by the kind of check, and what the act adds.
+        kind = KIND_ACTIVITIES[act.incident.check.group_kind]
+        step = ConfirmedStep(act, confirmed, self._live, age)
+        try:
+            body = await kind.new_request(step, template)
+        except InvalidTemplateError as error:
+            raise _unusable(f'Remediation template is invalid: "{error}"') from error
+        boot_id = facts_of_node(confirmed.target).boot_id
+        if boot_id:
+            body["metadata"]["annotations"][BOOT_ID] = boot_id
+        if confirmed.takes_turns(act):
+            body["metadata"]["labels"] = body["metadata"]["labels"] | {CONTROL_PLANE_LABEL: ""}
+        if why := why_no_requests_of(reference):  # clean_up would refuse to delete such an object
+            raise _unusable(f'Remediation template is invalid: "{why}"')
+        try:
+            resource = await self._discovery.resource(body["apiVersion"], body["kind"])
+        except KindUnknown as error:
+            raise _not_created(error) from error
+        # Lease, and create. A second try: the object of that name disappeared between two calls.
+        async with self._leases.held(step) as acquired:
+            try:
+                request = await self._created_or_met(resource, body, act)
+            except KindUnknown:
+                raise
+            except NotFound:
+                age.refuse_old()
+                request = await self._created_or_met(resource, body, act)
+        snapshot = request.snapshot(resource.api_version, resource.kind)
+        return StepResult(ActResult.requested(snapshot, acquired))
+
+    async def _template(self, reference: TemplateReference) -> Object:
+        try:
+            resource = await self._discovery.resource(reference.api_version, reference.kind)
+            return await self._live.shared.get(resource, reference.name, reference.namespace)
+        except NotFound as error:
+            raise _unusable(f'Remediation template not found: "{error.message}"') from error
+
+    async def _created_or_met(self, resource: Resource, body: Object, act: ActInput) -> RemediationRequest:
+        """The created request, or the existing one of that name, for this check, target and template.
+
+        Raises:
+            StepHeld: the existing one is of another check, target or template, or is being deleted.
+            NotFound: the existing one disappears meanwhile.
+
+        """
+        namespace, incident = body["metadata"]["namespace"], act.incident
+        try:
+            return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
+        except AlreadyExists:
+            found = await self._client.get(resource, body["metadata"]["name"], namespace)
+        except KubernetesError as error:
+            raise _not_created(error) from error
+        existing, kind = RemediationRequest.model_validate(found), CHECK_KINDS[incident.check.group_kind]
+        reason = HoldReason.EARLIER_REQUEST
+        # Or the operator of the kind made it for the target (rule 39).
+        is_own = kind.owner_of(existing) == incident.check or kind.is_unsigned_for(existing, incident.target)
+        if not is_own:
+            reason, words = HoldReason.TAKEN_BY_REQUEST, "exists and belongs to another owner"
+        elif existing.target_uid not in ("", incident.target.uid):
+            words = "of an earlier target still exists"
+        elif existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", act.step.template.name):
+            words = "of an earlier template still exists"
+        elif existing.is_being_deleted:
+            words = "is being deleted"
+        else:
+            return existing
+        raise StepHeld.because(reason, f"request {existing.metadata.name} {words}")
 
     async def _loss_event(self, act: ActInput) -> Event | None:
         """The Event of a lost request in the words of the kind; None: the next request is due at once.
@@ -173,83 +272,8 @@ class Act:
         raise not_true(f"nothing shows that {act.incident.target} was remediated in this boot")
 
 
-class RequestStep:
-    """The action Action.REQUEST: the request of a step, from the live template and the rules of its kind.
-
-    Names are deterministic, so a repeated attempt finds its own request; any other object with the name is a
-    hold. A create has no precondition: a target that recovers between the revalidation and the create gets a
-    request that the incident deletes within seconds.
-    """
-
-    def __init__(
-        self, revalidation: Revalidation, lease_guard: LeaseGuard, guards: Sequence[StepGuard]
-    ) -> None:
-        self._revalidation, self._lease_guard = revalidation, lease_guard
-        self._live, management = revalidation.live, revalidation.live.management
-        self._client, self._discovery = management.client, management.discovery
-        self._guards = guards
-
-    async def take(self, act: ActInput) -> StepResult:
-        """Make the request, unless it exists by now."""
-        # Read check, target and template, and compare them with what was admitted and approved.
-        began, reference = self._lease_guard.begin(), act.step.template
-        confirmed, template = await asyncio.gather(self._revalidation.confirm(act), self._template(reference))
-        confirmed.refuse_other_step(act)
-        _refuse_unapproved(act, template)
-        # Guard: the rules of the platform, for checks of all kinds.
-        for guard in self._guards:
-            await guard.refuse(act, confirmed.target)
-        # The request: contents by the kind of check, and what the act adds.
-        kind = KIND_ACTIVITIES[act.incident.check.group_kind]
-        try:
-            body = await kind.new_request(self._live, TemplateUse(act, confirmed, template))
-        except InvalidTemplateError as error:
-            raise _unusable(f'Remediation template is invalid: "{error}"') from error
-        boot_id = facts_of_node(confirmed.target).boot_id
-        if boot_id:
-            body["metadata"]["annotations"][BOOT_ID] = boot_id
-        if confirmed.takes_turns(act):
-            body["metadata"]["labels"] = body["metadata"]["labels"] | {CONTROL_PLANE_LABEL: ""}
-        if why := why_no_requests_of(reference):  # clean_up would refuse to delete such an object
-            raise _unusable(f'Remediation template is invalid: "{why}"')
-        try:
-            resource = await self._discovery.resource(body["apiVersion"], body["kind"])
-        except KindUnknown as error:
-            raise not_created(error) from error
-        # Lease, and create. A second try: the object of that name disappeared between two calls.
-        async with self._lease_guard.lease(act, confirmed, began) as acquired:
-            try:
-                request = await self._created_or_met(resource, body, act)
-            except KindUnknown:
-                raise
-            except NotFound:
-                self._lease_guard.refuse_old_facts(act, began)
-                request = await self._created_or_met(resource, body, act)
-        snapshot = request.snapshot(resource.api_version, resource.kind)
-        return StepResult(ActResult.requested(snapshot, acquired))
-
-    async def _template(self, reference: TemplateReference) -> Object:
-        try:
-            resource = await self._discovery.resource(reference.api_version, reference.kind)
-            return await self._live.shared.get(resource, reference.name, reference.namespace)
-        except NotFound as error:
-            raise _unusable(f'Remediation template not found: "{error.message}"') from error
-
-    async def _created_or_met(self, resource: Resource, body: Object, act: ActInput) -> RemediationRequest:
-        """The created request, or the existing one of that name.
-
-        Raises NotFound if that one disappears meanwhile.
-        """
-        namespace = body["metadata"]["namespace"]
-        try:
-            return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
-        except AlreadyExists:
-            found = await self._client.get(resource, body["metadata"]["name"], namespace)
-        except KubernetesError as error:
-            raise not_created(error) from error
-        existing = RemediationRequest.model_validate(found)
-        _refuse_taken(existing, act)
-        return existing
+def _unusable(message: str) -> StepHeld:
+    return StepHeld.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
 
 
 def _refuse_unapproved(act: ActInput, template: Object) -> None:
@@ -260,29 +284,22 @@ def _refuse_unapproved(act: ActInput, template: Object) -> None:
         raise _unusable(f'Remediation template is invalid: "{error}"') from error
     if choices.require_approval:
         refuse_unapproved(act, act.step.template)
-    if act.approved_version not in ("", Template.model_validate(template).version):
+    if act.approved_version not in (None, Template.model_validate(template).version):
         raise not_true(f"{act.step.template} was edited since its approval")
 
 
-def _unusable(message: str) -> StepHeld:
-    return StepHeld.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
+def _not_created(error: KubernetesError) -> StepHeld:
+    """The error after a refused creation of a request.
 
-
-def _refuse_taken(existing: RemediationRequest, act: ActInput) -> None:
-    """Raise StepHeld, unless an existing request is of the check, this target and this template."""
-    incident, reason = act.incident, HoldReason.EARLIER_REQUEST
-    kind = CHECK_KINDS[incident.check.group_kind]
-    # Or the operator of the kind made it for the target (rule 39).
-    is_own = kind.owner_of(existing) == incident.check or kind.is_unsigned_for(existing, incident.target)
-    if not is_own:
-        reason, words = HoldReason.TAKEN_BY_REQUEST, "exists and belongs to another owner"
-    elif existing.target_uid not in ("", incident.target.uid):
-        words = "of an earlier target still exists"
-    elif existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", act.step.template.name):
-        words = "of an earlier template still exists"
-    elif existing.is_being_deleted:
-        words = "is being deleted"
-    else:
-        return
-    message = f"request {existing.metadata.name} {words}"
-    raise StepHeld.because(reason, message)
+    Raises KubernetesError: the API server did not answer, so the request may exist.
+    """
+    if error.status is None and not isinstance(error, KindUnknown):
+        raise error
+    held = hold_of(error)
+    hold = Hold(
+        reason=held.reason,
+        message=held.message,
+        ask_again_seconds=held.ask_again_seconds,
+        request_error=error.message,
+    )
+    return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))

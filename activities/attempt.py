@@ -1,29 +1,33 @@
-"""Attempt: one attempt of an activity, and what it answers with: a StepResult, a StepHeld, failures of parts.
+"""Attempt: one attempt of an activity, its clocks, and its answers: a StepResult, a StepHeld, failed parts.
 
 All are returned to the incident, which decides when to try again. So Temporal only retries an attempt whose
 worker was lost.
+
+A process may be frozen, and a machine suspended, at any moment. So the age of the facts behind a write is
+measured by two clocks: by the API server's clock since the detector saw the facts, and by a clock that cannot
+be set since the activity began. Temporal's clock measures the time before that, in the task queue.
 
 Maintenance runs its parts separately: a failed part stops no other. Parts that are not done within three
 quarters of the attempt are returned as failures, because a late answer would be lost and all parts repeated.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self, TypeVar
 
 from temporalio import activity
 
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failures import AT_ONCE
-from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound, RequestRefused, retry_after
+from kube.errors import Forbidden, KubernetesError, NotFound, RequestRefused, retry_after
 from objects.durations import in_words
 from objects.event import Event
 from objects.field_problem import unforeseen
-from workflows.contracts import ActResult
-from workflows.kit.calls import Contract
+from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH, ActResult
+from workflows.kit import Contract
 
 HEARTBEAT_EVERY = timedelta(seconds=2)
 ASK_AGAIN_SECONDS = 60.0
@@ -104,19 +108,13 @@ class StepHeld(Exception):
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
+    def by_hold(cls, hold: Hold, ask_again_seconds: float) -> Self:
+        """The hold of a rule, which an act asks about again after this time."""
+        return cls(Hold(reason=hold.reason, message=hold.message, ask_again_seconds=ask_again_seconds))
+
+    @classmethod
     def by(cls, error: KubernetesError, event: Event | None = None) -> Self:
         return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
-
-
-def not_created(error: KubernetesError) -> StepHeld:
-    """The error after a refused creation of a request.
-
-    Raises KubernetesError: the API server did not answer, so the request may exist.
-    """
-    if error.status is None and not isinstance(error, KindUnknown):
-        raise error
-    hold = hold_of(error).model_copy(update={"request_error": error.message})
-    return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))
 
 
 def hold_of(error: KubernetesError) -> Hold:
@@ -143,3 +141,70 @@ async def heartbeats() -> AsyncIterator[None]:
         yield
     finally:
         beating.cancel()
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The clocks of an activity that writes."""
+
+    now: Callable[[], datetime]
+    """The current time by the API server's clock, from its latest answer."""
+    monotonic: Callable[[], float]
+    """Seconds of a clock that cannot be set and that includes the time of a suspended machine."""
+
+    def since(self, began: float) -> timedelta:
+        """The time since `began`, by the monotonic clock."""
+        return timedelta(seconds=self.monotonic() - began)
+
+    def too_old(self, seen_at: datetime | None, began: float) -> str | None:
+        """Why facts of `seen_at`, revalidated since `began`, are too old now; None if they are not."""
+        if self.since(began) > FRESH:
+            return "the revalidation took too long to act on it"
+        if seen_at is None:
+            return "the order does not say when it was admitted"
+        age = self.now() - seen_at
+        if age > FRESH + CLOCK_TOLERANCE:
+            return f"this was admitted {in_words(age)} ago"
+        if age < -CLOCK_TOLERANCE:
+            return f"this was admitted {in_words(-age)} ahead of the clock of this worker"
+        return None
+
+
+@dataclass(frozen=True)
+class FactAge:
+    """The age of the facts of one act, since they were seen and since their revalidation began."""
+
+    clock: Clock
+    seen_at: datetime | None
+    began: float
+
+    @classmethod
+    def from_now(cls, clock: Clock, seen_at: datetime | None) -> Self:
+        """The age of facts whose revalidation begins now."""
+        return cls(clock, seen_at, clock.monotonic())
+
+    def refuse_old(self) -> None:
+        """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.
+
+        Raises StepHeld.
+        """
+        if why := self.clock.too_old(self.seen_at, self.began):
+            raise stale(why)
+
+    @property
+    def may_be_timed_out(self) -> bool:
+        """True if Temporal may have timed the act out, by either clock since its admission."""
+        is_late = self.seen_at is not None and self.clock.now() - self.seen_at > ACT.attempt
+        return is_late or self.clock.since(self.began) > ACT.attempt
+
+
+def waited_too_long() -> str | None:
+    """Why the task waited too long in the queue, by Temporal's clock; None if it did not."""
+    info = activity.info()
+    waited = info.started_time - info.scheduled_time
+    return f"the order waited {in_words(waited)} for a worker" if waited > FRESH else None
+
+
+def stale(message: str) -> StepHeld:
+    """The error for facts that are too old."""
+    return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking again", ask_again_seconds=0)

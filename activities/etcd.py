@@ -19,7 +19,7 @@ _BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", 
 
 
 class Etcd:
-    """The StepGuard of OpenShift, by the disruption budget of etcd; it holds checks of every kind."""
+    """The guard of requests on OpenShift, by the disruption budget of etcd; it holds checks of every kind."""
 
     def __init__(self, connection: ClusterConnection, requests: OwnRequests) -> None:
         self._client = connection.client
@@ -27,7 +27,10 @@ class Etcd:
         self._requests = requests
 
     async def refuse(self, act: ActInput, target: Target) -> None:
-        """Return if the target can go; other clusters than OpenShift have no such rule."""
+        """Return if the target can go; other clusters than OpenShift have no such rule.
+
+        Raises StepHeld and KubernetesError.
+        """
         if target.node_cluster != MANAGEMENT_CLUSTER or not is_member(target):
             return
         # If a request for the target exists, etcd has already spared the node (NHC 2.4/1).

@@ -3,48 +3,53 @@
 All else is the same for all kinds: revalidation, Leases, requests, Events.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Generic, NamedTuple
 
-from activities.attempt import StepResult
-from activities.live_objects import ContextReader, LiveObjects, TargetReader, no_context
-from activities.requests import OwnRequests
-from activities.revalidation import Confirmed, Revalidation
-from activities.target_lease import LeaseGuard
-from health.model.references import Action, TargetReference
+from activities.attempt import FactAge, StepHeld
+from activities.live_objects import LiveObjects
+from activities.revalidation import CheckT, Confirmed, TargetT
+from health.cluster.cluster_context import ClusterContext
+from health.model.references import TargetReference
 from health.model.remediation_request import RemediationAttempt
-from health.model.target import Target
 from kube.client import Client
-from kube.connection import ClusterConnection
 from kube.resource import Object
+from objects.event import Event
 from workflows.contracts import ActInput
 
 
-class StepAction(Protocol):
-    """One action of a step, such as a deletion."""
-
-    async def take(self, act: ActInput) -> StepResult:
-        """Take the step once.
-
-        Raises:
-            StepHeld: nothing was done.
-            KubernetesError: the API server could not be asked, or refused.
-
-        """
-
-
-def attempt_of(act: ActInput) -> RemediationAttempt:
-    """The incident, its run, and the number of this remediation in a row; for requests and Events."""
-    return RemediationAttempt(incident=act.incident, run_id=act.run_id, number=act.attempt)
-
-
-class TemplateUse(NamedTuple):
-    """The input for the contents of a request."""
+@dataclass(frozen=True)
+class ConfirmedStep(Generic[CheckT, TargetT]):
+    """One step, with the live objects that it was confirmed by."""
 
     act: ActInput
-    confirmed: Confirmed
-    template: Object
+    confirmed: Confirmed[CheckT, TargetT]
+    live: LiveObjects
+    age: FactAge
+    """The age of the facts that it was confirmed by, for a write that is tried again."""
+
+    @property
+    def attempt(self) -> RemediationAttempt:
+        """The incident, its run, and the number of this remediation in a row; for requests and Events."""
+        return RemediationAttempt(incident=self.act.incident, run_id=self.act.run_id, number=self.act.attempt)
+
+
+class TargetGone(StepHeld):
+    """The target disappeared before a write that would have removed it, so nothing is left to do."""
+
+
+StepWrite = Callable[[], Awaitable[Event | None]]
+"""The write of a step, under the Lease of its target; returns the Event about it.
+
+Raises StepHeld and KubernetesError: nothing was done, or the result is unknown.
+"""
+StepAction = Callable[[ConfirmedStep[CheckT, TargetT]], Awaitable[StepWrite | None]]
+"""The guards of one action, such as a deletion, before its write; None: the step was taken already.
+
+Raises StepHeld and KubernetesError: the step must not be taken now.
+"""
 
 
 class DeletionCounter(NamedTuple):
@@ -54,33 +59,35 @@ class DeletionCounter(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class KindActivities:
-    """The entry of one kind in the registry."""
+class KindActivities(ABC, Generic[CheckT, TargetT]):
+    """The reads and writes of one kind of check; an act passes it the checks and targets of that kind."""
 
-    read_target: TargetReader
-    read_context: ContextReader = no_context
-    new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
-    """The request to create; raises InvalidTemplateError and KubernetesError."""
-    actions: Mapping[Action, Callable[[Revalidation, LeaseGuard], StepAction]] = field(default_factory=dict)
-    """The actions of its checks besides requests."""
-    remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
-    """Removes a person's confirmation that the target is healthy; None: its targets have none."""
     deletions: DeletionCounter | None = None
 
+    @abstractmethod
+    async def read_target(
+        self, live: LiveObjects, reference: TargetReference, context: ClusterContext
+    ) -> TargetT:
+        """The target of that name, with any uid.
 
-class StepGuard(Protocol):
-    """One rule, asked after the revalidation and before the Lease is acquired; it changes nothing."""
-
-    async def refuse(self, act: ActInput, target: Target) -> None:
-        """Return if the request may be made.
-
-        Raises:
-            StepHeld: it must not be made now.
-            KubernetesError: the API server could not be asked.
-
+        Raises KubernetesError, NotFound if the target is gone, and ValidationError.
         """
 
+    async def read_context(self, live: LiveObjects, check: CheckT) -> ClusterContext:  # noqa: ARG002
+        """The cluster context that the rules of the kind use; by default they only use targets.
 
-NewStepGuard = Callable[[ClusterConnection, OwnRequests], StepGuard]
-"""Makes the guard of the management cluster."""
+        Raises KubernetesError and ValidationError.
+        """
+        return ClusterContext()
+
+    @abstractmethod
+    async def new_request(self, step: ConfirmedStep[CheckT, TargetT], template: Object) -> Object:
+        """The request to create; raises InvalidTemplateError and KubernetesError."""
+
+    @property
+    def actions(self) -> Mapping[str, StepAction[CheckT, TargetT]]:
+        """The actions of its checks besides requests."""
+        return {}
+
+    async def remove_confirmation(self, client: Client, target: TargetReference) -> None:
+        """Remove a person's confirmation that the target is healthy, if its targets have any."""

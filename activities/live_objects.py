@@ -4,8 +4,8 @@ Checks and targets are in the management cluster. The Node of a target may be in
 there.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import Protocol
 
 from activities.attempt import StepHeld
 from health.check.health_check import HealthCheck
@@ -22,26 +22,20 @@ from kube.resource import KUBE_SYSTEM, LEASES, NAMESPACES, NODES, Object
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField, is_of
 from objects.group_kind import GroupKind
 
-TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
-"""Raises KubernetesError, NotFound if the target is gone, and ValidationError."""
 IDENTIFY_AGAIN_SECONDS = 5.0
 """The detector records a cluster within a second after it saw it first, or after a person's confirmation."""
-ContextReader: TypeAlias = Callable[["LiveObjects", HealthCheck], Awaitable[ClusterContext]]
-"""Reads the cluster context that a kind's rules use; raises KubernetesError and ValidationError."""
 
 
-async def no_context(live: "LiveObjects", check: HealthCheck) -> ClusterContext:  # noqa: ARG001  as ContextReader
-    """The context of a kind whose rules only use targets."""
-    return ClusterContext()
+class KindReads(Protocol):
+    """The reads that differ by kind of check; each raises KubernetesError and ValidationError."""
 
+    async def read_target(
+        self, live: "LiveObjects", reference: TargetReference, context: ClusterContext
+    ) -> Target:
+        """The target of that name, with any uid; raises NotFound also if the target is gone."""
 
-class Readers(Protocol):
-    """The functions that read the targets and context of one kind of check."""
-
-    @property
-    def read_target(self) -> TargetReader: ...
-    @property
-    def read_context(self) -> ContextReader: ...
+    async def read_context(self, live: "LiveObjects", check: HealthCheck) -> ClusterContext:
+        """The cluster context that the rules of `check` use."""
 
 
 class LiveObjects:
@@ -53,7 +47,7 @@ class LiveObjects:
     def __init__(
         self,
         clusters: ClusterConnections,
-        readers: Mapping[GroupKind, Readers],
+        readers: Mapping[GroupKind, KindReads],
         known_on: tuple[str, str] | None = None,
     ) -> None:
         """`known_on` is the leader Lease, by namespace and name; None: identities are not compared."""
@@ -96,34 +90,29 @@ class LiveObjects:
         """
         if not target.node_name:
             return None
-        connection = await self._clusters.of(target.node_cluster, kubeconfig)
-        await self._identify(target.node_cluster, connection, owner)
-        found = await none_if_absent(connection.client.get(NODES, target.node_name))
+        client = (await self._clusters.of(target.node_cluster, kubeconfig)).client
+        known = await self._known(target.node_cluster)
+        if known is not None:
+            namespace = await none_if_absent(client.get(NAMESPACES, KUBE_SYSTEM))
+            uid = "" if namespace is None else str(namespace["metadata"]["uid"])
+            if not known.is_one(owner, uid):
+                raise StepHeld.by_hold(changed_hold(target.node_cluster, known, uid), IDENTIFY_AGAIN_SECONDS)
+        found = await none_if_absent(client.get(NODES, target.node_name))
         return None if found is None else Node.model_validate(found)
-
-    async def quorum_of(self, cluster: str, identity: str) -> str:
-        """The cluster whose members of a quorum take turns with those of `cluster`.
-
-        A cluster that manages itself is the management cluster, which has this `identity`.
-        """
-        record = await self._known(cluster)
-        return MANAGEMENT_CLUSTER if record is not None and is_of(identity, record.uid) else cluster
-
-    async def _identify(self, cluster: str, connection: ClusterConnection, owner: str) -> None:
-        record = await self._known(cluster)
-        if record is None:
-            return
-        found = await none_if_absent(connection.client.get(NAMESPACES, KUBE_SYSTEM))
-        uid = "" if found is None else str(found["metadata"]["uid"])
-        if not record.is_one(owner, uid):
-            hold = changed_hold(cluster, record, uid)
-            raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
         """The connection to the cluster of the target's Node; raises NotConfigured without a kubeconfig."""
         kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig
         secret = None if kubeconfig is None else kubeconfig(target.node_cluster)
         return await self._clusters.of(target.node_cluster, secret)
+
+    async def quorum_of(self, cluster: str, identity: str) -> str:
+        """The cluster whose members of a quorum take turns with those of `cluster`.
+
+        A cluster that manages itself is the management cluster, which has this `identity`.
+        """
+        known = await self._known(cluster)
+        return MANAGEMENT_CLUSTER if known is not None and is_of(identity, known.uid) else cluster
 
     async def _known(self, cluster: str) -> KnownCluster | None:
         """The detector's record of a workload cluster, in an annotation of the leader Lease (ADR 41).

@@ -27,7 +27,6 @@ from health.runbook.failures import (
     removing_order,
     renewing_lease,
 )
-from kube.connection import ClusterConnection
 from kube.errors import RequestRefused, none_if_absent, retry_after
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
@@ -42,7 +41,7 @@ from workflows.contracts import (
     RenewInput,
     RenewResult,
 )
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 Result = TypeVar("Result")
 
@@ -75,18 +74,30 @@ class TaskAttempt:
         return None
 
 
-class Annotate:
-    """The activity `annotate`: annotations of requests, for remediators and operators.
+class Maintenance:
+    """The activities `annotate`, `renew` and `clean_up`; one worker has one of it."""
 
-    The activity skips a request that is gone or was recreated; a request of another incident is a failure.
-    """
-
-    def __init__(self, requests: OwnRequests) -> None:
+    def __init__(
+        self,
+        requests: OwnRequests,
+        leases: TargetLeases,
+        now: Callable[[], datetime],
+        *,
+        removes_confirmations: bool = True,
+    ) -> None:
+        """`removes_confirmations`: a worker that may not write to targets leaves them to the person."""
         self._requests = requests
+        self._management = requests.management
+        self._leases = leases
+        self._now = now
+        self._removes_confirmations = removes_confirmations
 
     @activity.defn(name=ANNOTATE.name)
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
-        """Write the annotations; writing an existing one again changes nothing."""
+        """Write annotations of requests, for remediators and operators; a repetition changes nothing.
+
+        It skips a request that is gone or was recreated; a request of another incident is a failure.
+        """
         attempt = TaskAttempt(ANNOTATE)
 
         async def write(patch: AnnotationPatch) -> None:
@@ -95,56 +106,26 @@ class Annotate:
         await asyncio.gather(*map(write, annotation.patches))
         return AnnotateResult(failures=attempt.failures)
 
-
-class Renew:
-    """The activity `renew`: the target's Lease and the control-plane lock, while a remediator works."""
-
-    def __init__(self, leases: TargetLeases, now: Callable[[], datetime]) -> None:
-        self._leases = leases
-        self._now = now
-
     @activity.defn(name=RENEW.name)
     async def renew(self, renewal: RenewInput) -> RenewResult:
-        """Renew the Lease if it is ours; a missing or foreign one is left unchanged (NHC 2.5)."""
+        """Renew the target's Lease and the control-plane lock, while a remediator works.
+
+        A missing or foreign Lease is left unchanged (NHC 2.5).
+        """
         attempt, duration = TaskAttempt(RENEW), timedelta(seconds=renewal.duration_seconds)
         keeping = self._leases.keep(renewal.incident, duration, self._now())
         held = await attempt.item(OF_LEASE, renewing_lease(renewal.incident.target), keeping)
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)
 
-
-class CleanUp:
-    """The activity `clean_up`: deletes the requests of an incident, then releases the Lease of the target.
-
-    The activity reads each request first, and deletes it as it was read if it is the incident's own
-    (`OwnRequests`). A request that changes owner meanwhile, or was recreated under the same name, is kept.
-    If the detector sees a request of another owner as the check's, the deletion is a failure, so that people
-    learn of it. Otherwise the request has changed owner, and the incident forgets it.
-
-    Each request is deleted separately: a failure stops no other. The Lease is released only when no request
-    is left: while one exists, kept by a finalizer or after a failed deletion, its remediator may still work.
-    A person's confirmation of health is removed before the Lease is released (NHC 2.6), but its failure keeps
-    no Lease. So is a person's order that is over. A worker that may not write to targets leaves the
-    confirmation to the person.
-    """
-
-    def __init__(
-        self,
-        management: ClusterConnection,
-        requests: OwnRequests,
-        leases: TargetLeases,
-        now: Callable[[], datetime],
-        *,
-        removes_confirmations: bool = True,
-    ) -> None:
-        self._management = management
-        self._removes_confirmations = removes_confirmations
-        self._requests = requests
-        self._leases = leases
-        self._now = now
-
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
-        """Delete the requests of the incident; return what remains, and why."""
+        """Delete the requests of an incident, then release the Lease; return what remains, and why.
+
+        Each request is deleted as it was read, and separately: a failure stops no other. The Lease is
+        released only when no request is left: while one exists, kept by a finalizer or after a failed
+        deletion, its remediator may still work. A person's confirmation of health, and a person's order that
+        is over, are removed before that (NHC 2.6), but their failure keeps no Lease.
+        """
         attempt, incident = TaskAttempt(CLEAN_UP), clean_up.incident
 
         async def delete(request: RequestReference) -> bool | None:
@@ -160,7 +141,7 @@ class CleanUp:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
         # The confirmation and the order of a person, which are over.
         kind = KIND_ACTIVITIES.get(incident.check.group_kind)
-        if clean_up.is_confirmed and self._removes_confirmations and kind and kind.remove_confirmation:
+        if clean_up.is_confirmed and self._removes_confirmations and kind is not None:
             removal = kind.remove_confirmation(self._management.client, incident.target)
             await attempt.item(OF_CONFIRMATION, removing_confirmation(incident.target), removal)
         if clean_up.order is not None:
@@ -176,7 +157,11 @@ class CleanUp:
         return CleanUpResult(failures=attempt.failures, has_lease=is_released is None)
 
     async def _is_gone(self, request: RequestReference, clean_up: CleanUpInput) -> bool:
-        """Delete the request; False while a finalizer keeps it. It may have another owner now (NHC 2.8)."""
+        """Delete the request; False while a finalizer keeps it. It may have another owner now (NHC 2.8).
+
+        If the detector sees a request of another owner as the check's, the deletion is a failure, so that
+        people learn of it. Otherwise the request has changed owner, and the incident forgets it.
+        """
         try:
             deleted = await self._requests.delete(request, clean_up.incident)
         except NotOwn:

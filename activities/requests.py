@@ -8,6 +8,7 @@ that cannot be read is not gone.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -46,38 +47,29 @@ class LiveRequests:
         self._discovery = connection.discovery
 
     async def find(self, reference: RequestReference) -> Object | None:
-        async def get(resource: Resource) -> Object:
-            return await self._client.get(resource, reference.name, reference.namespace)
-
-        found = await self._ask(reference, get)
+        name, namespace = reference.name, reference.namespace
+        found = await self._ask(reference, lambda resource: self._client.get(resource, name, namespace))
         return found if found is not None and found["metadata"]["uid"] == reference.uid else None
 
     async def delete(self, reference: RequestReference, resource_version: str) -> Object | None:
         """The API server's answer to the deletion."""
-
-        async def delete(resource: Resource) -> Object:
-            return await self._client.delete(
-                resource,
-                reference.name,
-                reference.namespace,
-                uid=reference.uid,
-                resource_version=resource_version,
-            )
-
-        return await self._ask(reference, delete)
+        name, namespace = reference.name, reference.namespace
+        identity = {"uid": reference.uid, "resource_version": resource_version}
+        return await self._ask(
+            reference, lambda resource: self._client.delete(resource, name, namespace, **identity)
+        )
 
     async def annotate(
         self, reference: RequestReference, annotations: Mapping[str, str | None], resource_version: str
     ) -> Object | None:
         """The request with our labels and these annotations; those with the value None are removed."""
+        name, namespace = reference.name, reference.namespace
         identity = {"uid": reference.uid, "resourceVersion": resource_version}
         labels = dict(self._client.labels)  # an adopted request has none of ours yet
         patch: Object = {"metadata": {**identity, "annotations": dict(annotations), "labels": labels}}
-
-        async def merge(resource: Resource) -> Object:
-            return await self._client.merge_patch(resource, reference.name, patch, reference.namespace)
-
-        return await self._ask(reference, merge)
+        return await self._ask(
+            reference, lambda resource: self._client.merge_patch(resource, name, patch, namespace)
+        )
 
     async def _ask(
         self, reference: RequestReference, question: Callable[[Resource], Awaitable[Object]]
@@ -119,17 +111,13 @@ class OwnRequests:
     """
 
     def __init__(self, objects: LiveObjects) -> None:
+        self.management = objects.management
         self.live = LiveRequests(objects.management)
         self._objects = objects
 
     async def delete(self, reference: RequestReference, incident: IncidentReference) -> Object | None:
         """The answer of the API server to the deletion."""
-
-        async def delete_once() -> Object | None:
-            found = await self.find(reference, incident)
-            return None if found is None else await self.live.delete(reference, _version(found))
-
-        return await retry_on_conflict(delete_once, TRIES)
+        return await self._changed(reference, incident, partial(self.live.delete, reference))
 
     async def annotate(self, patch: AnnotationPatch, incident: IncidentReference) -> Object | None:
         """The request with these annotations, without those with the value None.
@@ -139,12 +127,21 @@ class OwnRequests:
         if foreign := sorted(patch.annotations.keys() - WRITTEN):
             raise InputRefused(f"requests get no annotation {foreign[0]} from us")
         texts = {**patch.annotations, **({INCIDENT: incident.full_id} if patch.adopts else {})}
+        return await self._changed(patch.request, incident, partial(self.live.annotate, patch.request, texts))
 
-        async def annotate_once() -> Object | None:
-            found = await self.find(patch.request, incident)
-            return None if found is None else await self.live.annotate(patch.request, texts, _version(found))
+    async def _changed(
+        self,
+        reference: RequestReference,
+        incident: IncidentReference,
+        change: Callable[[str], Awaitable[Object | None]],
+    ) -> Object | None:
+        """The result of `change`, by the resourceVersion of the request as it was just read."""
 
-        return await retry_on_conflict(annotate_once, TRIES)
+        async def change_once() -> Object | None:
+            found = await self.find(reference, incident)
+            return None if found is None else await change(found["metadata"]["resourceVersion"])
+
+        return await retry_on_conflict(change_once, TRIES)
 
     async def find(self, reference: RequestReference, incident: IncidentReference) -> Object | None:
         if why := why_no_request(reference.api_version, reference.kind):
@@ -190,7 +187,3 @@ class OwnRequests:
             problem = FieldProblem.of(error)
             raise InputRefused(f"{incident.target} or its context cannot be read: {problem}") from error
         return target is not None and target.metadata.uid == incident.target.uid and check.selects(target)
-
-
-def _version(found: Object) -> str:
-    return str(found["metadata"]["resourceVersion"])

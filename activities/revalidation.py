@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -35,23 +36,22 @@ from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.field_problem import FieldProblem
 from objects.metadata import OwnerReference
-from workflows.contracts import ActInput, EvidenceInput
+from workflows.contracts import JudgedStep
 
 ASK_AGAIN_SECONDS = 2.0
 """The detector sees the same change within milliseconds; if its state lags, this bounds the loop."""
+CheckT = TypeVar("CheckT", bound=HealthCheck)
+TargetT = TypeVar("TargetT", bound=Target)
 
 
 def not_true(message: str) -> StepHeld:
     return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
-def _in_shadow(subject: str) -> StepHeld:
-    return not_true(f"{subject} is in shadow: nothing is written")
-
-
-def stale(message: str) -> StepHeld:
-    """The error for facts that are too old."""
-    return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking again", ask_again_seconds=0)
+def refuse_unapproved(judged: JudgedStep, by: object) -> None:
+    """Refuse a step that needs the approval of a person, by this check or template, and has none."""
+    if not judged.is_approved:
+        raise not_true(f"{by} requires the approval of a person, and the step has none")
 
 
 @contextmanager
@@ -67,54 +67,12 @@ def target_as_read(reference: TargetReference) -> Iterator[None]:
         raise not_true(f"{reference} cannot be read: {FieldProblem.of(error)}") from error
 
 
-JudgedStep = ActInput | EvidenceInput
-"""A step that the detector judged, with the facts to compare."""
-
-
-def _is_in_shadow(judged: JudgedStep) -> bool:
-    """True if the step will be recorded, and not taken."""
-    return isinstance(judged, EvidenceInput) and judged.is_shadow
-
-
-def refuse_unapproved(judged: JudgedStep, by: object) -> None:
-    """Refuse a step that needs the approval of a person, by this check or template, and has none."""
-    if not judged.is_approved:
-        raise not_true(f"{by} requires the approval of a person, and the step has none")
-
-
-def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
-    """Refuse a step in shadow, and one without an approval or a slot that its check requires now."""
-    if policy is not None and policy.shadow:
-        raise _in_shadow("every check")
-    if policy is not None and is_by_order(judged.fact) and not policy.orders_by_annotation:
-        raise not_true("the policy refuses orders by annotation")
-    if check.choices.require_approval:
-        refuse_unapproved(judged, judged.incident.check)
-    admitted = judged.admission
-    live = Admission(
-        policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
-        check_limits=str(check.choices.limits),
-        passed_signs=admitted.passed_signs,
-    )
-    if live != admitted:
-        raise not_true(
-            f"limits of {judged.incident.check} are {live}, and a slot was reserved under {admitted}"
-        )
-
-
-def _refuse_while_an_owner_works(judged: JudgedStep, target: Target, policy: Policy, now: datetime) -> None:
-    for work in policy.held_nodes.work_on(target, now):
-        if work.sign not in judged.admission.passed_signs:
-            message = f"{target.metadata.name}: {work.words}"
-            raise StepHeld.because(HoldReason.OWNER_AT_WORK, message, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Confirmed:
-    """The live objects that an act was confirmed by."""
+class Confirmed(Generic[CheckT, TargetT]):
+    """The live objects that a step was confirmed by."""
 
-    target: Target
-    check: HealthCheck
+    target: TargetT
+    check: CheckT
     owner: OwnerReference
     """The check, as the owner of objects that are created for it."""
     context: ClusterContext
@@ -141,6 +99,32 @@ class Confirmed:
             order = judged.step.order_for(judged.incident.target)
             raise not_true(f"{judged.incident.check} no longer says: {order}")
 
+    def refuse_changed_target(self, judged: JudgedStep, now: datetime) -> None:
+        """Return, if the target is as it was at the admission; raises StepHeld."""
+        target, check, policy = self.target, self.check, self.policy
+        name = target.metadata.name
+        # The same target in the same state.
+        if target.metadata.uid != judged.incident.target.uid:
+            raise not_true(f"{judged.incident.target} has another uid now: {target.metadata.uid}")
+        if not check.selects(target):
+            raise not_true(f"{judged.incident.check} no longer selects {name}")
+        if not still_states(check, judged.fact, target, self.context):
+            raise not_true(f"no longer true of {name}: {judged.fact}")
+        # No hold of a person since; while the policy is invalid, the last valid one decided.
+        if target.is_excluded:
+            raise not_true(f"{name} is now excluded from remediation")
+        held = None
+        if policy is not None:
+            held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
+        if held is not None:
+            raise StepHeld.by_hold(held, ASK_AGAIN_SECONDS)
+        order = order_on(check.reference, target) if is_by_order(judged.fact) else None
+        if order is not None and (over := order.why_over(now)):
+            raise not_true(f"the order to remediate {name} is over: {over}")
+        # No owner of the Node at work, beside those that the admission let pass.
+        if policy is not None and not judged.is_only_recorded:
+            _refuse_while_an_owner_works(judged, target, policy, now)
+
 
 class Revalidation:
     """Reads target and check again, with the global stop, the shadow setting and the policy."""
@@ -154,7 +138,7 @@ class Revalidation:
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
-    async def confirm(self, judged: JudgedStep) -> Confirmed:
+    async def confirm(self, judged: JudgedStep) -> Confirmed[HealthCheck, Target]:
         """The live objects, if nothing changed since the admission.
 
         Raises:
@@ -165,7 +149,8 @@ class Revalidation:
         (check, owner), policy, _ = await asyncio.gather(
             self._check(judged), self._policy(judged), self._refuse_if_stopped()
         )
-        if not _is_in_shadow(judged):
+        # Shadow, approval and limits, which a step that is only recorded does not need.
+        if not judged.is_only_recorded:
             _refuse_by_policy(judged, check, policy)
         # The context, and then the target, which a kind reads with it.
         try:
@@ -178,43 +163,12 @@ class Revalidation:
         with target_as_read(judged.incident.target):
             target = await self.live.target(judged.incident, context)
         confirmed = Confirmed(target=target, check=check, owner=owner, context=context, policy=policy)
-        self.confirm_target(judged, confirmed)
+        confirmed.refuse_changed_target(judged, self.live.management.server_clock.now())
         # The cluster whose lock the step needs.
         if not confirmed.takes_turns(judged):
             return confirmed
         quorum = await self.live.quorum_of(target.node_cluster, judged.incident.cluster)
         return replace(confirmed, quorum=quorum)
-
-    def confirm_target(self, judged: JudgedStep, confirmed: Confirmed) -> None:
-        """Return, if the target is as it was at the admission; the other objects are as confirmed.
-
-        Raises StepHeld.
-        """
-        target, check, policy = confirmed.target, confirmed.check, confirmed.policy
-        now = self.live.management.server_clock.now()
-        # The same target in the same state.
-        if target.metadata.uid != judged.incident.target.uid:
-            raise not_true(f"{judged.incident.target} has another uid now: {target.metadata.uid}")
-        if not check.selects(target):
-            raise not_true(f"{judged.incident.check} no longer selects {target.metadata.name}")
-        if not still_states(check, judged.fact, target, confirmed.context):
-            raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
-        # No hold of a person since; while the policy is invalid, the last valid one decided.
-        if target.is_excluded:
-            raise not_true(f"{target.metadata.name} is now excluded from remediation")
-        held = None
-        if policy is not None:
-            held = hold_on_check(check, policy, now) or hold_on_target(target, policy, now)
-        if held is not None:
-            raise StepHeld(held.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
-        if is_by_order(judged.fact):
-            order = order_on(check.reference, target)
-            over = order.why_over(now) if order is not None else ""
-            if over:
-                raise not_true(f"the order to remediate {target.metadata.name} is over: {over}")
-        # No owner of the Node at work, beside those that the admission let pass.
-        if policy is not None and not _is_in_shadow(judged):
-            _refuse_while_an_owner_works(judged, target, policy, now)
 
     async def _refuse_if_stopped(self) -> None:
         namespace = await none_if_absent(self.live.shared.get(NAMESPACES, self._lease_namespace))
@@ -233,8 +187,9 @@ class Revalidation:
         """
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
         stored = None if found is None else StoredPolicy.model_validate(found)
-        if self._requires_policy and not _is_in_shadow(judged) and (stored is None or stored.is_blank):
-            raise StepHeld(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
+        is_required = self._requires_policy and not judged.is_only_recorded
+        if is_required and (stored is None or stored.is_blank):
+            raise StepHeld.by_hold(MISSING_POLICY, ASK_AGAIN_SECONDS)
         try:
             return DEFAULTS if stored is None else stored.over(DEFAULTS)
         except InvalidPolicyError:
@@ -250,11 +205,38 @@ class Revalidation:
             raise not_true(f"{reference} is gone") from error
         except InvalidCheckError as error:
             raise not_true(f"{reference} cannot be read: {error}") from error
-        if check.choices.shadow and not _is_in_shadow(judged):
-            raise _in_shadow(str(reference))
+        if check.choices.shadow and not judged.is_only_recorded:
+            raise not_true(f"{reference} is in shadow: nothing is written")
         if check.generation != judged.generation:
             raise not_true(f"{reference} was edited")
         owner = OwnerReference(
             api_version=raw["apiVersion"], kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
         )
         return check, owner
+
+
+def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
+    """Refuse a step in shadow, and one without an approval or a slot that its check requires now."""
+    if policy is not None and policy.shadow:
+        raise not_true("every check is in shadow: nothing is written")
+    if policy is not None and is_by_order(judged.fact) and not policy.orders_by_annotation:
+        raise not_true("the policy refuses orders by annotation")
+    if check.choices.require_approval:
+        refuse_unapproved(judged, judged.incident.check)
+    admitted = judged.admission
+    live = Admission(
+        policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
+        check_limits=str(check.choices.limits),
+        passed_signs=admitted.passed_signs,
+    )
+    if live != admitted:
+        raise not_true(
+            f"limits of {judged.incident.check} are {live}, and a slot was reserved under {admitted}"
+        )
+
+
+def _refuse_while_an_owner_works(judged: JudgedStep, target: Target, policy: Policy, now: datetime) -> None:
+    for work in policy.held_nodes.work_on(target, now):
+        if work.sign not in judged.admission.passed_signs:
+            message = f"{target.metadata.name}: {work.words}"
+            raise StepHeld.because(HoldReason.OWNER_AT_WORK, message, ask_again_seconds=ASK_AGAIN_SECONDS)

@@ -15,9 +15,20 @@ from temporalio import activity
 from activities.attempt import AttemptFailure, StepHeld, tried_until
 from activities.live_objects import LiveObjects
 from activities.revalidation import Revalidation, not_true
-from health.evidence.document import EvidenceDocument, EvidencePart, compose
-from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen, text
-from health.evidence.retention import Retention, StoredEvidence
+from health.evidence import (
+    EvidenceDocument,
+    EvidencePart,
+    Retention,
+    StoredEvidence,
+    compose,
+    is_well,
+    kept_event,
+    kept_node,
+    kept_pod,
+    kept_target,
+    last_seen,
+    text,
+)
 from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import LABEL, PREFIX, EvidenceRecord, evidence_name
 from health.model.references import IncidentReference
@@ -127,10 +138,10 @@ class EvidenceReader:
         return await self.live.node_cluster_of(self.incident, self.target)
 
 
-def _most(found: list[Object], kept: int, *, has_more: bool) -> str:
+def _most(found: list[Object], kept: int, *, has_more: bool) -> str | None:
     if has_more:
         return f"{len(found)} or more"
-    return str(len(found)) if len(found) > kept else ""
+    return str(len(found)) if len(found) > kept else None
 
 
 @dataclass(frozen=True)
@@ -145,26 +156,6 @@ class Filing:
     def name(self) -> str:
         """The same for every attempt, in any process."""
         return evidence_name(self.incident, self.first_run_id)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Labels by which people select the evidence of one check, target or incident."""
-        incident = self.incident
-        return {
-            LABEL: "true",
-            "paramedic.dev/check": label(str(incident.check)),
-            "paramedic.dev/target": label(str(incident.target)),
-            "paramedic.dev/incident": label(incident.workflow_id),
-        }
-
-    @property
-    def annotations(self) -> dict[str, str]:
-        """Values that do not fit into a label."""
-        return {
-            "paramedic.dev/workflow-id": self.incident.workflow_id,
-            "paramedic.dev/run-id": self.first_run_id,
-            "paramedic.dev/taken-at": stamp(self.at),
-        }
 
 
 def label(value: str) -> str:
@@ -185,12 +176,29 @@ class EvidenceConfigMaps:
     retention: Retention
 
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:
-        """Create it; an earlier attempt may have done so."""
-        metadata = {"name": filing.name, "labels": filing.labels, "annotations": filing.annotations}
+        """Create it, with labels by which people select the evidence of one check, target or incident.
+
+        An earlier attempt may have done so.
+        """
+        incident = filing.incident
         body: Object = {
             "apiVersion": CONFIG_MAPS.api_version,
             "kind": CONFIG_MAPS.kind,
-            "metadata": metadata,
+            "metadata": {
+                "name": filing.name,
+                "labels": {
+                    LABEL: "true",
+                    "paramedic.dev/check": label(str(incident.check)),
+                    "paramedic.dev/target": label(str(incident.target)),
+                    "paramedic.dev/incident": label(incident.workflow_id),
+                },
+                # Values that do not fit into a label.
+                "annotations": {
+                    "paramedic.dev/workflow-id": incident.workflow_id,
+                    "paramedic.dev/run-id": filing.first_run_id,
+                    "paramedic.dev/taken-at": stamp(filing.at),
+                },
+            },
             "immutable": True,
             "data": dict(document.texts),
         }
@@ -200,7 +208,7 @@ class EvidenceConfigMaps:
             if filing.name not in {config_map.name for config_map in await self._own()}:
                 raise
 
-    async def prune(self, now: datetime, newest: str = "") -> None:
+    async def prune(self, now: datetime, newest: str | None = None) -> None:
         """Delete evidence beyond the retention; another worker may do so at the same time."""
         own = {config_map.name: config_map for config_map in await self._own()}
         kept = (StoredEvidence(stored.name, stored.creation_timestamp) for stored in own.values())
@@ -240,67 +248,61 @@ class SaveEvidenceActivity:
     @activity.defn(name=SAVE_EVIDENCE.name)
     async def save_evidence(self, evidence: EvidenceInput) -> EvidenceResult:
         """The place of the evidence, or why it is not saved, or why the step may not be taken."""
+        name = evidence_name(evidence.incident, evidence.first_run_id)
         try:
             async with asyncio.timeout(EVIDENCE_LONGEST.total_seconds()):
                 record = await self._saved(evidence)
         except StepHeld as error:
-            if evidence.is_shadow:
-                return _not_saved(evidence, self._now(), str(error.hold))
-            return EvidenceResult(hold=error.hold)
+            if not evidence.is_shadow:
+                return EvidenceResult(hold=error.hold)
+            problem = str(error.hold)
         except KubernetesError as error:
-            return _not_saved(evidence, self._now(), error.message)
+            problem = error.message
         except TimeoutError:
             read, saved = in_words(EVIDENCE_READING), in_words(EVIDENCE_LONGEST)
-            late = f"the target was not read within {read}, or this not saved within {saved}"
-            return _not_saved(evidence, self._now(), late)
+            problem = f"the target was not read within {read}, or this not saved within {saved}"
         except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
-            return _not_saved(evidence, self._now(), unforeseen(error))
-        # Old evidence; after a failure it is deleted with the next save.
-        newest = evidence_name(evidence.incident, evidence.first_run_id)
-        try:
-            async with asyncio.timeout(_PRUNING.total_seconds()):
-                await self._config_maps.prune(self._now(), newest)
-        except (KubernetesError, TimeoutError) as error:
-            activity.logger.warning("old evidence not deleted", exc_info=error)
-        return EvidenceResult(record=record)
+            problem = unforeseen(error)
+        else:
+            # Old evidence; after a failure it is deleted with the next save.
+            try:
+                async with asyncio.timeout(_PRUNING.total_seconds()):
+                    await self._config_maps.prune(self._now(), name)
+            except (KubernetesError, TimeoutError) as error:
+                activity.logger.warning("old evidence not deleted", exc_info=error)
+            return EvidenceResult(record=record)
+        return EvidenceResult(record=EvidenceRecord(name=name, at=self._now(), problem=text(problem)))
 
     async def _saved(self, evidence: EvidenceInput) -> EvidenceRecord:
+        # Revalidate, as the act does.
         ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
         async with asyncio.timeout_at(ends):
             confirmed = await self._revalidation.confirm(evidence)
         confirmed.refuse_other_step(evidence)
         if confirmed.check.choices.evidence is None:
             raise not_true(f"{evidence.incident.check} no longer wants evidence")
-        target, live = confirmed.target, self._revalidation.live
-        parts = await EvidenceReader(live, evidence.incident, target, ends).parts()
-        filing = Filing(evidence.incident, evidence.first_run_id, self._now())
-        document = compose(_facts(evidence, target, filing), parts)
+        # Read.
+        target, incident = confirmed.target, evidence.incident
+        parts = await EvidenceReader(self._revalidation.live, incident, target, ends).parts()
+        # Save.
+        filing = Filing(incident, evidence.first_run_id, self._now())
+        facts = {
+            "takenAt": stamp(filing.at),
+            "workflow": incident.workflow_id,
+            "run": evidence.first_run_id,
+            "cluster": incident.cluster,
+            "check": str(incident.check),
+            "target": str(incident.target),
+            "uid": incident.target.uid,
+            "node": target.node_name,
+            "clusterOfNode": target.node_cluster,
+            "why": evidence.reason,
+            "nextStep": evidence.step.order_for(incident.target),
+            "shadow": "the step is recorded, and not taken" if evidence.is_shadow else "",
+        }
+        short = {key: text(value, _LONGEST_FACT) for key, value in facts.items() if value}
+        document = compose(short, parts)
         await self._config_maps.save(filing, document)
         namespace = self._config_maps.namespace
         return EvidenceRecord(namespace=namespace, name=filing.name, at=filing.at, lacks=document.lacks)
-
-
-def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:
-    incident = evidence.incident
-    facts = {
-        "takenAt": stamp(filing.at),
-        "workflow": incident.workflow_id,
-        "run": evidence.first_run_id,
-        "cluster": incident.cluster,
-        "check": str(incident.check),
-        "target": str(incident.target),
-        "uid": incident.target.uid,
-        "node": target.node_name,
-        "clusterOfNode": target.node_cluster,
-        "why": evidence.reason,
-        "nextStep": evidence.step.order_for(incident.target),
-        "shadow": "the step is recorded, and not taken" if evidence.is_shadow else "",
-    }
-    return {key: text(value, _LONGEST_FACT) for key, value in facts.items() if value}
-
-
-def _not_saved(evidence: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:
-    name = evidence_name(evidence.incident, evidence.first_run_id)
-    record = EvidenceRecord(name=name, at=at, problem=text(problem))
-    return EvidenceResult(record=record)

@@ -18,9 +18,8 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.attempt import Attempt, AttemptFailure, heartbeats
+from activities.attempt import Attempt, AttemptFailure, Clock, heartbeats, waited_too_long
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock, waited_too_long
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference

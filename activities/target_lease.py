@@ -16,8 +16,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from activities.attempt import StepHeld
-from activities.fact_age import Clock
-from activities.revalidation import Confirmed, stale
+from activities.kind_activities import ConfirmedStep
+from activities.revalidation import CheckT, TargetT
 from health.gate.admission import ONE_AT_A_TIME
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
@@ -28,7 +28,6 @@ from kube.errors import LeaseTaken, NotFound, RequestRefused
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, lock_of, name_for
 from objects.metadata import OwnerReference
-from workflows.contracts import ACT, ActInput
 
 REPLACEMENT_APPEARS_WITHIN = timedelta(minutes=1)
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
@@ -41,15 +40,43 @@ class TargetLeases:
     def __init__(self, client: Client, namespace: str) -> None:
         self._leases = HeldLeases(client, namespace)
 
-    async def take(
+    @asynccontextmanager
+    async def held(self, step: ConfirmedStep[CheckT, TargetT]) -> AsyncIterator[datetime]:
+        """Hold the Lease for the write in the body; yields when it was acquired.
+
+        The age of the facts is tested twice: before the Lease is acquired, because a Lease acquired too late
+        would belong to another act, and right before the write, because the acquisition takes time. The write
+        is then sent at once, and an act without an answer ends by `ACT.attempt`.
+
+        If certainly nothing was done, the Lease is released so that others can have the target, except if the
+        incident held it before, an earlier request of the check is still active, or Temporal may have timed
+        this act out: the act that replaced it may use the same Lease. If the result is unknown the Lease
+        stays and expires.
+
+        Raises:
+            StepHeld: another holder has the Lease, or the facts are too old.
+            KubernetesError: the API server could not be asked.
+
+        """
+        act, age = step.act, step.age
+        age.refuse_old()
+        lock = lock_of(step.confirmed.quorum) if step.confirmed.takes_turns(act) else None
+        try:
+            held = await self._acquire(act.incident, lock, lease_duration(act.step), age.clock.now())
+            age.refuse_old()
+            yield held.acquired
+        except (StepHeld, RequestRefused, NotFound) as error:
+            may_work = isinstance(error, StepHeld) and error.hold.reason in _KEEPING
+            if not (may_work or act.holds_lease or age.may_be_timed_out):
+                await self.release(act.incident)
+            raise
+
+    async def _acquire(
         self, incident: IncidentReference, lock: str | None, duration: timedelta, now: datetime
     ) -> LeaseHeld:
         """Acquire the Lease of the target, and the lock if it needs one.
 
-        Raises:
-            StepHeld: another holder has one of them; the other may be ours by now.
-            KubernetesError: as the client does.
-
+        Raises StepHeld: another holder has one of them; the other may be ours by now.
         """
         target, owner = incident.target, None
         if not target.namespace:  # an owner must be cluster-scoped or in the same namespace
@@ -110,66 +137,3 @@ def _holder(incident: IncidentReference) -> LeaseHolder:
 
 def _lock_holder(incident: IncidentReference) -> LeaseHolder:
     return LeaseHolder(incident.check.lock_holder(incident.target.name), incident.target.uid)
-
-
-class LeaseGuard:
-    """Runs an effect under the Lease of its target, soon after admission and revalidation.
-
-    The age of the facts is tested twice: before the Lease is acquired, because a Lease acquired too late
-    would belong to another act, and right before the effect, because the acquisition takes time. The write is
-    then sent at once, and an act without an answer ends by `ACT.attempt`.
-
-    If certainly nothing was done, the Lease is released so that others can have the target, except if the
-    incident held it before, an earlier request of the check is still active, or Temporal may have timed this
-    act out: the act that replaced it may use the same Lease. If the result is unknown the Lease stays and
-    expires.
-    """
-
-    def __init__(self, leases: TargetLeases, clock: Clock) -> None:
-        self._leases = leases
-        self._clock = clock
-
-    def begin(self) -> float:
-        """The moment before the revalidation, for `lease`."""
-        return self._clock.monotonic()
-
-    @asynccontextmanager
-    async def lease(self, act: ActInput, confirmed: Confirmed, began: float) -> AsyncIterator[datetime]:
-        """Hold the Lease for the body; yields when it was acquired.
-
-        Raises:
-            StepHeld: another holder has it, or the revalidation that began at `began` is too old.
-            KubernetesError: the API server could not be asked.
-
-        """
-        self.refuse_old_facts(act, began)
-        duration = lease_duration(act.step)
-        lock = lock_of(confirmed.quorum) if confirmed.takes_turns(act) else None
-        try:
-            held = await self._leases.take(act.incident, lock, duration, self._clock.now())
-            self.refuse_old_facts(act, began)
-            yield held.acquired
-        except (StepHeld, RequestRefused, NotFound) as error:
-            may_work = isinstance(error, StepHeld) and error.hold.reason in _KEEPING
-            if not may_work and not self._may_be_given_up(act, began):
-                await self.release(act)
-            raise
-
-    async def release(self, act: ActInput) -> None:
-        """Release the Lease, unless the incident held it before."""
-        if not act.holds_lease:
-            await self._leases.release(act.incident)
-
-    def refuse_old_facts(self, act: ActInput, began: float) -> None:
-        """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.
-
-        Raises StepHeld.
-        """
-        why = self._clock.too_old(act.seen_at, began)
-        if why:
-            raise stale(why)
-
-    def _may_be_given_up(self, act: ActInput, began: float) -> bool:
-        """True if Temporal may have timed the act out, by either clock since its admission."""
-        is_late = act.seen_at is not None and self._clock.now() - act.seen_at > ACT.attempt
-        return is_late or self._clock.since(began) > ACT.attempt

@@ -3,13 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.notifications.sender import (
-    AppriseSender,
-    DeliveryFailure,
-    DeliveryProblem,
-    ReceiverFiles,
-    Receivers,
-)
+from activities.notifications import DeliveryFailure, DeliveryProblem, Receivers
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.leader import reading_settings
 from cli.shared.options import ClusterChoice
@@ -30,8 +24,8 @@ async def send_trial(choice: ClusterChoice, name: str, directory: Path | None) -
 
     """
     async with reading_settings(choice) as (settings, cluster, management):
-        files = ReceiverFiles(directory or Path(settings.notification_directory))
-        receivers = Receivers(SharedReads(management.client), settings.namespace, files, AppriseSender())
+        addresses = directory or Path(settings.notification_directory)
+        receivers = Receivers(SharedReads(management.client), settings.namespace, addresses)
         try:
             known = {receiver.name: receiver for receiver in await receivers.all()}
             if name not in known:

@@ -20,7 +20,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, Describe
 from temporalio.client import Client
 
 from workflows.contracts import detector_queue, worker_queue
-from workflows.notification_contracts import notification_queue
+from workflows.notification import notification_queue
 
 POLLED_WITHIN = timedelta(minutes=2)
 """Relative to the last poll. A poll takes at most a minute, and the server remembers pollers for five."""

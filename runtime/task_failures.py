@@ -16,7 +16,7 @@ from temporalio.common import SearchAttributeKey
 
 from runtime import search_attributes
 from workflows.messages import WORKFLOW
-from workflows.notification_contracts import NOTIFICATION
+from workflows.notification import NOTIFICATION
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
 EVERY_WORKFLOW = MappingProxyType(

@@ -20,9 +20,21 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from activities.notifications import DeliveryProblem
 from health.model.references import Action
-from health.runbook.failures import MaintenanceTask
-from worker.worker_metrics import DONE, FAILED, GIVEN_UP, HELD, LOST, REFUSED, REQUESTED, WorkerMetrics
+from objects.frozen import label
+from worker.worker_metrics import (
+    DONE,
+    FAILED,
+    GIVEN_UP,
+    HELD,
+    LOST,
+    NOT_SAVED,
+    REFUSED,
+    REQUESTED,
+    SAVED,
+    WorkerMetrics,
+)
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -32,13 +44,12 @@ from workflows.contracts import (
     ActHeld,
     ActInput,
     ActResult,
-    EvidenceResult,
     RequestExists,
     RequestsLost,
     TargetDisrupted,
 )
 from workflows.messages import WORKFLOW, RemediationInput
-from workflows.notification_contracts import NOTIFICATION, NOTIFY, NotifyResult
+from workflows.notification import NOTIFICATION, NOTIFY, NotifyResult
 from workflows.upgrade_contracts import SYNC_PAUSES
 
 _INCIDENT_BEGAN, _INCIDENT_ENDED = "paramedic_incident_began", "paramedic_incident_ended"
@@ -71,58 +82,39 @@ class _CountedActivity(ActivityInboundInterceptor):
         self._metrics = metrics
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
-        match activity.info().activity_type:
+        name, metrics = activity.info().activity_type, self._metrics
+        if name == SYNC_PAUSES.name and input.args[0].warning:
+            metrics.long_upgrades.inc()
+        try:
+            result = await super().execute_activity(input)
+        except Exception as error:
+            if name == ACT.name:
+                metrics.acts.labels(FAILED, "").inc()
+            if name == NOTIFY.name and isinstance(error, ApplicationError):
+                metrics.notification_failures.labels(label(error.type or "", DeliveryProblem)).inc()
+            raise
+        match name:
             case ACT.name:
-                return await self._act(input)
-            case ANNOTATE.name | RENEW.name | CLEAN_UP.name as name:
-                result = await super().execute_activity(input)
+                self._count_act(input.args[0], result)
+            case ANNOTATE.name | RENEW.name | CLEAN_UP.name:
                 for failure in result.failures:
-                    reason = REFUSED if failure.is_refused else FAILED
-                    self._metrics.task_failed(MaintenanceTask(name), reason)
-                return result
-            case SAVE_EVIDENCE.name:
-                saved: EvidenceResult = await super().execute_activity(input)
-                if saved.record is not None:
-                    self._metrics.evidence_tried(is_saved=saved.record.is_saved)
-                return saved
-            case NOTIFY.name:
-                return await self._notify(input)
-            case SYNC_PAUSES.name:
-                if input.args[0].warning:
-                    self._metrics.upgrade_took_long()
-                return await super().execute_activity(input)
-            case _:
-                return await super().execute_activity(input)
-
-    async def _act(self, input: ExecuteActivityInput) -> ActResult:  # noqa: A002  as above
-        try:
-            result: ActResult = await super().execute_activity(input)
-        except Exception:
-            self._metrics.act_ended(FAILED)
-            raise
-        self._count_act(input.args[0], result)
-        return result
-
-    async def _notify(self, input: ExecuteActivityInput) -> NotifyResult:  # noqa: A002  as above
-        try:
-            result: NotifyResult = await super().execute_activity(input)
-        except ApplicationError as error:
-            self._metrics.notification_failed(error.type or "")
-            raise
+                    metrics.task_failures.labels(name, REFUSED if failure.is_refused else FAILED).inc()
+            case SAVE_EVIDENCE.name if result.record is not None:
+                metrics.evidence.labels(SAVED if result.record.is_saved else NOT_SAVED).inc()
         return result
 
     def _count_act(self, request: ActInput, result: ActResult) -> None:
         match result.outcome:
             case ActHeld(hold=hold):
-                self._metrics.act_ended(HELD, hold.reason)
+                self._metrics.acts.labels(HELD, hold.reason).inc()
             case RequestsLost():
-                self._metrics.act_ended(LOST)
+                self._metrics.acts.labels(LOST, "").inc()
             case RequestExists(request=made, lease_acquired_at=acquired):
-                self._metrics.act_ended(REQUESTED)
+                self._metrics.acts.labels(REQUESTED, "").inc()
                 self._metrics.times.step_taken(request.incident.check, made)
                 self._count_delay(request, made.created if acquired else None)
             case TargetDisrupted(lease_acquired_at=acquired):
-                self._metrics.act_ended(DONE)
+                self._metrics.acts.labels(DONE, "").inc()
                 self._metrics.times.step_taken(request.incident.check, None)
                 self._count_delay(request, acquired)
                 # Steps that were already under way needed no Lease.

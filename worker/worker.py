@@ -19,19 +19,18 @@ from temporalio.worker import (
 )
 
 from activities.act import Act
+from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
-from activities.maintenance import Annotate, CleanUp, Renew
-from activities.notifications.notify import Notify
-from activities.notifications.sender import WITHIN, AppriseSender, ReceiverFiles, Receivers
+from activities.maintenance import Maintenance
+from activities.notifications import WITHIN, Notify, Receivers
 from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.sync_pauses import EVENT_TIMEOUT, SyncPauses
 from activities.target_lease import TargetLeases
-from health.evidence.retention import Retention
+from health.evidence import Retention
 from health.kinds.check_kind import CheckKind
 from kube.client import SharedReads
 from kube.connection import ClusterConnections
@@ -47,8 +46,7 @@ from runtime.status_writer import LeaderWatch, StatusWriter, look_forever
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, worker_queue
-from workflows.notification import NotificationDelivery
-from workflows.notification_contracts import notification_queue
+from workflows.notification import NotificationDelivery, notification_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
 
@@ -129,9 +127,9 @@ def _notification_worker(
 
     It has no version, because each worker delivers the notifications of incidents of any version.
     """
-    files = ReceiverFiles(Path(settings.notification_directory))
     reads = SharedReads(connections.management.client)
-    notify = Notify(Receivers(reads, settings.namespace, files, AppriseSender()), monotonic_clock)
+    receivers = Receivers(reads, settings.namespace, Path(settings.notification_directory))
+    notify = Notify(receivers, monotonic_clock)
     return Worker(
         temporal,
         task_queue=notification_queue(connections.cluster),
@@ -158,7 +156,9 @@ def _worker(
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     clusters = ClusterConnections(connection, connections.workload_clusters)
     objects = LiveObjects(clusters, KIND_ACTIVITIES, (settings.namespace, LEADER_LEASE))
-    requests = OwnRequests(objects)
+    maintenance = Maintenance(
+        OwnRequests(objects), leases, clock.now, removes_confirmations=settings.confirmations == "remove"
+    )
     retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
     evidence = EvidenceConfigMaps(client, settings.namespace, retention)
     revalidation = Revalidation(
@@ -168,7 +168,6 @@ def _worker(
         requires_policy=settings.requires_policy,
     )
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
-    removes_confirmations = settings.confirmations == "remove"
     patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=EVENT_TIMEOUT)
     return Worker(
         temporal,
@@ -177,11 +176,9 @@ def _worker(
         activities=[
             SaveEvidenceActivity(revalidation, evidence, clock.now).save_evidence,
             Act(leases, revalidation, clock, event_recorder).act,
-            CleanUp(
-                connection, requests, leases, clock.now, removes_confirmations=removes_confirmations
-            ).clean_up,
-            Renew(leases, clock.now).renew,
-            Annotate(requests).annotate,
+            maintenance.clean_up,
+            maintenance.renew,
+            maintenance.annotate,
             SyncPauses(connection, clock, patient_recorder).sync_pauses,
         ],
         deployment_config=version,

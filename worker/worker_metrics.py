@@ -11,7 +11,7 @@ from threading import Lock
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from activities.notifications.sender import DeliveryProblem
+from activities.notifications import DeliveryProblem
 from activities.registry import KIND_ACTIVITIES
 from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS
@@ -22,8 +22,8 @@ from health.model.references import CheckReference, kind_name
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.failures import MaintenanceTask
 from health.runbook.memory_parts import Part, RequestDelay
-from objects.frozen import OTHER, label
-from workflows.notification_contracts import Delivery
+from objects.frozen import OTHER
+from workflows.notification import Delivery
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 REFUSED = "Refused"
@@ -40,6 +40,7 @@ RECOVERED_BY = (
 )
 """The recoveries that are counted. A target that a person ordered to be remediated looked healthy before."""
 RECOVERIES = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 86_400)
+
 
 # Name, description and labels of each metric.
 REQUEST_DELAY = (
@@ -171,12 +172,12 @@ class WorkerMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.times = IncidentTimes(registry)
         self._incidents = Counter(*INCIDENTS, registry=registry)
-        self._acts = Counter(*ACTS, registry=registry)
-        self._task_failures = Counter(*TASK_FAILURES, registry=registry)
-        self._evidence = Counter(*EVIDENCE, registry=registry)
-        self._long_upgrades = Counter(*LONG_UPGRADES, registry=registry)
+        self.acts = Counter(*ACTS, registry=registry)
+        self.task_failures = Counter(*TASK_FAILURES, registry=registry)
+        self.evidence = Counter(*EVIDENCE, registry=registry)
+        self.long_upgrades = Counter(*LONG_UPGRADES, registry=registry)
         self._notifications = Counter(*NOTIFICATIONS, registry=registry)
-        self._notification_failures = Counter(*NOTIFICATION_FAILURES, registry=registry)
+        self.notification_failures = Counter(*NOTIFICATION_FAILURES, registry=registry)
         self._deletions = {
             kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
             for kind, activities in KIND_ACTIVITIES.items()
@@ -186,18 +187,18 @@ class WorkerMetrics:
 
     def _begin_at_zero(self) -> None:
         for result in (REQUESTED, DONE, LOST, FAILED):
-            self._acts.labels(result, "")
+            self.acts.labels(result, "")
         for hold_reason in HoldReason:
-            self._acts.labels(HELD, hold_reason)
+            self.acts.labels(HELD, hold_reason)
         for result in (SAVED, NOT_SAVED):
-            self._evidence.labels(result)
+            self.evidence.labels(result)
         for result in (*Delivery, GIVEN_UP):
             self._notifications.labels(result)
         for problem in DeliveryProblem:
-            self._notification_failures.labels(problem)
+            self.notification_failures.labels(problem)
         for task in MaintenanceTask:
             for reason in (FAILED, REFUSED):
-                self._task_failures.labels(task, reason)
+                self.task_failures.labels(task, reason)
         for kind in map(kind_name, CHECK_KINDS):
             for outcome, trigger in product(Outcome, Trigger):
                 self._incidents.labels(kind, outcome, trigger)
@@ -214,15 +215,6 @@ class WorkerMetrics:
         self._incidents.labels(check.kind_name, result.outcome, trigger).inc()
         self.times.incident_ended(check, result)
 
-    def act_ended(self, result: str, reason: str = "") -> None:
-        self._acts.labels(result, reason).inc()
-
-    def task_failed(self, task: MaintenanceTask, reason: str) -> None:
-        self._task_failures.labels(task.value, reason).inc()
-
-    def evidence_tried(self, *, is_saved: bool) -> None:
-        self._evidence.labels(SAVED if is_saved else NOT_SAVED).inc()
-
     def target_deleted(self, check: CheckReference) -> None:
         """Count a requested deletion, if its kind counts them."""
         if check.group_kind in self._deletions:
@@ -231,9 +223,3 @@ class WorkerMetrics:
     def notification_ended(self, result: str) -> None:
         """Count one notification to one receiver, at the end of its workflow."""
         self._notifications.labels(result).inc()
-
-    def notification_failed(self, problem: str) -> None:
-        self._notification_failures.labels(label(problem, DeliveryProblem)).inc()
-
-    def upgrade_took_long(self) -> None:
-        self._long_upgrades.inc()

@@ -31,7 +31,7 @@ from health.model.verdict import CountedFact, Fact
 from health.runbook.failures import MaintenanceTask, TaskFailure
 from health.runbook.memory_parts import RequestDelay
 from objects.frozen import Frozen
-from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
+from workflows.kit import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
 FRESH = timedelta(seconds=5)
@@ -64,19 +64,31 @@ class ObserveInput(Frozen):
         )
 
 
-class ActInput(Frozen):
-    """Asks for a request for the target, if `fact` still holds."""
+class JudgedStep(Frozen):
+    """A step that the detector judged, with the facts that the worker compares before it."""
 
     incident: IncidentReference
+    step: Step
+    fact: Fact
+    generation: int
+    admission: Admission = Admission()
+    """The default is the admission of a check without limits."""
+    is_approved: bool = False
+    """True if a person, or the default of the check, approved this step."""
+
+    @property
+    def is_only_recorded(self) -> bool:
+        """True in shadow, where the step is recorded instead of taken; there is then no admission."""
+        return False
+
+
+class ActInput(JudgedStep):
+    """Asks for a request for the target, if `fact` still holds."""
+
     run_id: str
     """The run id before any reset, so that a run after a reset finds its own request."""
-    step: Step
-    admission: Admission = Admission()
-    """The default is the admission of a check without limits, because older workers do not send one."""
-    fact: Fact
     seen_at: datetime | None = None
     """When the detector saw the facts, by the API server's clock; None: too long ago."""
-    generation: int
     known: tuple[RequestReference, ...] = ()
     """Requests that the incident made in this step; if one still exists, it is used."""
     settled: tuple[str, ...] = ()
@@ -86,35 +98,30 @@ class ActInput(Frozen):
     attempt: int = 1
     """The number of this remediation in a row for the target."""
     holds_lease: bool = False
-    """Whether the incident already held the Lease; a failed act then does not release it."""
+    """True if the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
-    is_approved: bool = False
-    """True if a person, or the default of the check, approved this step."""
-    approved_version: str = ""
-    """The fingerprint of the approved template; "": unknown, or no person approved it."""
+    approved_version: str | None = None
+    """The fingerprint of the approved template; None: unknown, or no person approved it."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
-    repetition: str = ""
-    """How often in a row the first steps alone were taken, with this one; "" unless an Event says so now."""
+    repetition: str | None = None
+    """How often in a row the first steps alone were taken, with this one; None unless an Event says so."""
 
 
-class EvidenceInput(Frozen):
+class EvidenceInput(JudgedStep):
     """Asks to save the state of the target before `step`, if `fact` still holds."""
 
-    incident: IncidentReference
     first_run_id: str
     """The first run of the incident: all its runs share one piece of evidence."""
-    step: Step
     reason: str
     """The problem of the target, in words."""
-    fact: Fact
-    generation: int
-    admission: Admission = Admission()
-    is_approved: bool = False
-    """True if a person, or the default of the check, approved this step."""
     is_shadow: bool = False
-    """Whether the step will be recorded instead of taken; there is then no admission."""
+    """True if the step will be recorded instead of taken; there is then no admission."""
+
+    @property
+    def is_only_recorded(self) -> bool:
+        return self.is_shadow
 
 
 class EvidenceResult(Frozen):
@@ -154,7 +161,7 @@ class ActHeld(Frozen):
     kind: Literal["ActHeld"] = "ActHeld"
     hold: Hold
     is_forbidden: bool = False
-    """Whether the API server answered 403, possibly only because it has just started."""
+    """True if the API server answered 403, possibly only because it has just started."""
 
 
 class ActResult(Frozen):
@@ -212,9 +219,9 @@ class CleanUpInput(Frozen):
     doubtful: tuple[str, ...] = ()
     """The uids of those that the detector does not see as this check's; one of another owner is kept."""
     is_confirmed: bool = False
-    """Whether to remove a person's confirmation from the target."""
+    """True if the clean-up removes a person's confirmation from the target."""
     is_gone: bool = False
-    """Whether the target is gone, so that a replacement may be about to appear."""
+    """True if the target is gone, so that a replacement may be about to appear."""
     order: RemediationOrder | None = None
     """The person's order to remove from the target, which is over; None: there is none."""
 
@@ -227,7 +234,7 @@ class CleanUpResult(Frozen):
     failures: tuple[TaskFailure, ...] = ()
     """Deletions, releases and removals that failed."""
     has_lease: bool = False
-    """Whether the Lease of the target was kept."""
+    """True if the Lease of the target was kept."""
 
 
 class RenewInput(Frozen):

@@ -20,7 +20,7 @@ from health.model.remediation_order import RemediationOrder
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import PersonText
 from objects.yaml_document import LONGEST
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 MOST_BYTES = 300_000
 """Of the JSON of the targets and checks in one answer: of about 1,500 targets, which takes a few seconds."""

@@ -11,14 +11,14 @@ from temporalio.common import SearchAttributeKey
 
 from health.model.details import Details
 from health.model.moves import NextTransition, Outcome, Phase
-from health.model.observation import Observation, TargetState
+from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.orders import OrderContext
 from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
-from workflows.kit.runs import RunInput
+from workflows.kit import RunInput
 
 WORKFLOW = "Remediation"
 WAKE = "wake"
@@ -94,15 +94,10 @@ class State(Frozen):
     wakes_at: datetime | None = None
     """When its timer ends, by Temporal's clock; None: it waits for a wake or an order only."""
     next_transition: NextTransition | None = None
-    """What moves it on by itself; None: unknown while it asks the detector."""
+    """The change that moves it on by itself; None: unknown while it asks the detector."""
 
     last_known: Observation | None = None
     """The latest observation with a known state of the target, where `observation` has none."""
-
-    @property
-    def is_unknown(self) -> bool:
-        """True while the state of the target is unknown."""
-        return self.observation is None or self.observation.state is TargetState.UNKNOWN
 
     def situation(self, now: datetime) -> OrderContext:
         observation = self.last_known or self.observation

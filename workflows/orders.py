@@ -1,7 +1,7 @@
 """Handlers of the orders of people: an update and a signal for each row of the table; and the refusal of one.
 
 An update answers, and may refuse; a signal does neither. Both only record the order when it arrives
-(`workflows.kit.messages`).
+(`workflows.kit`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from health.model.order import OrderMessage, Refusal, unknown_field
 from health.runbook.orders import OrderContext, OrderSpec, answer_to, is_repeated
-from workflows.kit.messages import InvalidMessage, read_message
+from workflows.kit import InvalidMessage, read_message
 from workflows.messages import ORDER_REFUSED
 
 Message = TypeVar("Message", bound=OrderMessage)

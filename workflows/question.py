@@ -1,6 +1,5 @@
 """The question to the detector: the only call that an incident may abandon, since it changes nothing."""
 
-import asyncio
 from datetime import datetime, timedelta
 from random import Random
 
@@ -13,12 +12,9 @@ with workflow.unsafe.imports_passed_through():
     from health.model.references import IncidentReference
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
-    from objects.short_text import Brief
-    from workflows import summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
-    from workflows.kit.calls import in_summary
-    from workflows.kit.messages import StandingOrders
-    from workflows.status import IncidentStatus
+    from workflows.kit import StandingOrders, in_summary
+    from workflows.status import IncidentStatus, question_summary
 
 SHORTEST_WAIT = timedelta(seconds=5)
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
@@ -36,27 +32,34 @@ async def answer(
         ActivityError: no detector answered before the Lease is due for renewal.
 
     """
-    workflow.set_current_details(f"{status}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
-    question = _question(incident, memory)
-    summary = summaries.question(question, status.phase, status.why)
-    asking = _ask(question, until_renewal(memory), summary)
-    try:
-        await workflow.wait_condition(lambda: asking.done() or orders.has_new)
-        return asking.result() if asking.done() else None
-    finally:
-        asking.cancel()
-
-
-def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
-    intent = memory.intent(workflow.now())
-    return ObserveInput(
+    queue = detector_queue(incident.cluster)
+    workflow.set_current_details(f"{status}\n\nAsks the detector, queue {queue}.")
+    question = ObserveInput(
         incident=incident,
         found=memory.found,
         orders=memory.unreported_orders,
         progress=memory.progress,
         counted=memory.counted,
-        **intent.model_dump(),
+        **memory.intent(workflow.now()).model_dump(),
     )
+    asking = workflow.start_activity(
+        OBSERVE.name,
+        question,
+        result_type=Observation,
+        task_queue=queue,
+        # A limit of all attempts: a limit per attempt would restart whenever a detector takes and fails one.
+        schedule_to_close_timeout=until_renewal(memory),
+        start_to_close_timeout=OBSERVE.start_to_close,
+        retry_policy=OBSERVE.retry,
+        summary=in_summary(question_summary(question, status.phase, status.why)),
+    )
+    # Retrieve the exception of an abandoned question, which asyncio would log otherwise.
+    asking.add_done_callback(lambda asked: None if asked.cancelled() else asked.exception())
+    try:
+        await workflow.wait_condition(lambda: asking.done() or orders.has_new)
+        return asking.result() if asking.done() else None
+    finally:
+        asking.cancel()
 
 
 def is_answer(observation: Observation) -> bool:
@@ -96,27 +99,3 @@ def renewal_at(memory: Memory) -> datetime | None:
     """When the Lease must be renewed even without an answer; None: there is none."""
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None
     return memory.lease.renew_at if is_kept else None
-
-
-def _ask(
-    question: ObserveInput, longest: timedelta | None, summary: Brief
-) -> workflow.ActivityHandle[Observation]:
-    asking = workflow.start_activity(
-        OBSERVE.name,
-        question,
-        result_type=Observation,
-        task_queue=detector_queue(question.incident.cluster),
-        # A limit of all attempts: a limit per attempt would restart whenever a detector takes and fails one.
-        schedule_to_close_timeout=longest,
-        start_to_close_timeout=OBSERVE.start_to_close,
-        retry_policy=OBSERVE.retry,
-        summary=in_summary(summary),
-    )
-    asking.add_done_callback(_take_note)
-    return asking
-
-
-def _take_note(asking: asyncio.Task[Observation]) -> None:
-    """Retrieve the exception of an abandoned question, which asyncio would log otherwise."""
-    if not asking.cancelled():
-        asking.exception()

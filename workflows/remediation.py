@@ -45,13 +45,19 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.state import Memory
     from health.runbook.words import entry_of, new_orders
     from objects.short_text import Brief
-    from workflows import summaries
-    from workflows import task_calls as tasks
-    from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
+    from workflows import calls
+    from workflows.calls import AdmittedStep, TaskCall, TaskResult
     from workflows.contracts import FRESH, ActResult
-    from workflows.kit.calls import FinishedCalls
-    from workflows.kit.messages import InvalidMessage, StandingOrders, Wakes, read_message
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.kit import (
+        FinishedCalls,
+        InvalidMessage,
+        StandingOrders,
+        Wakes,
+        begin_a_new_run,
+        is_new_run_due,
+        read_message,
+        refuse_other_id,
+    )
     from workflows.messages import (
         ATTEMPT,
         ATTEMPT_ENDED,
@@ -62,7 +68,7 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
-    from workflows.notification_contracts import delivery_of
+    from workflows.notification import start_delivery
     from workflows.orders import accept
     from workflows.question import (
         NOT_ASKED,
@@ -73,7 +79,7 @@ with workflow.unsafe.imports_passed_through():
         spread,
         until_renewal,
     )
-    from workflows.status import IncidentStatus, result_of
+    from workflows.status import IncidentStatus, result_of, wait_summary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 TOO_LATE = "the answers of the detector came too late to act on"
@@ -118,11 +124,11 @@ class Remediation:
                     case AskApproval() | SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, observation)
                     case AnnotateRequests(patches=patches):
-                        await self._do(tasks.annotation(self._incident, patches))
+                        await self._do(calls.annotation(self._incident, patches))
                     case RenewLease():
-                        await self._do(tasks.renewal(self._incident, self._memory))
+                        await self._do(calls.renewal(self._incident, self._memory))
                     case ReleaseLease():
-                        await self._do(tasks.release(self._incident))
+                        await self._do(calls.release(self._incident))
                     case RemoveRequests():
                         await self._clean_up(observation)
                     case End() if not self._is_woken() and not await self._notify(move, observation):
@@ -142,8 +148,7 @@ class Remediation:
     @workflow.query
     def state(self) -> State:
         """The state of the incident, in words."""
-        state = self._status.state(self._observation, self._requests, self._memory)
-        return state.model_copy(update={"last_known": self._last_known if state.is_unknown else None})
+        return self._status.state(self._observation, self._last_known, self._requests, self._memory)
 
     def _write_down(self, order: OrderMessage) -> None:
         before = self._memory
@@ -204,7 +209,7 @@ class Remediation:
             return
         due = renewal_at(self._memory)
         if due is not None and due <= workflow.now():
-            await self._do(tasks.renewal(self._incident, self._memory))
+            await self._do(calls.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
         until = Deadline(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
@@ -223,7 +228,7 @@ class Remediation:
                 before = self._memory
                 observation = await answer(self._incident, self._memory, self._orders, self._status)
             except ActivityError:  # no detector answered the question in time
-                await self._do(tasks.renewal(self._incident, self._memory))
+                await self._do(calls.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
             else:
                 self._memory = self._memory.after_report(before) if observation else self._memory
@@ -263,14 +268,13 @@ class Remediation:
     async def _act(self, step: AdmittedStep) -> None:
         request = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.before_act(step.step)
-        await self._go_on_after(step, await act(self._calls, request))
+        await self._go_on_after(step, await calls.act(self._calls, request))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, observation: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
         first_run_id = workflow.info().first_execution_run_id
-        is_approved = self._memory.is_approved(observation.steps[due.step])
-        request = evidence_before(due, observation, self._incident, first_run_id, is_approved=is_approved)
-        result = await save_evidence(self._calls, request, workflow.now())
+        request = calls.evidence_before(due, observation, self._memory, self._incident, first_run_id)
+        result = await calls.save_evidence(self._calls, request, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = replace(self._memory, evidence=result)
         elif isinstance(due, TakeStep):
@@ -290,7 +294,7 @@ class Remediation:
             self._observation = self._observation.held_by(hold)
 
     async def _clean_up(self, observation: Observation) -> None:
-        await self._do(tasks.clean_up(self._incident, self._memory, observation, self._requests))
+        await self._do(calls.clean_up(self._incident, self._memory, observation, self._requests))
         if not is_answer(observation):
             self._observation = None
         elif self._memory.clean_up_at is None:
@@ -298,7 +302,7 @@ class Remediation:
                 update={"requests": (), "is_confirmed": False, "order": None}
             )
 
-    async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
+    async def _do(self, task: TaskCall[TaskResult]) -> None:
         result = await task.done(self._calls)
         self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
@@ -325,7 +329,7 @@ class Remediation:
         await self._wait(wait)
         while wait.is_over_for_renewal(workflow.now()) and not self._is_woken():
             before = self._memory
-            await self._do(tasks.renewal(self._incident, self._memory))
+            await self._do(calls.renewal(self._incident, self._memory))
             if self._is_woken() or not self._memory.is_only_renewed_since(before):
                 return
             self._begin_a_new_run_if_due()
@@ -344,7 +348,7 @@ class Remediation:
             self._incident, Incident.of(observation, self._memory, workflow.now()), move, self._began
         )
         for notification in notifications:
-            await delivery_of(notification, self._incident).start(self._orders.obey_cancel)
+            await start_delivery(notification, self._incident, self._orders.obey_cancel)
             self._memory = notification.remembered(self._memory)
         return bool(notifications)
 
@@ -352,7 +356,7 @@ class Remediation:
         self._status = self._status.resting(wait, workflow.now())
         workflow.set_current_details(str(self._status))
         timeout = wait.requeue_after(workflow.now())
-        summary = summaries.wait(wait, workflow.now())
+        summary = wait_summary(wait, workflow.now())
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._status = self._status.awake()

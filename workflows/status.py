@@ -1,23 +1,43 @@
-"""IncidentStatus: the state of an incident in the Temporal UI, in the query `state`, and in its result. Pure.
+"""The state of an incident in the Temporal UI, in the query `state`, and in its result. Pure.
 
-It is updated for each move, before the move is carried out.
+An `IncidentStatus` is updated for each move, before the move is carried out. The Temporal UI shows the name
+of an activity before its summary, a question or an effect: `observe • is it still unhealthy?`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Self
 
 from health.model.details import NO_WORDS, Details, named_reason
 from health.model.incident_result import IncidentResult, ended
-from health.model.moves import BY_A_CHANGE, End, Move, NextTransition, Outcome, Phase, Wait
-from health.model.observation import Observation
+from health.model.moves import BY_A_CHANGE, AnnotationPatch, End, Move, NextTransition, Outcome, Phase, Wait
+from health.model.observation import Observation, TargetState
 from health.model.order import OrderRecord
+from health.model.references import Action, Step, TargetReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.state import Memory
-from objects.short_text import escaped, listed
+from objects.short_text import LONGEST_LINE, Brief, escaped, listed
 from objects.timestamps import stamp
+from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
+from workflows.kit import in_summary
 from workflows.messages import State
+
+_DAY = timedelta(days=1)
+_QUESTIONS: Mapping[Phase, str] = MappingProxyType(
+    {
+        Phase.WAITING: "is it still unhealthy?",
+        Phase.HELD: "may it act now?",
+        Phase.ACTING: "what is true after the act?",
+        Phase.REMEDIATING: "is it healthy now?",
+        Phase.EXHAUSTED: "is it healthy now?",
+        Phase.HEALTHY_DELAY: "is it still healthy?",
+        Phase.CLEANING_UP: "are its requests gone?",
+        Phase.LEFT_ALONE: "is it healthy now?",
+        Phase.ENDED: "is there still nothing to do?",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +53,7 @@ class IncidentStatus:
     wakes_at: datetime | None = None
     held: OrderRecord | None = None
     """The hold of a person that the details contain."""
-    evidence: str = ""
+    evidence: str | None = None
     """The place of the evidence; a failure to save it is in the details."""
 
     @classmethod
@@ -49,7 +69,7 @@ class IncidentStatus:
             outcome=move.outcome if isinstance(move, End) else None,
             next_transition=move.next_transition,
             held=memory.held,
-            evidence=evidence.words if evidence is not None and evidence.is_saved else "",
+            evidence=evidence.words if evidence is not None and evidence.is_saved else None,
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
@@ -67,9 +87,14 @@ class IncidentStatus:
         return says_left_alone is (memory.left_alone is not None) and self.held == memory.held
 
     def state(
-        self, observation: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory
+        self,
+        observation: Observation | None,
+        last_known: Observation | None,
+        requests: Iterable[RequestSnapshot],
+        memory: Memory,
     ) -> State:
         """The answer to the query; the next transition is unknown while the detector is being asked."""
+        is_known = observation is not None and observation.state is not TargetState.UNKNOWN
         return State(
             phase=self.phase,
             details=self.details,
@@ -80,12 +105,13 @@ class IncidentStatus:
             memory=memory,
             wakes_at=self.wakes_at,
             next_transition=self.next_transition if observation else None,
+            last_known=None if is_known else last_known,
         )
 
     def __str__(self) -> str:
         """The current details of the Temporal UI, in Markdown: what, why not yet, and what is next."""
         reason = named_reason(self.why.subject, self.why.reason)
-        lines = (*self.why.more_lines, ("Evidence", self.evidence), self._next)
+        lines = (*self.why.more_lines, ("Evidence", self.evidence or ""), self._next)
         return f"**{self.phase}**: {escaped(reason)}\n\n{listed(*lines)}"
 
     @property
@@ -117,3 +143,51 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         evidence=memory.evidence,
         timeline=memory.timeline,
     )
+
+
+def question_summary(question: ObserveInput, phase: Phase, why: Details) -> Brief:
+    """The question in the phase before it, with the orders that it reports or the reason of a hold."""
+    orders = ", ".join(order.order for order in question.orders)
+    return Brief(f"{_QUESTIONS[phase]} {f'reports {orders}' if orders else why.differing}")
+
+
+def step_summary(taken: Step, target: TargetReference) -> Brief:
+    if taken.action is not Action.REQUEST:
+        return Brief(taken.action.lower(), str(target))
+    template = taken.template
+    name = "/".join(part for part in (template.namespace, template.name) if part)
+    return Brief(f"create {template.request_kind} from", name)
+
+
+def evidence_summary(request: EvidenceInput) -> Brief:
+    due = step_summary(request.step, request.incident.target)
+    return Brief(f"before: {due.before}", due.name)
+
+
+def annotation_summary(patches: tuple[AnnotationPatch, ...]) -> Brief:
+    first, others = patches[0], len(patches) - 1
+    names = ", ".join(name.rpartition("/")[2] for name in first.names)
+    return Brief(f"write {names} on", str(first.request), f"and {others} more" if others else "")
+
+
+def clean_up_summary(request: CleanUpInput) -> Brief:
+    if not request.requests:
+        return Brief("release the Lease")
+    others = len(request.requests) - 1
+    return Brief("delete", str(request.requests[0]), f"and {others} more" if others else "")
+
+
+def wait_summary(waiting: Wait, now: datetime) -> str:
+    """The summary of a timer: the phase, why, and until when; long names in it are cut.
+
+    It has what differs from other waits. The reasons in full are in the answers of the detector, and the
+    current details have them all. A change of the cluster or an order moves on a wait without a time, and
+    another question to the detector is no end that people wait for.
+    """
+    moment, until = waiting.next_deadline, ""
+    if moment is not None and not waiting.asks_next:
+        is_soon = moment.at - now < _DAY
+        until = f"; until {moment.at:%H:%M:%SZ}" if is_soon else f"; until {moment.at:%Y-%m-%d}"
+    room = LONGEST_LINE - len(f"{waiting.phase}: {until}")
+    words = waiting.brief.within(room)
+    return in_summary(f"{waiting.phase}{f': {words}' if words else ''}{until}")

@@ -12,8 +12,7 @@ from health.upgrade.decision import PauseMoment
 from health.upgrade.memory import PauseMemory
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import PersonText, ShortText
-from workflows.kit.calls import FOR_EVER, ONCE, Contract
-from workflows.kit.runs import RunInput
+from workflows.kit import FOR_EVER, ONCE, Contract, RunInput
 
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""
@@ -42,8 +41,8 @@ class SyncPausesInput(Frozen):
 
     cluster: str
     moment: PauseMoment
-    warning: ShortText = ""
-    """The message of a Warning Event on each check that is paused by us; "": no Event."""
+    warning: ShortText | None = None
+    """The message of a Warning Event on each check that is paused by us; None: no Event."""
     seen_at: datetime | None = None
     """When the detector saw the upgrade; a worker refuses old facts, as in an act."""
 
@@ -73,7 +72,7 @@ class UpgradePauseState(Frozen):
     sign: str = ""
     memory: PauseMemory = PauseMemory()
     is_resting: bool = False
-    """Whether it waits for a wake, an order or its timer."""
+    """True if it waits for a wake, an order or its timer."""
 
 
 class UpgradePauseResult(Frozen):

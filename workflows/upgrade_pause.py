@@ -28,9 +28,15 @@ with workflow.unsafe.imports_passed_through():
     from objects.short_text import escaped
     from objects.timestamps import stamp
     from workflows.contracts import detector_queue
-    from workflows.kit.calls import FinishedCalls, in_words
-    from workflows.kit.messages import StandingOrders, Wakes
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.kit import (
+        FinishedCalls,
+        StandingOrders,
+        Wakes,
+        begin_a_new_run,
+        in_words,
+        is_new_run_due,
+        refuse_other_id,
+    )
     from workflows.orders import read_or_refuse, read_order
     from workflows.upgrade_contracts import (
         OBSERVE_UPGRADE,
@@ -91,9 +97,13 @@ class UpgradePause:
                 self._wakes.answer()
                 observed = await self._observe()
                 if not (observed.is_under_way or observed.is_over):  # rule 36
-                    self._say(f"changes nothing: {_unknown(observed)}")
+                    why = observed.why_unknown or observed.phase
+                    unknown = f"it is unknown whether the cluster is being upgraded: {why}"
+                    self._say(f"changes nothing: {unknown}")
                 elif await self._sync(observed) and self._is_over(observed):
-                    return self._concluded()
+                    return UpgradePauseResult(
+                        reason=self._details, started=self._began, ended=workflow.now(), memory=self._memory
+                    )
                 await self._rest()
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
@@ -132,36 +142,32 @@ class UpgradePause:
 
     async def _give(self, order: Order, answer: str) -> str:
         """Record the order, and answer once a sync has carried it out or refused it."""
-        record = self._earlier(order)
-        if record is None:
+        # An order that is sent again as its answer was lost, in this run or an earlier one, is recorded once.
+        sent = (_name(order), order.order_id)
+        earlier = [record for record in self._memory.orders if (record.order, record.order_id) == sent]
+        if not earlier or not order.order_id:
             self._orders.give(order)
-            record = self._memory.orders[-1]
+        record = earlier[0] if earlier and order.order_id else self._memory.orders[-1]
         number = record.number
+
+        def recorded() -> PauseOrderRecord | None:
+            """The record of the order now; None: it ended with its upgrade, and counts as carried out."""
+            return next((now for now in self._memory.orders if now.number == number), None)
+
+        def is_done() -> bool:
+            now = recorded()
+            return now is None or now.done_until is not None
+
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: number in self._refused or self._recorded(number).done_until is not None,
+                lambda: number in self._refused or is_done(),
                 timeout=ANSWERED_WITHIN,
                 timeout_summary="until the order is carried out",
             )
         if number in self._refused:
             raise ApplicationError(self._refused[number].why, type=self._refused[number].refused)
-        recorded = self._recorded(number)
-        later = "" if recorded.done_until else "; it is not carried out yet, see `paramedic upgrade`"
-        return answer.format(recorded.check or "every check", order.reason) + later
-
-    def _earlier(self, order: Order) -> PauseOrderRecord | None:
-        """The record of an order that is sent again as its answer was lost, in this run or an earlier one."""
-        sent = (_name(order), order.order_id)
-        records = (record for record in self._memory.orders if (record.order, record.order_id) == sent)
-        return next(records, None) if order.order_id else None
-
-    def _recorded(self, number: int) -> PauseOrderRecord:
-        """The record of an order now. An order that ended with its upgrade counts as carried out."""
-        for record in self._memory.orders:
-            if record.number == number:
-                return record
-        now = workflow.now()
-        return PauseOrderRecord(number=number, order="", reason="", given=now, done_until=now)
+        later = "" if is_done() else "; it is not carried out yet, see `paramedic upgrade`"
+        return answer.format((recorded() or record).check or "every check", order.reason) + later
 
     def _write_down(self, order: Order) -> None:
         now = workflow.now()
@@ -232,13 +238,13 @@ class UpgradePause:
         orders = tuple(order for order in self._memory.orders if order.number not in self._refused)
         self._memory = replace(self._memory, orders=orders)
 
-    def _warning(self, observed: UpgradeObservation) -> str:
+    def _warning(self, observed: UpgradeObservation) -> str | None:
         """The message of the Event about a long upgrade, if it is due now."""
         upgrade = self._memory.upgrade
         if upgrade is None or not observed.is_under_way or self._memory.warned_at is not None:
-            return ""
+            return None
         if workflow.now() < upgrade.began + observed.long_upgrade:
-            return ""
+            return None
         return (
             f"paused for an upgrade of the cluster that began at {stamp(upgrade.began)} and takes longer "
             f"than {in_time(observed.long_upgrade)}; its targets are not remediated until it is over"
@@ -279,11 +285,6 @@ class UpgradePause:
         self._details = words
         workflow.set_current_details(escaped(words))
 
-    def _concluded(self) -> UpgradePauseResult:
-        return UpgradePauseResult(
-            reason=self._details, started=self._began, ended=workflow.now(), memory=self._memory
-        )
-
 
 def _name(order: Order) -> OrderName:
     return OrderName.PAUSE if isinstance(order, PauseOrder) else OrderName.UNPAUSE
@@ -296,7 +297,3 @@ def _state(observed: UpgradeObservation) -> str:
         return "no upgrade is under way"
     since = f" since {stamp(observed.since)}" if observed.since else ""
     return f"the cluster is being upgraded{since}, says {observed.sign}"
-
-
-def _unknown(observed: UpgradeObservation) -> str:
-    return f"it is unknown whether the cluster is being upgraded: {observed.why_unknown or observed.phase}"

@@ -30,7 +30,7 @@ from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.temporal import address_of, connect, temporal_settings
 from runtime.temporal_trouble import TemporalRefuses, TemporalUnreachable, trouble_with
 from workflows.contracts import worker_queue
-from workflows.notification_contracts import NOTIFICATION
+from workflows.notification import NOTIFICATION
 
 PROBLEM, WARNING, NOTE = FindingSeverity
 NO_WORKER = "NoWorker"

@@ -26,7 +26,7 @@ from runtime.problems import one_sentence
 from runtime.search_attributes import quoted
 from runtime.temporal_trouble import is_for_all
 from workflows.contracts import OBSERVE, worker_queue
-from workflows.notification_contracts import NOTIFY
+from workflows.notification import NOTIFY
 from workflows.upgrade_contracts import OBSERVE_UPGRADE
 
 

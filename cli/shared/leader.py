@@ -33,7 +33,7 @@ from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 from workflows.contracts import detector_queue
 from workflows.inspection_contracts import ANSWERED_WITHIN, NOT_FOUND, REFUSED
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 USER_AGENT = "paramedic-inspection"
 """Names these reads in the audit log of the API server."""

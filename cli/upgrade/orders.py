@@ -36,7 +36,7 @@ from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.polling import workers_polling
 from workflows.contracts import worker_queue
-from workflows.kit.calls import in_summary
+from workflows.kit import in_summary
 from workflows.upgrade_contracts import (
     UPGRADE_PAUSE,
     PauseOrder,

@@ -14,7 +14,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.support.values.builders import incident_reference
 from tests.support.values.observations import FACT, STEP
 from workflows.contracts import ACT, ActInput, ActResult
-from workflows.kit.calls import call
+from workflows.kit import call
 
 pytestmark = pytest.mark.rule("rule 4")
 
@@ -49,7 +49,7 @@ class BusyWorker:
 async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(
     time_skipping: WorkflowEnvironment, worker_in_the_dark: WorkerActivities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.fact_age.FRESH", PATIENCE)
+    monkeypatch.setattr("activities.attempt.FRESH", PATIENCE)
     client, queue, busy = time_skipping.client, f"queue-{uuid4()}", BusyWorker(worker_in_the_dark)
     asked = ActInput(incident=incident_reference("test"), run_id="run-1", step=STEP, fact=FACT, generation=1)
     async with Worker(

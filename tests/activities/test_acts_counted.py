@@ -18,7 +18,7 @@ from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, ANNOTATE, CLEAN_UP, RENEW, ActInput, ActResult, RenewResult
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

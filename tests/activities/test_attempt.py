@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.attempt import Attempt, AttemptFailure
 from objects.metadata import ObjectMetadata
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 ATTEMPT = timedelta(seconds=0.4)
 

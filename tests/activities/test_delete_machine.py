@@ -104,7 +104,7 @@ async def check_is_limited(world: MachineWorld) -> None:
 
 
 CHANGES = [
-    # test_act_revalidation.py covers what all kinds of checks share.
+    # test_act_refused.py covers what all kinds of checks share.
     pytest.param(node_recovers, "no longer true", id="recovered"),
     pytest.param(node_is_gone, "no longer true", id="node-gone"),
     pytest.param(machine_is_another, "another uid", id="recreated"),

@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from devcluster.manifests import ROOT
-from workflows import contracts, notification_contracts, upgrade_contracts
-from workflows.kit.calls import Contract
+from workflows import contracts, notification, upgrade_contracts
+from workflows.kit import Contract
 
 WIRED_IN = ("worker/worker.py", "detector/answers/answering.py", "detector/detector.py")
 CONTRACTS = {
     value.name
-    for module in (contracts, upgrade_contracts, notification_contracts)
+    for module in (contracts, upgrade_contracts, notification)
     for value in vars(module).values()
     if isinstance(value, Contract)
 }

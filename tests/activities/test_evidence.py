@@ -12,8 +12,7 @@ import yaml
 from activities.save_evidence import EvidenceConfigMaps, Filing, label
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.evidence.document import EvidenceDocument
-from health.evidence.retention import Retention
+from health.evidence import EvidenceDocument, Retention
 from health.model.evidence import LABEL, PREFIX, EvidenceRecord
 from health.model.observation import HoldReason
 from health.policy.policy_in_force import SHADOW

@@ -7,7 +7,7 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.check.same_boot import SAME_BOOT
-from health.evidence.retention import Retention
+from health.evidence import Retention
 from health.model.evidence import LABEL, evidence_name
 from health.model.observation import HoldReason
 from health.model.references import RequestReference

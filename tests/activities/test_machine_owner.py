@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.kind_activities import TemplateUse
+from activities.attempt import Clock, FactAge
+from activities.kind_activities import ConfirmedStep
 from activities.live_objects import LiveObjects
-from activities.nodehealthcheck.kind import NODE_ACTIVITIES
+from activities.nodehealthcheck.kind import NodeActivities
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from health.model.references import Step
@@ -15,7 +16,7 @@ from kube.errors import KindUnknown
 from kube.transport import Transport
 from objects.metadata import OwnerReference
 from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
-from tests.support.values.builders import EMPTY_CONTEXT, INCIDENT, check, fact, node, template
+from tests.support.values.builders import EMPTY_CONTEXT, INCIDENT, NOW, check, fact, node, template
 from workflows.contracts import ActInput
 
 MACHINE = said({"metadata": {"name": "machine-1", "uid": "machine-uid"}})
@@ -40,7 +41,8 @@ async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: 
         connection = ClusterConnection.over(transport)
         clusters = ClusterConnections(connection, WorkloadConnections(connection.client))
         live = LiveObjects(clusters, KIND_ACTIVITIES)
-        request = await NODE_ACTIVITIES.new_request(live, TemplateUse(asked, confirmed, TEMPLATE))
+        age = FactAge.from_now(Clock(now=lambda: NOW, monotonic=lambda: 0.0), NOW)
+        request = await NodeActivities().new_request(ConfirmedStep(asked, confirmed, live, age), TEMPLATE)
         return [reference["uid"] for reference in request["metadata"]["ownerReferences"]]
 
 

@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from activities.attempt import StepHeld
-from activities.live_objects import LiveObjects, TargetReader
-from activities.openshift.kind import MACHINE_ACTIVITIES
+from activities.kind_activities import KindActivities
+from activities.live_objects import LiveObjects
+from activities.openshift.kind import MachineActivities
 from activities.revalidation import Confirmed, Revalidation
 from devcluster.simulation.resources import MACHINES
+from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import ANNOTATION
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.target import Target
 from health.model.verdict import Fact
 from health.policy.policy import POLICY
 from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
@@ -35,6 +38,7 @@ from kube.resource import (
 )
 from kube.transport import Transport
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
+from objects.group_kind import GroupKind
 from objects.timestamps import stamp
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.kubeconfigs import EAST, SECRET, SECRET_PATH, Pair, encoded, kubeconfig, secret_of
@@ -74,17 +78,21 @@ class MachineOfEast(MachineTarget):
     node_cluster = EAST
 
 
-def reader(kubeconfig: SecretField | None) -> TargetReader:
-    async def read(
+class ActivitiesOfEast(MachineActivities):
+    """Those for Machines whose Nodes are in another cluster, with this kubeconfig."""
+
+    def __init__(self, kubeconfig: SecretField | None) -> None:
+        self._kubeconfig = kubeconfig
+
+    async def read_target(
+        self,
         live: LiveObjects,
         reference: TargetReference,
-        context: ClusterContext,  # noqa: ARG001  as TargetReader
+        context: ClusterContext,  # noqa: ARG002  as KindActivities
     ) -> MachineOfEast:
         found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
         target = MachineOfEast(Machine.model_validate(found))
-        return replace(target, node=await live.node_of(target, kubeconfig))
-
-    return read
+        return replace(target, node=await live.node_of(target, self._kubeconfig))
 
 
 def node(uid: str, status: str) -> dict[str, Any]:
@@ -132,9 +140,11 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
 
 async def confirm(
     connections: ClusterConnections, kubeconfig: SecretField | None = SECRET, order: ActInput = ORDER
-) -> Confirmed:
-    made = replace(MACHINE_ACTIVITIES, read_target=reader(kubeconfig))
-    live = LiveObjects(connections, {MACHINE_HEALTH_CHECK.group_kind: made}, ("ours", "leader"))
+) -> Confirmed[HealthCheck, Target]:
+    readers: dict[GroupKind, KindActivities[Any, Any]] = {
+        MACHINE_HEALTH_CHECK.group_kind: ActivitiesOfEast(kubeconfig)
+    }
+    live = LiveObjects(connections, readers, ("ours", "leader"))
     return await Revalidation(live, "leases", "ours").confirm(order)
 
 

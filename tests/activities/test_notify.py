@@ -15,18 +15,17 @@ from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.notifications.notify import Notify
-from activities.notifications.sender import INVALID, AppriseSender, ReceiverFiles, Receivers
+from activities.notifications import INVALID, Notify, Receivers
 from devcluster.polling import until
 from health.model.notification import Notification
-from health.notification.messages import title_of
+from health.notification import title_of
 from kube.client import Client, SharedReads
 from tests.support.api.api_server import Answer, ApiServer, Asked, hanging, refused, reset, said, text
 from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port
 from tests.support.api.tls import write_pair
 from tests.support.values.notifications import notification
-from workflows.notification_contracts import Delivery, NotificationInput, NotifyResult
+from workflows.notification import Delivery, NotificationInput, NotifyResult
 
 POLICY = "/api/v1/namespaces/ours/configmaps/paramedic-policy"
 SECRET = "B0-very-secret"
@@ -42,8 +41,7 @@ class Receiving:
         self.server, self._directory = server, directory
         self.now = 0.0
         self.beats = 0
-        files = ReceiverFiles(directory)
-        receivers = Receivers(SharedReads(client), "ours", files, AppriseSender(within=WITHIN))
+        receivers = Receivers(SharedReads(client), "ours", directory, WITHIN)
         self.notify = Notify(receivers, lambda: self.now)
         self.writes("oncall", f"json://127.0.0.1:{server.port}{HOOK}\n")
 
@@ -284,7 +282,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
     return [
         (one.levelname, one.__dict__["receiver"], one.__dict__["problem"])
         for one in caplog.records
-        if one.name == "activities.notifications.notify"
+        if one.name == "activities.notifications"
     ]
 
 

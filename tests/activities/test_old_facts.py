@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from activities.fact_age import Clock
+from activities.attempt import Clock
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from health.model.references import Action
@@ -70,7 +70,7 @@ CLOCK = Clock(now=lambda: NOW, monotonic=lambda: 0.0)
     ("admitted", "looked"), [(6.9, 0.0), (0.0, 0.0), (-1.9, 0.0), (0.0, 4.9), (6.9, 4.9)]
 )
 def test_facts_of_seven_seconds_after_a_look_of_five_are_acted_on(admitted: float, looked: float) -> None:
-    assert CLOCK.too_old(NOW - seconds(admitted), -looked) == ""
+    assert CLOCK.too_old(NOW - seconds(admitted), -looked) is None
 
 
 @pytest.mark.parametrize(

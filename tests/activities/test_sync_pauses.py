@@ -13,8 +13,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities import sync_pauses
+from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock
 from activities.sync_pauses import AT_ONCE, EVENT_TIMEOUT, FACTS_LAST, TAKES_LONG, TRIES, SyncPauses
 from devcluster.control_plane import ControlPlane
 from health.check.pause import PAUSED

@@ -8,7 +8,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.attempt import hold_of
 from activities.live_objects import LiveObjects
-from activities.maintenance import Annotate, CleanUp, Renew
+from activities.maintenance import Maintenance
 from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.target_lease import TargetLeases
@@ -36,24 +36,22 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
     """Run one attempt of an activity; return its failures."""
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
     objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), KIND_ACTIVITIES)
-    requests = OwnRequests(objects)
-    clean_up = CleanUp(connection, requests, leases, lambda: datetime.now(UTC))
-    renew = Renew(leases, lambda: datetime.now(UTC))
-    annotate, environment = Annotate(requests), ActivityEnvironment()
+    maintenance = Maintenance(OwnRequests(objects), leases, lambda: datetime.now(UTC))
+    environment = ActivityEnvironment()
 
     async def attempt() -> tuple[TaskFailure, ...]:
         match request.param:
             case "clean_up":
                 asked = CleanUpInput(incident=INCIDENT, requests=(REQUEST,))
-                return (await environment.run(clean_up.clean_up, asked)).failures
+                return (await environment.run(maintenance.clean_up, asked)).failures
             case "renew":
                 due = RenewInput(incident=INCIDENT, duration_seconds=600)
-                return (await environment.run(renew.renew, due)).failures
+                return (await environment.run(maintenance.renew, due)).failures
             case _:
                 patches = (AnnotationPatch(request=REQUEST, annotations={}),)
                 return (
                     await environment.run(
-                        annotate.annotate, AnnotateInput(incident=INCIDENT, patches=patches)
+                        maintenance.annotate, AnnotateInput(incident=INCIDENT, patches=patches)
                     )
                 ).failures
 

@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act
+from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
-from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
-from activities.maintenance import Annotate, CleanUp, Renew
+from activities.maintenance import Maintenance
 from activities.registry import KIND_ACTIVITIES
 from activities.requests import OwnRequests
 from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
-from health.evidence.retention import Retention
+from health.evidence import Retention
 from kube.client import Client
 from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.transport import Transport
@@ -57,14 +57,15 @@ class WorkerActivities:
         removes_confirmations: bool = True,
         requires_policy: bool = False,
     ) -> None:
-        self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests", LABELS)
-        connection = self._management = ClusterConnection(transport, self._client)
+        connection = ClusterConnection(transport, self._client)
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
         live = LiveObjects(clusters, KIND_ACTIVITIES)
-        self._requests = OwnRequests(live)
+        self._maintenance = Maintenance(
+            OwnRequests(live), self._leases, _now, removes_confirmations=removes_confirmations
+        )
         self._revalidation = Revalidation(
             live, lease_namespace, POLICY_NAMESPACE, requires_policy=requires_policy
         )
@@ -85,17 +86,13 @@ class WorkerActivities:
         return await environment.run(act.act, asked)
 
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
-        return await ActivityEnvironment().run(Annotate(self._requests).annotate, annotation)
+        return await ActivityEnvironment().run(self._maintenance.annotate, annotation)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        removes = self._removes_confirmations
-        clean_up = CleanUp(
-            self._management, self._requests, self._leases, _now, removes_confirmations=removes
-        )
-        return await ActivityEnvironment().run(clean_up.clean_up, asked)
+        return await ActivityEnvironment().run(self._maintenance.clean_up, asked)
 
     async def renew(self, renewal: RenewInput) -> RenewResult:
-        return await ActivityEnvironment().run(Renew(self._leases, _now).renew, renewal)
+        return await ActivityEnvironment().run(self._maintenance.renew, renewal)
 
     async def save_evidence(
         self, evidence: EvidenceInput, config_maps: EvidenceConfigMaps | None = None

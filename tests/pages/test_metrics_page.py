@@ -14,7 +14,7 @@ from tests.pages.metric_tables import NAME, PAGE, documented
 from tests.pages.page import modules, named, part, rows, strings_of
 from tests.support.alert_rules import alerts
 from worker.worker_metrics import GIVEN_UP, NOT_SAVED, SAVED
-from workflows.notification_contracts import Delivery
+from workflows.notification import Delivery
 
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
 OF_TEMPORAL = {"paramedic_incident_began", "paramedic_incident_ended", "paramedic_notification_ended"}

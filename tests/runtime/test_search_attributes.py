@@ -7,7 +7,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from objects.short_text import LONGEST_ID, bounded_id
 from runtime.search_attributes import CHECK, TARGET, of_incident
 from tests.support.values.notifications import notification
-from workflows.notification_contracts import notification_workflow_id
+from workflows.notification import notification_workflow_id
 
 LONGEST_NAME, LONGEST_NAMESPACE, LONGEST_CLUSTER = "n" * 253, "s" * 63, f"{'c' * 52}-0a1b2c3d"
 

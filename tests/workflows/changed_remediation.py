@@ -9,7 +9,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from health.model.incident_result import IncidentResult
-    from workflows.admitted_step import AdmittedStep
+    from workflows.calls import AdmittedStep
     from workflows.messages import WORKFLOW, RemediationInput
 
 from workflows.remediation import Remediation

@@ -12,9 +12,15 @@ from temporalio.common import RetryPolicy
 with workflow.unsafe.imports_passed_through():
     from health.model.order import StandingOrder
     from objects.frozen import Frozen
-    from workflows.kit.calls import Contract, FinishedCalls
-    from workflows.kit.messages import StandingOrders, Wakes
-    from workflows.kit.runs import RunInput, begin_a_new_run, is_new_run_due
+    from workflows.kit import (
+        Contract,
+        FinishedCalls,
+        RunInput,
+        StandingOrders,
+        Wakes,
+        begin_a_new_run,
+        is_new_run_due,
+    )
 
 _MINUTE, _ONCE = timedelta(minutes=1), RetryPolicy(maximum_attempts=1)
 OBSERVE = Contract(name="observe", start_to_close=_MINUTE, schedule_to_close=_MINUTE, retry=_ONCE)

@@ -22,7 +22,7 @@ from tests.support.values.builders import (
     seen,
 )
 from tests.support.values.memories import ACTED, HELD_LEASE
-from workflows.admitted_step import AdmittedStep, AfterAct
+from workflows.calls import AdmittedStep, AfterAct
 from workflows.contracts import ActInput, ActResult
 
 MADE, NEXT = request_of(FIRST), request_of(SECOND)

@@ -12,7 +12,7 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps, take_first_step
 from tests.support.story.settling import pass_wakes, rests
 from tests.support.values.observations import escalating, recovered
-from workflows.kit.calls import in_words
+from workflows.kit import in_words
 
 MINUTE = timedelta(minutes=1)
 

@@ -10,7 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from activities.notifications.sender import DeliveryProblem
+from activities.notifications import DeliveryProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
@@ -23,7 +23,7 @@ from tests.support.values.metric_samples import Series, scrape, series
 from tests.support.values.observations import expired, healthy, hold, waiting
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import GIVEN_UP, WorkerMetrics
-from workflows.notification_contracts import Delivery
+from workflows.notification import Delivery
 from workflows.remediation import Remediation
 
 CHORES = ("annotate", "renew", "clean_up")

@@ -31,7 +31,7 @@ from tests.workflows.test_approval import needing
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import worker_queue
-from workflows.notification_contracts import (
+from workflows.notification import (
     GIVEN_UP_AFTER,
     NOT_DELIVERED,
     NOTIFICATION,

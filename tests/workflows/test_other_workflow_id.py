@@ -15,7 +15,7 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.upgrading import Upgrading
 from tests.support.values.observations import expired, held
 from workflows.contracts import worker_queue
-from workflows.kit.runs import WRONG_ID, RunInput
+from workflows.kit import WRONG_ID, RunInput
 from workflows.messages import WORKFLOW, RemediationInput
 from workflows.upgrade_contracts import UPGRADE_PAUSE, UnpauseOrder, UpgradePauseInput
 from workflows.upgrade_pause import UpgradePause

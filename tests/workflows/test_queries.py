@@ -134,7 +134,7 @@ async def test_dozens_of_uncached_incidents_answer_in_the_middle_of_their_acts_a
 ) -> None:
     # On a busy machine the queries take longer than an act may.
     patient = dataclasses.replace(ACT, start_to_close=PATIENCE, schedule_to_close=PATIENCE)
-    monkeypatch.setattr("workflows.admitted_step.ACT", patient)
+    monkeypatch.setattr("workflows.calls.ACT", patient)
     client, name, cluster = time_skipping.client, f"test-{uuid4().hex[:8]}", SlowCluster()
     calls = IncidentCalls(lambda: client, name)
     incidents = references(name)

@@ -70,7 +70,7 @@ async def test_without_a_relapse_each_failure_takes_the_first_step_and_the_resul
     remediation = (await incident.result()).remediation
     assert remediation is not None
     assert remediation.in_a_row == 3
-    assert [act.repetition for act in incident.cluster.acts] == ["", "", repeated(3, 1)]
+    assert [act.repetition for act in incident.cluster.acts] == [None, None, repeated(3, 1)]
 
 
 async def test_failure_while_the_first_incident_is_open_takes_the_next_step_in_it(

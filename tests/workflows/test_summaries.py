@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from objects.short_text import LONGEST_LINE, SHORTEST_NAME, Brief, cut_to_bytes
-from workflows.kit.calls import SUMMARY_BYTES, in_summary
+from workflows.kit import SUMMARY_BYTES, in_summary
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])

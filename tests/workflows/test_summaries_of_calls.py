@@ -8,8 +8,14 @@ from health.model.references import Action, RequestReference, Step, TemplateRefe
 from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import INCIDENT, NOW
 from tests.support.values.memories import order
-from workflows import summaries
 from workflows.contracts import CleanUpInput, EvidenceInput, ObserveInput
+from workflows.status import (
+    annotation_summary,
+    clean_up_summary,
+    evidence_summary,
+    question_summary,
+    step_summary,
+)
 
 LONG = "n" * 253
 HELD = Details(subject="Node/node-1", reason="Ready is False", more=("Threshold: 3 of 6 are unhealthy",))
@@ -24,7 +30,7 @@ def template(name: str) -> TemplateReference:
 
 
 def clean_up(*names: str) -> Brief:
-    return summaries.clean_up(CleanUpInput(incident=INCIDENT, requests=tuple(map(request, names))))
+    return clean_up_summary(CleanUpInput(incident=INCIDENT, requests=tuple(map(request, names))))
 
 
 def annotation(*names: str) -> Brief:
@@ -32,15 +38,15 @@ def annotation(*names: str) -> Brief:
         AnnotationPatch(request=request(name), annotations={"remediation.medik8s.io/timed-out": "x"})
         for name in names
     )
-    return summaries.annotation(tuple(patches))
+    return annotation_summary(tuple(patches))
 
 
 @pytest.mark.parametrize(
     ("brief", "expected"),
     [
-        (summaries.step(Step(template=template("fast")), INCIDENT.target), "create Reboot from ns/fast"),
-        (summaries.step(Step(action=Action.DELETE), INCIDENT.target), "delete Node/node-1"),
-        (summaries.step(Step(action=Action.MARK), INCIDENT.target), "mark Node/node-1"),
+        (step_summary(Step(template=template("fast")), INCIDENT.target), "create Reboot from ns/fast"),
+        (step_summary(Step(action=Action.DELETE), INCIDENT.target), "delete Node/node-1"),
+        (step_summary(Step(action=Action.MARK), INCIDENT.target), "mark Node/node-1"),
         (clean_up(), "release the Lease"),
         (clean_up("a"), "delete Reboot/ns/a"),
         (clean_up("a", "b", "c"), "delete Reboot/ns/a and 2 more"),
@@ -61,12 +67,12 @@ def test_evidence_names_the_step_that_follows() -> None:
         fact={"condition": "Ready", "status": "False", "since": NOW},
         generation=1,
     )
-    assert summaries.evidence(asked).within() == "before: create Reboot from ns/fast"
+    assert evidence_summary(asked).within() == "before: create Reboot from ns/fast"
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_every_phase_has_its_question_and_the_hold_follows(phase: Phase) -> None:
-    asked = summaries.question(ObserveInput(incident=INCIDENT), phase, HELD).within()
+    asked = question_summary(ObserveInput(incident=INCIDENT), phase, HELD).within()
     question, _, hold = asked.partition("? ")
     assert question
     assert "Threshold: 3 of 6 are unhealthy".startswith(hold.removesuffix("…"))
@@ -75,7 +81,7 @@ def test_every_phase_has_its_question_and_the_hold_follows(phase: Phase) -> None
 
 def test_question_that_reports_an_order_names_it() -> None:
     asked = ObserveInput(incident=INCIDENT, orders=(order("hold", "disk swap"), order("skip", "")))
-    assert summaries.question(asked, Phase.REMEDIATING, HELD).within() == (
+    assert question_summary(asked, Phase.REMEDIATING, HELD).within() == (
         "is it healthy now? reports hold, skip"
     )
 
@@ -84,7 +90,7 @@ def test_question_that_reports_an_order_names_it() -> None:
     ("brief", "begin", "end"),
     [
         (
-            summaries.step(Step(template=template(LONG)), INCIDENT.target),
+            step_summary(Step(template=template(LONG)), INCIDENT.target),
             "create Reboot from ns/n",
             "n…",
         ),

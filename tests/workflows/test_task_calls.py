@@ -13,8 +13,8 @@ from health.runbook.failures import FORBIDDEN_GRACE, TaskFailure
 from objects.timestamps import stamp
 from tests.support.values.builders import FIRST, INCIDENT, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED
+from workflows.calls import annotation, clean_up, release, renewal
 from workflows.contracts import AnnotateResult, CleanUpInput, CleanUpResult, RenewResult
-from workflows.task_calls import annotation, clean_up, release, renewal
 
 pytestmark = pytest.mark.rule("rule 47")
 

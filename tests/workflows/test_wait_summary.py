@@ -7,22 +7,22 @@ import pytest
 from health.model.moves import Deadline, NextEvent, Phase, Wait
 from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
-from workflows import summaries
+from workflows.status import wait_summary
 
 
 def summary(phase: Phase, brief: Brief, *until: Deadline) -> str:
-    return summaries.wait(Wait(phase=phase, until=until, brief=brief), NOW)
+    return wait_summary(Wait(phase=phase, until=until, brief=brief), NOW)
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_phase_and_words_are_written(phase: Phase) -> None:
-    written = summaries.wait(Wait(phase=phase, brief=Brief("held by a person: disk: swap")), NOW)
+    written = wait_summary(Wait(phase=phase, brief=Brief("held by a person: disk: swap")), NOW)
     assert written == f"{phase}: held by a person: disk: swap"
 
 
 def test_time_of_the_next_transition_is_written() -> None:
     until = Deadline(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
-    written = summaries.wait(Wait(phase=Phase.WAITING, until=(until,), brief=Brief("Ready is False")), NOW)
+    written = wait_summary(Wait(phase=Phase.WAITING, until=(until,), brief=Brief("Ready is False")), NOW)
     assert written == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
 
 

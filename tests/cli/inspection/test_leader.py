@@ -31,7 +31,7 @@ from workflows.inspection_contracts import (
     SimulateInput,
     SimulationAnswer,
 )
-from workflows.kit.calls import Contract
+from workflows.kit import Contract
 
 AT_ONCE = 8
 SHORT = timedelta(seconds=1)

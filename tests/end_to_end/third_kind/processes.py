@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from activities.kind_activities import KindActivities, TemplateUse, attempt_of
+from activities.kind_activities import ConfirmedStep, KindActivities
 from activities.live_objects import LiveObjects
 from activities.registry import KIND_ACTIVITIES
 from detector import detector
@@ -17,33 +17,42 @@ from health.model.references import TargetReference, kind_name
 from health.model.remediation_request import INCIDENT, TARGET_UID, template_contents
 from kube.resource import Object, resource_of
 from runtime.process import run_process
-from tests.end_to_end.third_kind.check import MACHINE_HEALTH_CHECK, MACHINES, Machine, MachineTarget
+from tests.end_to_end.third_kind.check import (
+    MACHINE_HEALTH_CHECK,
+    MACHINES,
+    Machine,
+    MachineHealthCheck,
+    MachineTarget,
+)
 from worker import worker
 
 
-async def read_machine(
-    live: LiveObjects,
-    reference: TargetReference,
-    context: ClusterContext,  # noqa: ARG001
-) -> MachineTarget:
-    found = await live.management.client.get(resource_of(MACHINES), reference.name, reference.namespace)
-    return MachineTarget(Machine.model_validate(found))
+class MachineActivities(KindActivities[MachineHealthCheck, MachineTarget]):
+    """The reads of the made-up kind, and the contents of its requests."""
 
+    async def read_target(
+        self,
+        live: LiveObjects,
+        reference: TargetReference,
+        context: ClusterContext,  # noqa: ARG002
+    ) -> MachineTarget:
+        found = await live.management.client.get(resource_of(MACHINES), reference.name, reference.namespace)
+        return MachineTarget(Machine.model_validate(found))
 
-async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001
-    asked, confirmed, template = use
-    attempt, step = attempt_of(asked), asked.step
-    annotations = {INCIDENT: attempt.incident.full_id, TARGET_UID: attempt.incident.target.uid}
-    return {
-        "apiVersion": step.template.api_version,
-        "kind": step.template.request_kind,
-        "metadata": {
-            "name": confirmed.target.metadata.name,
-            "namespace": step.template.namespace,
-            "annotations": annotations,
-        },
-        "spec": template_contents(template, step),
-    }
+    async def new_request(
+        self, step: ConfirmedStep[MachineHealthCheck, MachineTarget], template: Object
+    ) -> Object:
+        incident, used = step.act.incident, step.act.step.template
+        return {
+            "apiVersion": used.api_version,
+            "kind": used.request_kind,
+            "metadata": {
+                "name": step.confirmed.target.metadata.name,
+                "namespace": used.namespace,
+                "annotations": {INCIDENT: incident.full_id, TARGET_UID: incident.target.uid},
+            },
+            "spec": template_contents(template, step.act.step),
+        }
 
 
 def target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:  # noqa: ARG001
@@ -57,7 +66,7 @@ def machines(cluster_state: ClusterState) -> MachineJoin:
 def register() -> None:
     kind = MACHINE_HEALTH_CHECK.group_kind
     CHECK_KINDS[kind] = MACHINE_HEALTH_CHECK
-    KIND_ACTIVITIES[kind] = KindActivities(read_target=read_machine, new_request=request_for_machine)
+    KIND_ACTIVITIES[kind] = MachineActivities()
     WATCHED_KINDS[kind] = WatchedKind(targets=WatchedTargets(Machine, machines))
 
 

@@ -7,8 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.evidence.document import INCIDENT, EvidencePart, compose
-from health.evidence.kept import kept_target, text
+from health.evidence import INCIDENT, EvidencePart, compose, kept_target, text
 
 FACTS = {"workflow": "remediation/a/b/c/d", "why": "Ready is Unknown: it's \N{WARNING SIGN} late"}
 SMALLEST = 32 * 1024

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.evidence.retention import MOST_AT_ONCE, Retention, StoredEvidence
+from health.evidence import MOST_AT_ONCE, Retention, StoredEvidence
 from health.model.evidence import PREFIX, EvidenceRecord, EvidenceStore, evidence_name
 from health.model.invalid_check import InvalidCheckError
 from health.model.moves import (

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.evidence.kept import (
+from health.evidence import (
     LEFT_OUT,
     is_well,
     kept_event,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.notification.allowance import RequestAllowance
+from health.notification import RequestAllowance
 
 SECOND = timedelta(seconds=1)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.notification import Notification, NotificationEvent
-from health.notification.messages import LATE, Summary, body_of, title_of
+from health.notification import LATE, Summary, body_of, title_of
 from tests.support.values.builders import INCIDENT, NOW, incident_reference
 from tests.support.values.notifications import notification
 

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Interceptor, Worker
 
 from tests.support.story.fake_cluster import Gate
-from workflows.notification_contracts import (
+from workflows.notification import (
     NOTIFY,
     Delivery,
     NotificationInput,

@@ -21,8 +21,8 @@ class _ValidatesOnce(SandboxedWorkflowRunner):
 def workflow_runner() -> SandboxedWorkflowRunner:
     """The sandbox; values pass through, so that they keep their types.
 
-    `workflows.task_calls` is named because a module that is imported from its package does not pass through
+    `workflows.calls` is named because a module that is imported from its package does not pass through
     by `imports_passed_through`.
     """
-    passed = ("health", "pydantic", "workflows.task_calls")
+    passed = ("health", "pydantic", "workflows.calls")
     return _ValidatesOnce(restrictions=SandboxRestrictions.default.with_passthrough_modules(*passed))

@@ -1,15 +1,23 @@
-"""Kept: the fields of objects that evidence contains, as a list of allowed fields.
+"""Evidence: which parts of objects it contains, how it is cut to size, and how long it is kept. Pure.
 
-Rule: nothing that may be a credential. Only names of annotations are kept, because kubectl stores whole
-manifests in their values, and distributions process arguments. Of a Pod there is no spec (environment,
-arguments, volumes) and no message of a container, which may be a line of its log. The spec of a target is
-kept without free-form parts such as a provider's configuration, which may contain user data, and its status
-without the provider's part. The rest of a status is kept whole: its schema is the kind's own, and it shows
-the failure.
+The parts of objects are a list of allowed fields, with nothing that may be a credential. Only names of
+annotations are kept, because kubectl stores whole manifests in their values, and distributions process
+arguments. Of a Pod there is no spec (environment, arguments, volumes) and no message of a container, which
+may be a line of its log. The spec of a target is kept without free-form parts such as a provider's
+configuration, which may contain user data, and its status without the provider's part. The rest of a status
+is kept whole: its schema is the kind's own, and it shows the failure.
+
+The document is YAML for people. Its order is the priority: the incident, the Node, the target, Events from
+the newest on, then Pods, those with problems first. An object or list item without room is left out as a
+whole, so the rest stays valid YAML; the document says how many there were.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import yaml
 
 Object = Mapping[str, Any]
 
@@ -188,3 +196,132 @@ def _short(value: object) -> object:
             return [_short(part) for part in value]
         case _:
             return value
+
+
+LIMIT_BYTES = 256 * 1024
+"""A quarter of the maximum of a ConfigMap: a hundred of them take at most 25 MiB of etcd."""
+INCIDENT = "incident.yaml"
+_LONGEST_LACK = 300
+_LACK_BYTES = 4 * _LONGEST_LACK + 16
+"""The size of one in UTF-8, with the YAML around it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidencePart:
+    """One part of the evidence: an object, or a list with the most important item first."""
+
+    name: str
+    items: Sequence[Object] = ()
+    """One item, unless it is a list."""
+    is_list: bool = True
+    unread: str | None = None
+    """Why it could not be read; None if it was."""
+    most: str | None = None
+    """The total in words; None: all items were read."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}.yaml"
+
+    def lack(self, kept: int) -> str | None:
+        """The parts that are missing if `kept` items have room; None: none."""
+        if self.unread is not None:
+            # On one line, because it becomes a comment: messages of API servers may have several lines.
+            return text(" ".join(f"no {self.name}: {self.unread}".split()), _LONGEST_LACK)
+        total = self.most or str(len(self.items))
+        if not self.is_list:
+            return None if kept else f"no {self.name}: it has no room"
+        return f"{kept} of {total} {self.name}" if self.most or kept < len(self.items) else None
+
+
+@dataclass(frozen=True)
+class EvidenceDocument:
+    """The texts by name, each valid YAML, together no longer than the limit."""
+
+    texts: Mapping[str, str]
+    lacks: tuple[str, ...]
+    """The missing parts, in words."""
+
+
+def compose(
+    incident: Mapping[str, str], parts: Iterable[EvidencePart], limit: int = LIMIT_BYTES
+) -> EvidenceDocument:
+    """The document; `incident` has short facts, which always have room."""
+    all_parts = tuple(parts)
+    # The name of each part and its missing items, which are named twice; an empty part has a line too.
+    heads = sum(len(part.key) + 2 * _LACK_BYTES for part in all_parts)
+    room = limit - _size(_dumped(dict(incident), is_flat=False)) - heads - len(INCIDENT)
+    texts, lacks = {}, []
+    for part in all_parts:
+        body, kept = _body(part, room)
+        room -= _size(body)
+        lack = part.lack(kept)
+        texts[part.key] = f"# {lack}\n{body}" if lack else body
+        lacks += [lack] if lack else []
+    described: dict[str, Any] = dict(incident) | ({"lacks": lacks} if lacks else {})
+    return EvidenceDocument({INCIDENT: _dumped(described, is_flat=False), **texts}, tuple(lacks))
+
+
+def _body(part: EvidencePart, room: int) -> tuple[str, int]:
+    """The text of the items that have room, and their number."""
+    bodies = []
+    for item in part.items:
+        body = _dumped([dict(item)] if part.is_list else dict(item))
+        if _size(body) <= room:
+            room -= _size(body)
+            bodies.append(body)
+    return "".join(bodies) or ("[]\n" if part.is_list else "{}\n"), len(bodies)
+
+
+def _size(body: str) -> int:
+    return len(body.encode())
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # ten times as fast
+    """Writes repeated values in full, because people read the file."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  as there
+        return True
+
+
+def _dumped(value: object, *, is_flat: bool | None = None) -> str:
+    """A value on one line if it `is_flat`, else on several; without nested values on one line."""
+    # No line is folded, so that every text can be searched for.
+    dumped: str = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=is_flat, sort_keys=False, allow_unicode=True, width=10**6
+    )
+    return dumped
+
+
+MOST_AT_ONCE = 10
+"""Deletions after each save: more than one, so that they keep up, and few, so that they are quick."""
+
+
+class StoredEvidence(NamedTuple):
+    """One ConfigMap with evidence, and its age."""
+
+    name: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The number of pieces of evidence to keep, and for how long."""
+
+    most: int
+    longest: timedelta
+
+    def over(self, kept: Iterable[StoredEvidence], now: datetime, newest: str | None = None) -> list[str]:
+        """The names to delete now, the oldest first.
+
+        Timestamps of API servers have whole seconds, so `newest` is never deleted in favour of another one.
+        """
+        newest_first = sorted(
+            kept, key=lambda stored: (stored.name == newest, stored.created, stored.name), reverse=True
+        )
+        old = [
+            stored
+            for place, stored in enumerate(newest_first)
+            if place >= self.most or now - stored.created > self.longest
+        ]
+        return [stored.name for stored in reversed(old)][:MOST_AT_ONCE]

@@ -1,4 +1,4 @@
-"""Messages: one or several notifications as plain text (docs/notifications.md). Pure.
+"""Notifications as receivers get them: how many, and in which form (docs/notifications.md). Pure.
 
 A summary has several notifications, because a receiver would get too many messages. Texts of people and of
 API servers may contain anything, and services read markup in plain text. So `<` and `>` become brackets, and
@@ -9,10 +9,50 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Self
 
 from health.model.notification import Notification
 from objects.short_text import cut_to_length
 from objects.timestamps import stamp
+
+_MINUTE = timedelta(minutes=1)
+_NEARLY_ONE = 1 - 1e-9
+"""Sums of fractions stay a little under the whole."""
+LONGEST = 600
+"""Characters of one text; the whole stays below 4,000, which most services take."""
+MOST_NAMES, MOST_GROUPS = 5, 10
+LATE = timedelta(minutes=1)
+"""A message that was sent later than this after its event says so, because it may be out of date."""
+_PLAIN = str.maketrans({"<": "(", ">": ")", "@": "@\u200b", "`": "'"})
+
+
+@dataclass(frozen=True)
+class RequestAllowance:
+    """How many requests a receiver may get at one moment of any monotonic clock, as a token bucket."""
+
+    left: float
+    at: timedelta
+
+    @classmethod
+    def full(cls, most_per_minute: int, now: timedelta) -> Self:
+        return cls(most_per_minute, now)
+
+    def refilled(self, most_per_minute: int, now: timedelta) -> Self:
+        """The same at `now`; a whole minute refills it, and it never has more than a minute's worth."""
+        gained = most_per_minute * max(0.0, (now - self.at) / _MINUTE)
+        return type(self)(min(float(most_per_minute), self.left + gained), now)
+
+    def spent(self) -> Self:
+        return type(self)(max(0.0, self.left - 1), self.at)
+
+    def wait(self, most_per_minute: int) -> timedelta:
+        """The time until a request is allowed."""
+        return max(0.0, _NEARLY_ONE - self.left) * _MINUTE / most_per_minute
+
+    def in_next_request(self, waiting: int) -> int:
+        """How many waiting notifications the next request has; the last request that is left has all."""
+        is_last = self.left < 1 + _NEARLY_ONE
+        return waiting if is_last else min(1, waiting)
 
 
 @dataclass(frozen=True)
@@ -38,27 +78,18 @@ class Summary:
     @property
     def groups(self) -> Sequence[Group]:
         """Those that ask a person first, then the largest."""
-        groups = list(self._groups())
+        by_group = sorted(self.notifications, key=_group_of)
+        groups = [
+            Group(event, cluster, check, sorted(found, key=lambda notification: notification.at))
+            for (event, cluster, check), found in groupby(by_group, key=_group_of)
+        ]
         return sorted(
             groups, key=lambda group: (not group.notifications[0].asks_a_person, -len(group.notifications))
         )
 
-    def _groups(self) -> Iterator[Group]:
-        by_group = sorted(self.notifications, key=_group_of)
-        for (event, cluster, check), found in groupby(by_group, key=_group_of):
-            yield Group(event, cluster, check, sorted(found, key=lambda notification: notification.at))
-
 
 def _group_of(notification: Notification) -> tuple[str, str, str]:
     return str(notification.event), notification.incident.cluster, str(notification.incident.check)
-
-
-LONGEST = 600
-"""Characters of one text; the whole stays below 4,000, which most services take."""
-MOST_NAMES, MOST_GROUPS = 5, 10
-LATE = timedelta(minutes=1)
-"""A message that was sent later than this after its event says so, because it may be out of date."""
-_PLAIN = str.maketrans({"<": "(", ">": ")", "@": "@\u200b", "`": "'"})
 
 
 def title_of(message: Notification | Summary) -> str:

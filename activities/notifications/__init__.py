@@ -1,1 +1,0 @@
-"""Delivery of notifications to the receivers of the policy, by apprise."""

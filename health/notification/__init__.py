@@ -1,1 +1,0 @@
-"""Notifications as receivers get them: how many, and in which form. Pure."""
