@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devcluster.simulation import node_api
-from devcluster.simulation.machine_room import SimulatedMachine
-from devcluster.simulation.node_api import GUEST
+from devcluster.simulation.nodes import power_off, simulated_node
 from devcluster.user_cluster.guard import ApiRequest, Forward, Refuse, judge
 from devcluster.user_cluster.names import KINDS, LABELS, SELECTOR
 from devcluster.user_cluster.refusals import demo_rights
 from devcluster.user_cluster.set_up import FIXTURES, definitions, namespace
 from health.kinds.right import Right
-from tests.support.values.builders import NOW
 
 CHECKS = "/apis/remediation.medik8s.io/v1alpha1/nodehealthchecks"
 REQUESTS = "/apis/demo.paramedic.dev/v1/namespaces/paramedic-demo/powercycleremediations"
@@ -28,7 +25,7 @@ MACHINE_CHECKS = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machin
 
 
 def own_node() -> dict[str, Any]:
-    return node_api.node(SimulatedMachine(OWN, 1, "boot"), NOW, GUEST)
+    return simulated_node(OWN, is_guest=True)
 
 
 def named(name: str, **more: object) -> dict[str, Any]:
@@ -52,6 +49,7 @@ PASSING: dict[str, tuple[str, str, object]] = {
     "deletion of its node": ("DELETE", f"/api/v1/nodes/{OWN}", None),
     "its check": ("POST", CHECKS, check()),
     "annotation of its check": ("PATCH", f"{CHECKS}/paramedic-demo", ANNOTATIONS),
+    "power switch of its node": ("PATCH", f"/api/v1/nodes/{OWN}", power_off()),
     "annotation of its node": ("PATCH", f"/api/v1/nodes/{OWN}", ANNOTATIONS),
     "status of its check": ("PATCH", f"{CHECKS}/paramedic-demo/status", {}),
     "a request in its namespace": ("POST", REQUESTS, named(OWN)),

@@ -5,15 +5,14 @@ import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from devcluster import assets, control_plane
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.machine_room import SimulatedMachine
-from devcluster.simulation.node_api import GUEST, NodeApi, lease
+from devcluster.simulation.nodes import simulated_node
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
 from devcluster.user_cluster.guard_proxy import guarded_kubeconfig, upstream
 from devcluster.user_cluster.names import KINDS
@@ -88,10 +87,8 @@ def _key(body: Object) -> tuple[str, str]:
 
 
 async def join(cluster: Connected, name: str) -> None:
-    now = datetime.now(UTC)
-    await NodeApi(cluster.transport, GUEST).register(SimulatedMachine(name, 1, "boot"), now)
-    node = await cluster.guarded.get(NODES, name)
-    await cluster.guarded.create(LEASES, lease(name, node["metadata"]["uid"], now), "kube-node-lease")
+    await cluster.guarded.create(NODES, simulated_node(name, is_guest=True))
+    await cluster.guarded.create(LEASES, {"metadata": {"name": name}}, "kube-node-lease")
 
 
 async def test_everything_that_a_killed_demo_left_goes_and_everything_else_stays(

@@ -1,4 +1,4 @@
-"""The environment of a scenario: clients of both servers, the kubelets' control socket, and pids."""
+"""The environment of a scenario: clients of both servers, and pids."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,10 +14,8 @@ from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
-from devcluster.dev_cluster_api import folder
 from devcluster.errors import DemoFailedError
 from devcluster.programs import kubectl
-from devcluster.simulation.control_socket import CONTROL_SOCKET, send_request
 from kube.client import Client
 from kube.transport import Transport
 
@@ -35,20 +33,11 @@ class Environment:
     cluster_api: ClusterApiView
     upgrade: SimulatedUpgrade
     temporal: TemporalClient
-    kubelets: Path
-    """The control socket of the simulated kubelets."""
     stays: bool
     """Whether everything keeps running after the scenario."""
     nodes: NodeFixtures = OWN_CLUSTER
     kubectl_options: str = ""
     """How a person reaches the cluster; "": by the kubeconfig of the description."""
-
-    async def wake_kubelets(self) -> bool:
-        """Start kubelets that an interrupted demo left stopped; raises SimulationError."""
-        for node in (await send_request(self.kubelets, {"list": True}))["nodes"]:
-            if node["state"] == "stopped":
-                await send_request(self.kubelets, {"start": node["name"]})
-        return True
 
     def worker(self) -> int:
         """The pid of the present worker; raises DemoFailedError if none runs."""
@@ -86,7 +75,6 @@ async def environment(
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
     workload = dev.workload_kubeconfig
-    control = (folder(settings.directory) if workload else settings.directory) / CONTROL_SOCKET
     async with AsyncExitStack() as stack:
 
         async def connected(kubeconfig: Path) -> Client:
@@ -105,7 +93,6 @@ async def environment(
             cluster_api=of_cluster_api,
             upgrade=upgrade,
             temporal=temporal,
-            kubelets=control,
             stays=settings.stay,
             nodes=nodes,
             kubectl_options=kubectl_options,

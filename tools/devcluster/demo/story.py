@@ -77,7 +77,6 @@ async def run(settings: DemoSettings) -> int:
     Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
     layout.prepare(settings.directory)
-    layout.require_room_for_socket(settings.directory)
     ending = Ending()
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from pydantic_core import from_json
 
+from devcluster.simulation.nodes import BOOT
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from devcluster.user_cluster.names import (
     CHECK,
@@ -179,7 +180,10 @@ def _node(method: str, place: ApiPlace, body: Mapping[str, Any]) -> bool:
     if not place.name.startswith(PREFIX):
         return False
     if method == PATCH:
-        return place.subresource == "status" or _changes_annotations_alone(body)
+        changed = _mapping(body.get("metadata"))
+        is_power = "labels" not in changed or set(_mapping(changed["labels"])) == {BOOT}
+        harmless = dict(body) | {"metadata": {key: changed[key] for key in changed if key != "labels"}}
+        return place.subresource == "status" or (is_power and _changes_annotations_alone(dict(harmless)))
     return method == DELETE and not place.subresource
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from devcluster.simulation.node_api import LABEL, LABEL_VALUE
+from devcluster.simulation.nodes import SIMULATED as LABEL
+from devcluster.simulation.nodes import SIMULATED_VALUE as LABEL_VALUE
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from health.kinds.registry import CHECK_KINDS
 from objects.group_kind import GroupKind

@@ -13,13 +13,13 @@ from types import MappingProxyType
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import processes, simulated_nodes, temporal
+from devcluster import processes, temporal
 from devcluster.errors import DevclusterError
 from devcluster.files import write_json
 from devcluster.layout import Layout, allocate, exclusive, prepare
 from devcluster.processes import OURS
 from devcluster.progress import print_progress
-from devcluster.simulation.control_socket import send_request
+from devcluster.simulation.nodes import simulated_node
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
@@ -27,6 +27,7 @@ from devcluster.user_cluster.names import CHECK_KIND, CLUSTER, NAMESPACE
 from kube.client import Client
 from kube.connection import read_cluster_identity
 from kube.errors import KubernetesError
+from kube.resource import NODES
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
@@ -68,13 +69,11 @@ class _Servers:
         for name in OURS:
             program = processes.of_user_cluster(name, layout, kubeconfig, server, SETTINGS)
             await self._supervisor.start(program)
-        simulation = (processes.guests(layout, kubeconfig), processes.remediator(layout, kubeconfig))
-        for part in simulation:
-            await self._supervisor.start(part)
-        names = [part.name for part in simulation]
-        await simulated_nodes.until_there(self._supervisor, layout, kubeconfig, 0, names)
-        for node in self._nodes:
-            await send_request(layout.kubelets_socket, {"add": node})
+        simulation = processes.simulation(layout, kubeconfig, renewal=processes.renewal(0))
+        await self._supervisor.start(simulation)
+        async with await Transport.connect(str(kubeconfig)) as transport:
+            for node in self._nodes:
+                await Client(transport).create(NODES, simulated_node(node, is_guest=True))
         for name in OURS:
             await processes.until_ready(self._supervisor, layout, name)
         self._supervisor.require_hope()
@@ -102,8 +101,6 @@ def run(directory: Path, kubeconfig: Path, nodes: Sequence[str]) -> None:
     with exclusive(directory):
         layout = Layout(directory, allocate(directory / "ports.json", PORTS))
         layout.logs.mkdir(exist_ok=True)
-        # The Nodes of an earlier demo on this directory are gone, and must not join again.
-        layout.kubelets_socket.with_suffix(".machines.json").unlink(missing_ok=True)
         layout.description.unlink(missing_ok=True)
         try:
             asyncio.run(run_until_terminated(_Servers(layout, kubeconfig, nodes).run()))

@@ -87,7 +87,6 @@ async def run(settings: UserClusterSettings) -> int:
     RefusedError and NotConfigured, before anything is changed.
     """
     layout.prepare(settings.directory)
-    layout.require_room_for_socket(settings.directory)
     ending = Ending()
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))
