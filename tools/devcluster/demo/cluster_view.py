@@ -62,7 +62,7 @@ class ClusterView:
 
     async def healthy_fleet(self) -> list[NodeSeen] | None:
         """All nodes, once each is Ready and the check counts them as healthy."""
-        nodes = await self._client.list(NODES)
+        nodes = await self._client.list(NODES, label_selector=SELECTOR)
         if len(nodes) < self._demo.nodes or any(_ready(node).status != "True" for node in nodes):
             return None
         check = await self._client.get(NODE_HEALTH_CHECKS, self._demo.check)
