@@ -19,11 +19,10 @@ from temporalio.client import Client as TemporalClient
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import fixtures
 from devcluster.demo.dev_process import DevProcess
-from devcluster.demo.environment import environment
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings, Scenario
-from devcluster.demo.stage import Stage
+from devcluster.demo.stage import Stage, environment
 from devcluster.demo.story import play
 from devcluster.dev import DevSettings
 from devcluster.dev_cluster_api import ClusterApiSettings

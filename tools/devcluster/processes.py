@@ -34,14 +34,24 @@ def ours(
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     kinds = {CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
     chosen = {"PARAMEDIC_CLUSTER": CLUSTER, **kinds, **settings}
-    return _process(name, layout, kubeconfigs[name], temporal, chosen)
+    return of_cluster(name, layout, kubeconfigs[name], temporal, chosen)
 
 
-def of_user_cluster(
+def of_cluster(
     name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
 ) -> Program:
-    """One of our processes for a cluster of the user; `settings` are variables of its environment."""
-    return _process(name, layout, kubeconfig, temporal, settings)
+    """One of our processes for the cluster of `kubeconfig`; `settings` are variables of its environment."""
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        **temporal.environment,
+        "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
+        "PARAMEDIC_READY_ADDRESS": layout.address(name),
+        # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
+        # once.
+        "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
+        **settings,
+    }
+    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 
 
 def simulation(
@@ -81,22 +91,6 @@ def grace(count: int) -> timedelta:
 
 def ready_url(layout: Layout, name: str) -> str:
     return f"http://{layout.address(name)}/readyz"
-
-
-def _process(
-    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
-) -> Program:
-    environment = {
-        "KUBECONFIG": str(kubeconfig),
-        **temporal.environment,
-        "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
-        "PARAMEDIC_READY_ADDRESS": layout.address(name),
-        # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
-        # once.
-        "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
-        **settings,
-    }
-    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 
 
 PATIENCE = timedelta(seconds=60)

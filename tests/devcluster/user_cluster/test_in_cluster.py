@@ -15,6 +15,9 @@ from devcluster.polling import until
 from devcluster.simulation.nodes import simulated_node
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS, REQUESTS
 from devcluster.user_cluster.cluster import (
+    FIXTURES,
+    KINDS,
+    OF_RIGHTS,
     RefusedError,
     keeping_turn,
     refuse,
@@ -23,7 +26,6 @@ from devcluster.user_cluster.cluster import (
     set_up,
     write_kubeconfig,
 )
-from devcluster.user_cluster.objects import FIXTURES, KINDS, OF_RIGHTS
 from kube.client import Client
 from kube.errors import Forbidden, KubernetesError
 from kube.resource import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SECRETS, Object, Resource
@@ -198,6 +200,31 @@ async def test_demo_begins_beside_a_killed_one_and_not_beside_a_running_one(clie
     await removed(client)
 
 
+async def until_nodes_join(client: Client, demo: asyncio.subprocess.Process) -> None:
+    async def has_nodes() -> bool:
+        assert demo.returncode is None
+        return len(await client.list(NODES)) > 1
+
+    await until(has_nodes, within=PATIENCE, otherwise="no Node joined the cluster")
+
+
+async def test_interrupted_demo_leaves_the_cluster_as_it_was(plane: ControlPlane, client: Client) -> None:
+    before = await everything(client)
+    demo = await asyncio.create_subprocess_exec(
+        *(PARAMEDIC, "demo", "--context", "dev"),
+        env={**os.environ, "KUBECONFIG": str(plane.kubeconfig)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    await until_nodes_join(client, demo)
+    demo.send_signal(signal.SIGINT)
+    async with asyncio.timeout(120):
+        output, _ = await demo.communicate()
+    assert demo.returncode == 130, output.decode()
+    assert "It is removed." in output.decode()
+    assert await everything(client) == before
+
+
 async def test_demo_after_a_killed_one_leaves_the_cluster_as_it_was(
     plane: ControlPlane, client: Client
 ) -> None:
@@ -207,12 +234,7 @@ async def test_demo_after_a_killed_one_leaves_the_cluster_as_it_was(
     killed = await asyncio.create_subprocess_exec(
         *command, env=environment, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
-
-    async def has_nodes() -> bool:
-        assert killed.returncode is None
-        return len(await client.list(NODES)) > 1
-
-    await until(has_nodes, within=PATIENCE, otherwise="no Node joined the cluster")
+    await until_nodes_join(client, killed)
     killed.send_signal(signal.SIGKILL)
     await killed.wait()
     process = await asyncio.create_subprocess_exec(

@@ -11,7 +11,7 @@ the status is the same.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field
 
@@ -198,43 +198,6 @@ class DeleteNode:
 Step = SetFinalizers | UpdatePhase | CreateNode | LinkNode | DeleteNode
 
 
-class MachineApi(Protocol):
-    """One of the machine APIs in one version."""
-
-    @property
-    def machines(self) -> Resource: ...
-
-    @property
-    def machine_sets(self) -> Resource: ...
-
-    @property
-    def version(self) -> Version:
-        """The version of Cluster API whose conditions have the same form."""
-        ...
-
-    @property
-    def finalizer(self) -> str:
-        """The finalizer that keeps a Machine until its Node is deleted."""
-        ...
-
-    @property
-    def replaces_marked(self) -> bool:
-        """True if a MachineSet replaces Machines that are marked for their owner."""
-        ...
-
-    def next_link(self, machine: MachineObject, node: Node) -> Step | None:
-        """The next step to link a Machine with hardware and its Node."""
-        ...
-
-    def status(self, report: UpdatePhase, stored: Object, now: datetime) -> Object:
-        """The changed fields of the status of a stored Machine."""
-        ...
-
-    def identity(self, machine_set: Object) -> tuple[dict[str, str], Object]:
-        """Labels and fields of the spec that each Machine of a stored set gets beside its template."""
-        ...
-
-
 NODE_ANNOTATION = "machine.openshift.io/machine"
 """On a Node: namespace and name of its Machine."""
 
@@ -246,8 +209,11 @@ class OpenShiftApi:
     machines: Resource = MACHINES
     machine_sets: Resource = MACHINE_SETS
     version: Version = "v1beta1"
+    """The version of Cluster API whose conditions have the same form."""
     finalizer: str = "machine.machine.openshift.io"
+    """Keeps a Machine until its Node is deleted."""
     replaces_marked: bool = False
+    """True if a MachineSet replaces Machines that are marked for their owner."""
 
     def next_link(self, machine: MachineObject, node: Node) -> Step | None:
         """First the Node names its Machine, then the Machine reports the Node."""
@@ -335,3 +301,6 @@ class ClusterApi:
 
     def _resource(self, kind: str, plural: str) -> Resource:
         return Resource(f"{GROUP}/{self.version}", kind, plural, namespaced=True)
+
+
+MachineApi = OpenShiftApi | ClusterApi

@@ -21,7 +21,7 @@ from devcluster.processes import OURS
 from devcluster.progress import print_progress
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
-from devcluster.user_cluster.objects import CHECK_KIND, CLUSTER, NAMESPACE
+from devcluster.user_cluster.cluster import CHECK_KIND, CLUSTER, NAMESPACE
 from kube.client import Client
 from kube.connection import read_cluster_identity
 from kube.errors import KubernetesError
@@ -56,7 +56,7 @@ async def serve(layout: Layout, kubeconfig: Path) -> None:
         client = await TemporalClient.connect(server.address, namespace=server.namespace)
         await search_attributes.register(client, server.namespace)
         for name in OURS:
-            program = processes.of_user_cluster(name, layout, kubeconfig, server, SETTINGS)
+            program = processes.of_cluster(name, layout, kubeconfig, server, SETTINGS)
             await supervisor.start(program)
         await supervisor.start(processes.simulation(layout, kubeconfig, renewal=processes.renewal(0)))
         for name in OURS:

@@ -20,6 +20,9 @@ from devcluster.demo.stage import CONSTANTS, DemoStep, Row
 from devcluster.demo.story import FAILURE, SUCCESS, Performance, perform
 from devcluster.errors import DevclusterError
 from devcluster.user_cluster.cluster import (
+    CHECK,
+    FIXTURES,
+    SIMULATED_NODES,
     RefusedError,
     keeping_turn,
     refuse,
@@ -28,7 +31,6 @@ from devcluster.user_cluster.cluster import (
     set_up,
     write_kubeconfig,
 )
-from devcluster.user_cluster.objects import CHECK, FIXTURES, SIMULATED_NODES
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.transport import Transport
@@ -69,7 +71,7 @@ async def run(settings: UserClusterSettings) -> int:
     narrator = Narrator(PipeConsole(ending))
     connecting = await Transport.connect(context=settings.context, user_agent=FIELD_MANAGER)
     async with connecting as transport:
-        work = asyncio.create_task(_run(transport, settings, narrator, ending))
+        work = asyncio.create_task(_run(transport, settings, narrator))
         ends = asyncio.create_task(ending.requested())
         try:
             await asyncio.wait((work, ends), return_when=asyncio.FIRST_COMPLETED)
@@ -88,12 +90,9 @@ async def run(settings: UserClusterSettings) -> int:
             ends.cancel()
 
 
-async def _run(
-    transport: Transport, settings: UserClusterSettings, narrator: Narrator, ending: Ending
-) -> int:
+async def _run(transport: Transport, settings: UserClusterSettings, narrator: Narrator) -> int:
     client, context = Client(transport, FIELD_MANAGER), settings.context
     kubeconfig = settings.directory / "demo.kubeconfig"
-
     if not settings.clean_up_only:
         await refuse(transport, context)
     await require_silence(client)
@@ -106,7 +105,7 @@ async def _run(
             narrator.remark(f"{len(SIMULATED_NODES)} simulated Nodes join the cluster of context {context}.")
             await set_up(transport)
             await write_kubeconfig(transport, context, kubeconfig)
-            return await _play(kubeconfig, settings, narrator, ending)
+            return await _play(kubeconfig, settings, narrator)
         finally:
             kubeconfig.unlink(missing_ok=True)
             narrator.remark(f"Everything that the demo created in context {context} is being removed.")
@@ -118,7 +117,7 @@ async def _run(
             narrator.remark("It is removed.")
 
 
-async def _play(kubeconfig: Path, settings: UserClusterSettings, narrator: Narrator, ending: Ending) -> int:
+async def _play(kubeconfig: Path, settings: UserClusterSettings, narrator: Narrator) -> int:
     module = ("devcluster.user_cluster.servers", "--kubeconfig", str(kubeconfig))
     performance = Performance(
         rows=ROWS,
@@ -130,7 +129,8 @@ async def _play(kubeconfig: Path, settings: UserClusterSettings, narrator: Narra
     )
     demo = DemoSettings(settings.directory, stay=settings.stay)
     async with dev_process(settings.directory, module, narrator.remark) as process:
-        return await perform(performance, process, demo, narrator, ending)
+        never = Ending()  # the caller cancels this
+        return await perform(performance, process, demo, narrator, never)
 
 
 def _patient(row: Row) -> Row:
