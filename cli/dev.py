@@ -124,13 +124,6 @@ def _scenario(text: str) -> str:
     return one_of(Scenario)(text)
 
 
-DespiteChecks = Annotated[
-    bool,
-    typer.Option(
-        "--despite-checks",
-        help="With --context: begin although the cluster has health checks or controllers for them.",
-    ),
-]
 CleanUp = Annotated[
     bool, typer.Option("--clean-up", help="With --context: only remove what a killed demo left.")
 ]
@@ -143,10 +136,9 @@ Context = Annotated[
 ]
 
 
-def demo(  # noqa: PLR0913  each is an option
+def demo(
     *,
     context: Context = None,
-    despite_checks: DespiteChecks = False,
     clean_up: CleanUp = False,
     scenario: Annotated[
         str,
@@ -173,11 +165,11 @@ def demo(  # noqa: PLR0913  each is an option
     from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
     from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
     from devcluster.errors import OptionsError  # noqa: PLC0415  see above
-    from devcluster.user_cluster.refusals import RefusedError  # noqa: PLC0415  see above
+    from devcluster.user_cluster.cluster import RefusedError  # noqa: PLC0415  see above
     from devcluster.user_cluster.story import UserClusterSettings  # noqa: PLC0415  see above
     from devcluster.user_cluster.story import run as run_in_user_cluster  # noqa: PLC0415  see above
 
-    if wrong := _wrong_combination(context, scenario, despite_checks=despite_checks, clean_up=clean_up):
+    if wrong := _wrong_combination(context, scenario, clean_up=clean_up):
         raise fail(UsageError(wrong))
     where = directory or Path(tempfile.mkdtemp(prefix="paramedic-demo-"))
     code = FAILURE
@@ -189,7 +181,6 @@ def demo(  # noqa: PLR0913  each is an option
                 directory=where,
                 context=context,
                 stay=stay,
-                despite_checks=despite_checks,
                 clean_up_only=clean_up,
             )
             code = asyncio.run(run_in_user_cluster(settings))
@@ -203,11 +194,8 @@ def demo(  # noqa: PLR0913  each is an option
     raise typer.Exit(code)
 
 
-def _wrong_combination(context: str | None, scenario: str, *, despite_checks: bool, clean_up: bool) -> str:
+def _wrong_combination(context: str | None, scenario: str, *, clean_up: bool) -> str:
     """Why these options do not fit together; "" if they do."""
     if context is not None:
         return "" if scenario == "node" else f"--context plays the scenario node only, not {scenario}"
-    for option, is_given in (("--despite-checks", despite_checks), ("--clean-up", clean_up)):
-        if is_given:
-            return f"{option} needs --context"
-    return ""
+    return "--clean-up needs --context" if clean_up else ""

@@ -32,18 +32,6 @@ async def test_directory_that_cannot_be_used_is_named_in_one_sentence(
     assert ran.out == ""
 
 
-@pytest.mark.parametrize("arguments", [("dev", "--simulate-nodes", "2"), ("demo",)])
-async def test_directory_too_long_for_the_socket_of_simulated_nodes_is_refused_before_anything_runs(
-    paramedic: Command, arguments: tuple[str, ...], tmp_path: Path
-) -> None:
-    directory = tmp_path / ("x" * 120)
-    ran = await paramedic(*arguments, "--dir", str(directory))
-    assert ran.code == 2
-    assert ran.err.startswith(f"paramedic: --dir {directory} is too long for simulated nodes: ")
-    assert ran.err.count("\n") == 1
-    assert list(directory.iterdir()) == []
-
-
 async def test_part_that_does_not_exist_cannot_be_left_out(paramedic: Command, tmp_path: Path) -> None:
     ran = await paramedic("dev", "--dir", str(tmp_path), "--without", "foo")
     assert (ran.code, ran.err) == (

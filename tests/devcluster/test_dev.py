@@ -19,11 +19,10 @@ from temporalio.client import Client as TemporalClient
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import fixtures
 from devcluster.demo.dev_process import DevProcess
-from devcluster.demo.environment import environment
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings, Scenario
-from devcluster.demo.stage import Stage
+from devcluster.demo.stage import Stage, environment
 from devcluster.demo.story import play
 from devcluster.dev import DevSettings
 from devcluster.dev_cluster_api import ClusterApiSettings
@@ -41,7 +40,7 @@ pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole st
 PATIENCE = timedelta(seconds=120)
 SERVERS = {"temporal", "etcd", "control_plane", "manager"}
 OURS = {"detector", "worker"}
-SIMULATED = {"kubelets", "remediator", "machine_controllers"}
+SIMULATED = {"simulation"}
 ENDED_WELL = "The workflow ended with the outcome Remediated."
 GOES_AFTERWARDS = "(until the end of the story; --stay keeps it up): "
 
@@ -112,7 +111,6 @@ async def demo(directory: Path, *arguments: str) -> AsyncIterator[Demo]:
 
 @pytest.fixture(scope="module")
 async def directory() -> AsyncIterator[Path]:
-    """Where all of it runs; pytest's own directory may be too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="dev-") as short:
         yield Path(short)
 
@@ -188,7 +186,7 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
         await until_described(directory, second)
         again = description(directory)
         assert {**again, "pids": {}} == {**before, "pids": {}}
-        assert set(again["pids"]) == SERVERS | OURS | SIMULATED - {"machine_controllers"}
+        assert set(again["pids"]) == SERVERS | OURS | SIMULATED
         async with admin(again) as client:
             assert await client.get(NAMESPACES, "kept")
             nodes = {node["metadata"]["name"] for node in await client.list(NODES)}

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from detector.dispatching.dispatch import UNANSWERED
 from detector.reporting import report_queue
-from devcluster.simulation import retrying as simulation
 from devcluster.supervisor import RESTARTS
 from health.runbook import failures
 from objects.backoff import EQUAL_JITTER, FULL_JITTER, Backoff
@@ -80,7 +79,6 @@ def test_wait_stays_within_its_shares_of_the_limit(backoff: Backoff, failures: i
         ),
         pytest.param(question.LATE_ANSWERS, [20, 40, 60, 60], (0.5, 1), id="late answers"),
         pytest.param(RESTARTS, [0.5, 1, 2, 4, 8, 15, 15], (1, 1), id="programs of a laptop cluster"),
-        pytest.param(simulation.BACKOFF, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7], (0.8, 1.2), id="simulation"),
     ],
 )
 def test_each_place_has_its_own_numbers(

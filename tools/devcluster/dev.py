@@ -5,6 +5,7 @@ DIR/dev.json describes them; it exists while everything is ready.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,15 +13,15 @@ from pathlib import Path
 from temporalio.client import Client as TemporalClient
 
 from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, temporal
-from devcluster import simulated_nodes as nodes
 from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import OptionsError
 from devcluster.files import write_json
-from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
+from devcluster.layout import Layout, exclusive, lay_out, prepare
 from devcluster.processes import OURS, ready_url
 from devcluster.progress import print_progress
 from devcluster.simulation.machine_api import GROUP
+from devcluster.simulation.nodes import SELECTOR, boot_of, reported_boot, simulated_node
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
@@ -28,7 +29,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.policy.policy import KEY, POLICY, StoredPolicy
 from kube.client import Client
 from kube.errors import AlreadyExists
-from kube.resource import CONFIG_MAPS, NAMESPACES
+from kube.resource import CONFIG_MAPS, NAMESPACES, NODES
 from kube.transport import Transport
 from objects.address import Address
 from objects.clusters import cluster_identity
@@ -40,6 +41,7 @@ RIGHTS = Path(__file__).parent / "rights"
 """Rights of our processes that only a development cluster grants."""
 
 
+NODES_WITHIN, EACH_NODE_WITHIN = timedelta(seconds=60), timedelta(seconds=0.05)
 CLUSTER_API_CRDS = "cluster-api-crds"
 """Leaves out the stand-in CRDs, for a real Cluster API with its managers."""
 
@@ -81,8 +83,8 @@ class DevSettings:
     directory: Path
     """Data, logs, credentials and dev.json; existing data is reused."""
     simulate_nodes: int = 0
-    """The number of simulated kubelets at the start; with neither kubelets nor Machines, no controller
-    changes Nodes."""
+    """The number of simulated nodes at the start; with neither these nor Machines, no controller changes
+    Nodes."""
     without: frozenset[str] = frozenset()
     """Parts to leave out: our processes, if they run by hand, and the stand-in CRDs of Cluster API."""
     machine_provisioning: timedelta | None = None
@@ -122,7 +124,7 @@ class DevSettings:
 
     @property
     def simulates(self) -> bool:
-        """True if simulated kubelets run, at the start or for Machines."""
+        """True if there are simulated nodes, at the start or for Machines."""
         return self.simulate_nodes > 0 or self.machine_provisioning is not None
 
 
@@ -139,10 +141,6 @@ async def run(settings: DevSettings) -> None:
     Raises DevclusterError if a program is missing or does not become ready.
     """
     prepare(settings.directory)
-    if settings.simulates:
-        require_room_for_socket(settings.directory)
-    if settings.cluster_api:
-        require_room_for_socket(dev_cluster_api.folder(settings.directory))
     servers = assets.find()  # may build for minutes; before the signal handlers, so that Ctrl-C ends it
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)
@@ -203,7 +201,14 @@ class _Dev:
         workload = await dev_cluster_api.start_workload_cluster(
             self._supervisor, self._layout, self._servers, management, settings.newest
         )
-        await dev_cluster_api.start_simulation(self._supervisor, workload, management, settings.provisioning)
+        program = processes.simulation(
+            workload.layout,
+            workload.control_plane.kubeconfig,
+            renewal=processes.renewal(0),
+            provisioning=settings.provisioning,
+            management=management.kubeconfig,
+        )
+        await self._supervisor.start(program)
         return workload.control_plane
 
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
@@ -218,17 +223,28 @@ class _Dev:
             await processes.until_ready(self._supervisor, self._layout, name)
 
     async def _start_simulation(self, cluster: ControlPlane) -> None:
+        """Create the missing nodes; return when each that is switched on has reported its boot."""
         layout, count = self._layout, self._settings.simulate_nodes
-        programs = [
-            processes.kubelets(layout, cluster, count),
-            processes.remediator(layout, cluster.kubeconfig),
-        ]
-        if (provisioning := self._settings.machine_provisioning) is not None:
-            programs.append(processes.machine_controllers(layout, cluster, provisioning))
-        for program in programs:
+        program = processes.simulation(
+            layout,
+            cluster.kubeconfig,
+            renewal=processes.renewal(count),
+            provisioning=self._settings.machine_provisioning,
+        )
+        async with await Transport.connect(str(cluster.kubeconfig)) as transport:
+            client = Client(transport)
+            for number in range(1, count + 1):
+                with suppress(AlreadyExists):
+                    await client.create(NODES, simulated_node(f"node-{number}"))
             await self._supervisor.start(program)
-        names = [program.name for program in programs]
-        await nodes.until_there(self._supervisor, layout, cluster.kubeconfig, count, names)
+
+            async def have_reported() -> bool:
+                nodes = await client.list(NODES, label_selector=SELECTOR)
+                return all(boot_of(node) in (None, reported_boot(node)) for node in nodes)
+
+            within = NODES_WITHIN + count * EACH_NODE_WITHIN
+            sentence = f"not all simulated nodes report: see why in {program.log}"
+            await self._supervisor.until(have_reported, within=within, otherwise=sentence)
 
 
 async def _prepare(cluster: ControlPlane, server: TemporalServer, settings: DevSettings) -> str:

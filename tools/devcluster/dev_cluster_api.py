@@ -4,20 +4,17 @@ Its control plane lives in DIR/workload and has no Machines; the Cluster, Machin
 checks are in the management cluster, like the Secret with the kubeconfig of the workload cluster.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from devcluster import assets, cluster_api_crds, control_plane, processes, workload_cluster
-from devcluster import simulated_nodes as nodes
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.errors import OptionsError
 from devcluster.layout import Layout, lay_out
-from devcluster.simulation.machine_api import ClusterApi
-from devcluster.simulation.machine_object import MachineCondition, with_condition
+from devcluster.simulation.machine_api import ClusterApi, MachineCondition, with_condition
 from devcluster.supervisor import Supervisor
 from kube.client import Client
 from kube.errors import AlreadyExists
@@ -88,27 +85,6 @@ async def start_workload_cluster(
         await ensure_cluster(client, ClusterApi(newest.value))
         await workload_cluster.publish_kubeconfig(client, started, CLUSTER, NAMESPACE)
     return RunningWorkloadCluster(own, started)
-
-
-async def start_simulation(
-    supervisor: Supervisor,
-    workload: RunningWorkloadCluster,
-    management: ControlPlane,
-    provisioning: timedelta,
-) -> None:
-    """Start the simulated controllers and the kubelets of their Machines; return when both run.
-
-    Raises NotReadyError and HopelessError.
-    """
-    layout, cluster = workload.layout, workload.control_plane
-    programs = [
-        processes.kubelets(layout, cluster, 0),
-        processes.machine_controllers(layout, management, provisioning, workload=cluster),
-    ]
-    for program in programs:
-        await supervisor.start(program)
-    names: Sequence[str] = [program.name for program in programs]
-    await nodes.until_there(supervisor, layout, cluster.kubeconfig, 0, names)
 
 
 async def ensure_cluster(client: Client, api: ClusterApi, name: str = CLUSTER) -> None:

@@ -29,25 +29,5 @@ class OptionsError(DevclusterError):
     """An option, or a combination of options, makes no sense."""
 
 
-class SimulationError(DevclusterError):
-    """Root of the errors that the simulation raises."""
-
-
-class BadRequestError(SimulationError):
-    """A request on the control socket is invalid; the message has the field and its value."""
-
-
-class ControlUnavailableError(SimulationError):
-    """No process answers on the control socket, or the connection broke before the answer."""
-
-
-class ControlPathError(SimulationError):
-    """The control socket cannot be opened at the given path."""
-
-
-class MachineRoomError(SimulationError):
-    """The file that keeps the machines over a restart cannot be read."""
-
-
 class DemoFailedError(DevclusterError):
     """An expected event did not happen; the message is one sentence."""

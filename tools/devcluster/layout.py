@@ -7,7 +7,6 @@ any client while its server restarts.
 
 import fcntl
 import json
-import os
 import secrets
 import socket
 import tempfile
@@ -19,12 +18,9 @@ from pathlib import Path
 from devcluster.credentials import Credentials
 from devcluster.errors import InUseError, OptionsError
 from devcluster.files import write_json
-from devcluster.simulation.control_socket import CONTROL_SOCKET
 
 PORT_RANGE = range(20_000, 32_000)
 PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
-LONGEST_SOCKET_PATH = 103
-"""In bytes: the limit of macOS; that of Linux is 107."""
 
 
 @contextmanager
@@ -100,11 +96,6 @@ class Layout:
         return self.directory / "temporal.db"
 
     @property
-    def kubelets_socket(self) -> Path:
-        """The control socket of the simulated kubelets."""
-        return self.directory / "kubelets.sock"
-
-    @property
     def description(self) -> Path:
         """The file that describes a `paramedic dev` while it is ready."""
         return self.directory / "dev.json"
@@ -138,14 +129,3 @@ def prepare(directory: Path) -> None:
             return
     except OSError as error:
         raise OptionsError(f"--dir {directory} cannot be used: {error.strerror}") from error
-
-
-def require_room_for_socket(directory: Path) -> None:
-    """Raise SettingsError if the path is too long for the socket of the simulated kubelets."""
-    room = LONGEST_SOCKET_PATH - len(os.fsencode(f"/{CONTROL_SOCKET}"))
-    length = len(os.fsencode(directory.absolute()))
-    if length > room:
-        raise OptionsError(
-            f"--dir {directory} is too long for simulated nodes: "
-            f"their socket leaves room for {room} bytes, and its path has {length}"
-        )

@@ -34,57 +34,46 @@ def ours(
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     kinds = {CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
     chosen = {"PARAMEDIC_CLUSTER": CLUSTER, **kinds, **settings}
-    return _process(name, layout, kubeconfigs[name], temporal, chosen)
+    return of_cluster(name, layout, kubeconfigs[name], temporal, chosen)
 
 
-def of_user_cluster(
+def of_cluster(
     name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
 ) -> Program:
-    """One of our processes for a cluster of the user; `settings` are variables of its environment."""
-    return _process(name, layout, kubeconfig, temporal, settings)
+    """One of our processes for the cluster of `kubeconfig`; `settings` are variables of its environment."""
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        **temporal.environment,
+        "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
+        "PARAMEDIC_READY_ADDRESS": layout.address(name),
+        # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
+        # once.
+        "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
+        **settings,
+    }
+    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 
 
-def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
-    """`count` simulated kubelets, controlled through a socket."""
-    interval = f"{renewal(count).total_seconds():g}"
-    arguments = ("--count", str(count), "--control", str(layout.kubelets_socket))
-    every = ("--renew-every", interval, "--look-every", interval)
-    return _module("kubelets", (*arguments, *every), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
-
-
-def guests(layout: Layout, kubeconfig: Path) -> Program:
-    """Simulated kubelets whose Nodes join a cluster that also has real ones; the socket adds each."""
-    arguments = ("--count", "0", "--control", str(layout.kubelets_socket), "--guests")
-    every = ("--renew-every", "1", "--look-every", "1")
-    return _module("kubelets", (*arguments, *every), layout, {"KUBECONFIG": str(kubeconfig)})
-
-
-def remediator(layout: Layout, kubeconfig: Path) -> Program:
-    """The demo remediator, which power-cycles simulated nodes."""
-    arguments = ("--control", str(layout.kubelets_socket))
-    return _module("remediator", arguments, layout, {"KUBECONFIG": str(kubeconfig)})
-
-
-def machine_controllers(
+def simulation(
     layout: Layout,
-    control_plane: ControlPlane,
-    provisioning: timedelta,
-    workload: ControlPlane | None = None,
+    kubeconfig: Path,
+    *,
+    renewal: timedelta,
+    provisioning: timedelta | None = None,
+    management: Path | None = None,
 ) -> Program:
-    """The simulated machine API; a Machine gets its node `provisioning` after its creation.
+    """The kubelets and the remediator of simulated nodes in the cluster of `kubeconfig`.
 
-    With a workload cluster it is Cluster API, and `layout` is that of the workload cluster.
+    With `provisioning` also a machine API, whose Machines get their node after that time. It is Cluster API
+    if `management` is the kubeconfig of another cluster, the one of the Machines.
     """
-    of_nodes = () if workload is None else ("--workload-kubeconfig", str(workload.kubeconfig))
-    arguments = (
-        "--control",
-        str(layout.kubelets_socket),
-        "--provisioning",
-        str(provisioning.total_seconds()),
-        *of_nodes,
-    )
-    environment = {"KUBECONFIG": str(control_plane.kubeconfig)}
-    return _module("machine_controllers", arguments, layout, environment)
+    command = [sys.executable, "-m", "devcluster.simulation", "--renew-every", f"{renewal.total_seconds():g}"]
+    if provisioning is not None:
+        command += ["--provisioning", f"{provisioning.total_seconds():g}"]
+    if management is not None:
+        command += ["--management-kubeconfig", str(management)]
+    environment = {"KUBECONFIG": str(kubeconfig)}
+    return Program(f"{layout.prefix}simulation", tuple(command), layout.log("simulation"), environment)
 
 
 def renewal(count: int) -> timedelta:
@@ -102,27 +91,6 @@ def grace(count: int) -> timedelta:
 
 def ready_url(layout: Layout, name: str) -> str:
     return f"http://{layout.address(name)}/readyz"
-
-
-def _process(
-    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
-) -> Program:
-    environment = {
-        "KUBECONFIG": str(kubeconfig),
-        **temporal.environment,
-        "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
-        "PARAMEDIC_READY_ADDRESS": layout.address(name),
-        # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
-        # once.
-        "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
-        **settings,
-    }
-    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
-
-
-def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:
-    command = (sys.executable, "-m", f"devcluster.simulation.{name}", *arguments)
-    return Program(layout.prefix + name, command, layout.log(name), environment)
 
 
 PATIENCE = timedelta(seconds=60)

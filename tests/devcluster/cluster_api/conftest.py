@@ -10,7 +10,7 @@ from kube.transport import Transport
 from tests.devcluster.simulation import conftest as simulation
 from tests.support.cluster.prepared import installed_control_plane
 
-control, transport = simulation.control, simulation.transport
+transport = simulation.transport
 
 
 @pytest.fixture(scope="package")

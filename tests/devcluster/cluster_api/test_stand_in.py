@@ -13,16 +13,14 @@ from devcluster import cluster_api_crds, dev_cluster_api, workload_cluster
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.simulation.kubelets import Intervals, simulate
-from devcluster.simulation.machine_api import ClusterApi
-from devcluster.simulation.machine_controllers import Provider, keep_cluster_api_machines
-from devcluster.simulation.machine_object import (
+from devcluster.simulation.__main__ import simulate
+from devcluster.simulation.machine_api import (
     HEALTH_CHECK_SUCCEEDED,
     OWNER_REMEDIATED,
+    ClusterApi,
     MachineCondition,
     with_condition,
 )
-from devcluster.simulation.machine_room import MachineRoom
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import NAMESPACES, NODES, Object
@@ -31,7 +29,7 @@ from tests.devcluster.running import running
 
 pytestmark = pytest.mark.cluster
 
-PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
+PACE = timedelta(seconds=0.5)
 AT_ONCE = timedelta(milliseconds=1)
 PATIENCE = timedelta(seconds=60)
 NAMESPACE, LABELS = "default", {"pool": "of-a-cluster-api-test"}
@@ -107,13 +105,9 @@ class World:
 
 
 @pytest.fixture
-async def world(management: Transport, transport: Transport, control: Path) -> AsyncIterator[World]:
-    """Simulated kubelets of the workload cluster, and who looks after Machines."""
-    room = MachineRoom(control.with_suffix(".machines.json"), 0)
-    async with (
-        running(simulate(transport, room, control, PACE)),
-        running(keep_cluster_api_machines(management, transport, Provider(control, AT_ONCE))),
-    ):
+async def world(management: Transport, transport: Transport) -> AsyncIterator[World]:
+    """Simulated nodes of the workload cluster, and who looks after Machines."""
+    async with running(simulate(transport, PACE, AT_ONCE, management)):
         yield World(Client(management, "test"), Client(transport, "test"))
 
 

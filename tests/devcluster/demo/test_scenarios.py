@@ -5,11 +5,10 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from devcluster.demo.environment import Environment
 from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, NodeSeen, RequestSeen, Run
 from devcluster.demo.scenarios import CLUSTER_API, SCRIPTS
 from devcluster.demo.settings import Scenario
-from devcluster.demo.stage import DemoStep, Stage, Success
+from devcluster.demo.stage import DemoStep, Environment, Stage, Success
 from devcluster.demo.story import line_of
 from health.model.moves import Phase
 from workflows.messages import State

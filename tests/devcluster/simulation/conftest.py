@@ -1,20 +1,9 @@
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
 from kube.transport import Transport
-
-
-@pytest.fixture
-def control() -> Iterator[Path]:
-    """A path short enough for a unix socket, wherever pytest keeps its own directories."""
-    directory = Path(tempfile.mkdtemp(prefix="kubelets-"))
-    yield directory / "control.sock"
-    shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.machine_api import ClusterApi, OpenShiftApi
-from devcluster.simulation.machine_object import MachineObject, MachineSetObject
+from devcluster.simulation.machine_api import ClusterApi, MachineObject, MachineSetObject, OpenShiftApi
 from health.model.node import Node
 from kube.resource import Object
 

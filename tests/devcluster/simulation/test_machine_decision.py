@@ -3,22 +3,19 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.controller import NoAction
 from devcluster.simulation.machine_api import (
-    AddFinalizer,
+    CreateNode,
     DeleteNode,
     LinkNode,
     MachineApi,
-    RemoveFinalizer,
-    RequeueAfter,
+    MachineObject,
+    ReferencedNode,
+    SetFinalizers,
     Step,
-    SwitchOff,
-    SwitchOn,
     UpdatePhase,
     link,
 )
-from devcluster.simulation.machine_object import MachineObject, ReferencedNode
-from devcluster.simulation.machine_upkeep import next_step, with_finalizer, without_finalizer
+from devcluster.simulation.machines import next_step
 from health.model.node import Node
 from tests.devcluster.simulation.machine_objects import CLUSTER_API, CREATED, OPENSHIFT, machine, node_of
 
@@ -43,19 +40,24 @@ def deleted(**fields: Any) -> MachineObject:
 @pytest.mark.parametrize(
     ("seen", "node", "step"),
     [
-        pytest.param(machine(finalizers=()), None, AddFinalizer(), id="without our finalizer"),
-        pytest.param(machine(finalizers=("other",)), None, AddFinalizer(), id="with the finalizer of others"),
-        pytest.param(machine(), None, UpdatePhase("Provisioning"), id="new"),
+        pytest.param(machine(finalizers=()), None, SetFinalizers((FINALIZER,)), id="without our finalizer"),
         pytest.param(
-            machine(phase="Provisioning"), None, RequeueAfter(MINUTE), id="its provider has just begun"
+            machine(finalizers=("other",)),
+            None,
+            SetFinalizers(("other", FINALIZER)),
+            id="with the finalizer of others",
         ),
+        pytest.param(machine(), None, UpdatePhase("Provisioning"), id="new"),
+        pytest.param(machine(phase="Provisioning"), None, None, id="its provider has just begun"),
         pytest.param(
             machine(phase="Provisioning", age=MINUTE / 4),
             None,
-            RequeueAfter(MINUTE * 3 / 4),
+            None,
             id="its provider works",
         ),
-        pytest.param(machine(phase="Provisioning", age=MINUTE), None, SwitchOn(), id="its provider is done"),
+        pytest.param(
+            machine(phase="Provisioning", age=MINUTE), None, CreateNode(), id="its provider is done"
+        ),
         pytest.param(provided(phase="Provisioning"), None, UpdatePhase("Provisioned"), id="has its hardware"),
         pytest.param(provided(), None, UpdatePhase("Provisioned"), id="came with its hardware"),
         pytest.param(
@@ -64,7 +66,7 @@ def deleted(**fields: Any) -> MachineObject:
             UpdatePhase("Provisioned"),
             id="its node was faster than we",
         ),
-        pytest.param(provided(phase="Provisioned"), None, NoAction(), id="waits for its node"),
+        pytest.param(provided(phase="Provisioned"), None, None, id="waits for its node"),
         pytest.param(provided(phase="Provisioned"), node_of(machine()), LinkNode(UID), id="node registered"),
         pytest.param(
             provided(phase="Provisioned"),
@@ -87,7 +89,7 @@ def deleted(**fields: Any) -> MachineObject:
         pytest.param(
             provided(phase="Running", node_ref=OF_NODE),
             node_of(machine(), annotation=FULL_NAME),
-            NoAction(),
+            None,
             id="runs",
         ),
         pytest.param(
@@ -96,15 +98,16 @@ def deleted(**fields: Any) -> MachineObject:
             UpdatePhase("Running", REFERENCE),
             id="its node was made anew",
         ),
+        pytest.param(provided(phase="Running", node_ref=OF_NODE), None, None, id="somebody deleted its node"),
+        pytest.param(machine(phase="Failed"), None, None, id="failed without hardware"),
+        pytest.param(provided(phase="Failed"), node_of(machine()), None, id="failed with a node"),
+        pytest.param(deleted(phase="Running"), node_of(machine()), UpdatePhase("Deleting"), id="deleted"),
+        pytest.param(deleted(phase="Failed"), None, UpdatePhase("Deleting"), id="deleted when failed"),
         pytest.param(
-            provided(phase="Running", node_ref=OF_NODE), None, NoAction(), id="somebody deleted its node"
-        ),
-        pytest.param(machine(phase="Failed"), None, NoAction(), id="failed without hardware"),
-        pytest.param(provided(phase="Failed"), node_of(machine()), NoAction(), id="failed with a node"),
-        pytest.param(deleted(phase="Running"), node_of(machine()), SwitchOff(), id="deleted"),
-        pytest.param(deleted(phase="Failed"), None, SwitchOff(), id="deleted when failed"),
-        pytest.param(
-            machine(phase="Provisioning", is_deleted=True), None, SwitchOff(), id="deleted while provisioning"
+            machine(phase="Provisioning", is_deleted=True),
+            None,
+            UpdatePhase("Deleting"),
+            id="deleted while provisioning",
         ),
         pytest.param(
             deleted(phase="Deleting"), node_of(machine()), DeleteNode(UID), id="its hardware is gone"
@@ -112,15 +115,21 @@ def deleted(**fields: Any) -> MachineObject:
         pytest.param(
             deleted(phase="Deleting"),
             node_of(machine(), is_deleted=True),
-            NoAction(),
+            None,
             id="a finalizer keeps its node",
         ),
-        pytest.param(deleted(phase="Deleting"), None, RemoveFinalizer(), id="its node is gone"),
-        pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, NoAction(), id="others keep it"),
-        pytest.param(deleted(phase="Running", finalizers=("other",)), None, NoAction(), id="was never ours"),
+        pytest.param(deleted(phase="Deleting"), None, SetFinalizers(()), id="its node is gone"),
+        pytest.param(
+            deleted(phase="Deleting", finalizers=("other", FINALIZER)),
+            None,
+            SetFinalizers(("other",)),
+            id="its node is gone and others keep it",
+        ),
+        pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, None, id="others keep it"),
+        pytest.param(deleted(phase="Running", finalizers=("other",)), None, None, id="was never ours"),
     ],
 )
-def test_next_step(seen: MachineObject, node: Node | None, step: Step) -> None:
+def test_next_step(seen: MachineObject, node: Node | None, step: Step | None) -> None:
     assert next_step(OPENSHIFT, seen, node, CREATED, provisioning=MINUTE) == step
 
 
@@ -133,16 +142,18 @@ def test_node_is_called_otherwise_than_its_machine_and_otherwise_for_each() -> N
 @pytest.mark.parametrize(
     ("seen", "has_node", "step"),
     [
-        pytest.param(deleted(phase="Running"), True, SwitchOff(), id="deleted"),
+        pytest.param(deleted(phase="Running"), True, UpdatePhase("Deleting"), id="deleted"),
         pytest.param(deleted(phase="Deleting"), True, DeleteNode(UID), id="its hardware is gone"),
-        pytest.param(deleted(phase="Deleting"), False, RemoveFinalizer(), id="its node is gone"),
-        pytest.param(provided(phase="Failed"), True, NoAction(), id="failed"),
-        pytest.param(provided(phase="Provisioned"), False, NoAction(), id="waits for its node"),
-        pytest.param(machine(phase="Provisioning", age=MINUTE), False, SwitchOn(), id="its provider is done"),
+        pytest.param(deleted(phase="Deleting"), False, SetFinalizers(()), id="its node is gone"),
+        pytest.param(provided(phase="Failed"), True, None, id="failed"),
+        pytest.param(provided(phase="Provisioned"), False, None, id="waits for its node"),
+        pytest.param(
+            machine(phase="Provisioning", age=MINUTE), False, CreateNode(), id="its provider is done"
+        ),
     ],
 )
 def test_steps_without_a_link_are_those_of_both_apis(
-    api: MachineApi, seen: MachineObject, step: Step, *, has_node: bool
+    api: MachineApi, seen: MachineObject, step: Step | None, *, has_node: bool
 ) -> None:
     metadata = seen.metadata.model_copy(update={"finalizers": (api.finalizer,)})
     ours = seen.model_copy(update={"metadata": metadata})
@@ -156,7 +167,7 @@ def test_machine_of_cluster_api_is_linked_to_its_node_by_name_alone() -> None:
     linked = provided(phase="Running", node_ref=name, finalizers=finalizers)
     reference = ReferencedNode(name=provided_one.node_name)
     assert next_step(CLUSTER_API, provided_one, node, CREATED, MINUTE) == UpdatePhase("Running", reference)
-    assert next_step(CLUSTER_API, linked, node, CREATED, MINUTE) == NoAction()
+    assert next_step(CLUSTER_API, linked, node, CREATED, MINUTE) is None
 
 
 def test_status_says_when_it_was_written_and_keeps_the_node_that_it_does_not_name() -> None:
@@ -165,13 +176,6 @@ def test_status_says_when_it_was_written_and_keeps_the_node_that_it_does_not_nam
         "lastUpdated": "2026-01-02T03:00:00Z",
     }
     assert OPENSHIFT.status(UpdatePhase("Running", REFERENCE), {}, CREATED)["nodeRef"] == OF_NODE
-
-
-def test_finalizers_of_others_stay() -> None:
-    added = with_finalizer(machine(finalizers=("other",)), FINALIZER)
-    removed = without_finalizer(machine(finalizers=("other", FINALIZER)), FINALIZER)
-    assert added["metadata"] == {"resourceVersion": "7", "finalizers": ["other", FINALIZER]}
-    assert removed["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
 
 
 def test_link_is_for_the_node_that_was_seen_alone() -> None:

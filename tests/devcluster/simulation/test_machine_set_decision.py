@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.controller import NoAction
-from devcluster.simulation.machine_object import MachineObject, MachineSetObject, MachineSetStatus
-from devcluster.simulation.machine_set_upkeep import (
+from devcluster.simulation.machine_api import MachineObject, MachineSetObject, MachineSetStatus
+from devcluster.simulation.machines import (
     Create,
     Delete,
-    Step,
+    SetStep,
     UpdateReplicas,
     new_machine,
-    next_step,
+    next_set_step,
 )
 from tests.devcluster.simulation.machine_objects import (
     CLUSTER_API,
@@ -58,18 +57,18 @@ def numbers(replicas: int, ready: int) -> UpdateReplicas:
         pytest.param(machine_set(2), [A, NEW], numbers(2, 1), id="one has no node yet"),
         pytest.param(machine_set(2), [A, OLD], numbers(2, 1), id="the node of one is not ready"),
         pytest.param(machine_set(0), [], numbers(0, 0), id="none wanted"),
-        pytest.param(machine_set(2, status=shown(2, 2)), [A, B], NoAction(), id="says so already"),
+        pytest.param(machine_set(2, status=shown(2, 2)), [A, B], None, id="says so already"),
         pytest.param(machine_set(2, status=shown(2, 1)), [A, B], numbers(2, 2), id="says something else"),
         pytest.param(machine_set(2), [A, B, NEW], Delete((NEW,)), id="the one without a node goes"),
         pytest.param(machine_set(1), [OLD, YOUNG], Delete((YOUNG,)), id="the youngest goes"),
         pytest.param(machine_set(1), [C, B, A], Delete((A, B)), id="of those alike the first go"),
         pytest.param(machine_set(1), [A, GOING], numbers(2, 1), id="one goes already"),
         pytest.param(machine_set(0), [A, GOING], Delete((A,)), id="one goes already and another must"),
-        pytest.param(machine_set(3, is_deleted=True), [A], NoAction(), id="goes itself"),
+        pytest.param(machine_set(3, is_deleted=True), [A], None, id="goes itself"),
     ],
 )
-def test_next_step(wants: MachineSetObject, machines: Sequence[MachineObject], step: Step) -> None:
-    assert next_step(wants, machines, ready_nodes={"a", "b", "c", "f"}) == step
+def test_next_step(wants: MachineSetObject, machines: Sequence[MachineObject], step: SetStep | None) -> None:
+    assert next_set_step(wants, machines, ready_nodes={"a", "b", "c", "f"}) == step
 
 
 def test_machine_of_a_set_is_made_from_its_template() -> None:

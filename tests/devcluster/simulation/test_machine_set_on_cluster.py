@@ -1,72 +1,58 @@
-"""The stand-in for OpenShift's machine API, on a real API server and simulated kubelets."""
+"""The stand-in for OpenShift's machine API, on a real API server and simulated nodes."""
 
 import asyncio
 import os
 import re
 import signal
-import tempfile
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.control_socket import send_request
-from devcluster.simulation.kubelets import Intervals, simulate
-from devcluster.simulation.machine_api import OpenShiftApi
-from devcluster.simulation.machine_controllers import Provider, keep_machines
-from devcluster.simulation.machine_room import MachineRoom
+from devcluster.simulation.__main__ import simulate
+from devcluster.simulation.nodes import power_off, power_on
 from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.devcluster.running import running
 from tests.devcluster.simulation.machine_world import NAMESPACE, MachineWorld
-from tests.devcluster.simulation.programs import run_machine_controllers
-from tests.support.cluster.forked import Forked, fork
 
 pytestmark = pytest.mark.cluster
 
-PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
+PACE = timedelta(seconds=0.5)
 AT_ONCE, NEVER = timedelta(milliseconds=1), timedelta(hours=1)
 
 
-async def openshift(transport: Transport, control: Path, provisioning: timedelta) -> None:
-    await keep_machines(OpenShiftApi(), transport, transport, Provider(control, provisioning))
+async def openshift(transport: Transport, provisioning: timedelta) -> None:
+    await simulate(transport, PACE, provisioning, None)
 
 
 @pytest.fixture
-async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWorld]:
-    """Simulated kubelets that do not run yet, without a controller of Machines until a test starts one."""
-    room = MachineRoom(control.with_suffix(".machines.json"), 0)
-    async with running(simulate(transport, room, control, PACE)):
-        world = MachineWorld(Client(transport, "test"))
-        await world.until_served()
-        yield world
-        async with running(openshift(transport, control, AT_ONCE)):
-            await world.remove()
-        assert await send_request(control, {"list": True}) == {"nodes": []}
+async def world(transport: Transport) -> AsyncIterator[MachineWorld]:
+    """Nothing is simulated until a test begins it."""
+    world = MachineWorld(Client(transport, "test"))
+    await world.until_served()
+    yield world
+    async with running(openshift(transport, AT_ONCE)):
+        await world.remove()
 
 
 @asynccontextmanager
-async def process(control_plane: ControlPlane, control: Path) -> AsyncIterator[Forked]:
-    environment = os.environ | {"KUBECONFIG": str(control_plane.kubeconfig)}
-    with tempfile.TemporaryFile() as said:
-        started = fork(
-            "machine_controllers",
-            ("--control", str(control), "--provisioning", "0.01"),
-            environment,
-            out=said.fileno(),
-            err=said.fileno(),
-            entry=run_machine_controllers,
-        )
+async def process(control_plane: ControlPlane) -> AsyncIterator[asyncio.subprocess.Process]:
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "devcluster.simulation", "--renew-every", "0.5", "--provisioning", "0.01"),
+        env=os.environ | {"KUBECONFIG": str(control_plane.kubeconfig)},
+    )
     try:
         yield started
     finally:
-        started.send_signal(signal.SIGKILL)
+        if started.returncode is None:
+            started.kill()
         await started.wait()
 
 
@@ -75,10 +61,10 @@ def condition(node: dict[str, Any], type_: str) -> str:
 
 
 async def test_set_of_three_gets_three_running_machines_with_ready_nodes_and_loses_one_when_scaled_down(
-    transport: Transport, world: MachineWorld, control: Path
+    transport: Transport, world: MachineWorld
 ) -> None:
     await world.add_set(3)
-    async with running(openshift(transport, control, AT_ONCE)):
+    async with running(openshift(transport, AT_ONCE)):
         machines, nodes = await world.until_running(3), await world.nodes()
         await world.scale(2)
         left = {machine["status"]["nodeRef"]["name"] for machine in await world.until_running(2)}
@@ -105,10 +91,10 @@ async def test_set_of_three_gets_three_running_machines_with_ready_nodes_and_los
 
 
 async def test_machine_waits_for_its_provider_and_its_deletion_does_not(
-    transport: Transport, world: MachineWorld, control: Path
+    transport: Transport, world: MachineWorld
 ) -> None:
     await world.add_set(1)
-    async with running(openshift(transport, control, NEVER)):
+    async with running(openshift(transport, NEVER)):
 
         async def is_provisioning() -> bool:
             return [m.get("status", {}).get("phase") for m in await world.machines()] == ["Provisioning"]
@@ -123,10 +109,10 @@ async def test_machine_waits_for_its_provider_and_its_deletion_does_not(
 
 
 async def test_deleted_machine_goes_with_its_node_and_is_replaced(
-    transport: Transport, world: MachineWorld, control: Path
+    transport: Transport, world: MachineWorld
 ) -> None:
     await world.add_set(2)
-    async with running(openshift(transport, control, AT_ONCE)):
+    async with running(openshift(transport, AT_ONCE)):
         before = {m["metadata"]["name"]: m for m in await world.until_running(2)}
         name, deleted = before.popitem()
         await world.delete_machine(name)
@@ -137,14 +123,13 @@ async def test_deleted_machine_goes_with_its_node_and_is_replaced(
     assert before.keys() < after
 
 
-async def test_node_of_a_machine_is_stopped_by_the_control_socket(
-    transport: Transport, world: MachineWorld, control: Path
-) -> None:
+async def test_node_of_a_machine_hangs_and_boots(transport: Transport, world: MachineWorld) -> None:
     await world.add_set(1)
-    async with running(openshift(transport, control, AT_ONCE)):
+    async with running(openshift(transport, AT_ONCE)):
         (machine,) = await world.until_running(1)
         node = machine["status"]["nodeRef"]["name"]
-        assert (await send_request(control, {"stop": node}))["node"]["state"] == "stopped"
+        await world.client.merge_patch(NODES, node, power_off())
+        await asyncio.sleep(2 * PACE.total_seconds())  # a report may be under way
         unknown = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
         patch = {"status": {"conditions": [unknown]}}
         await world.client.merge_patch(NODES, node, patch, subresource="status")
@@ -154,15 +139,15 @@ async def test_node_of_a_machine_is_stopped_by_the_control_socket(
 
         await world.until(is_not_ready, "the set still counts it as ready")
         assert condition((await world.nodes())[node], "Ready") == "Unknown"  # no kubelet says otherwise
-        await send_request(control, {"power_cycle": node, "power_off_seconds": 0})
+        await world.client.merge_patch(NODES, node, power_on())
         await world.until_running(1)
 
 
 async def test_failed_machine_and_deleted_node_are_left_to_health_checks(
-    transport: Transport, world: MachineWorld, control: Path
+    transport: Transport, world: MachineWorld
 ) -> None:
     await world.add_set(2)
-    async with running(openshift(transport, control, AT_ONCE)):
+    async with running(openshift(transport, AT_ONCE)):
         failed, nodeless = await world.until_running(2)
         status = {"phase": "Failed", "errorReason": "InvalidConfiguration"}
         name = failed["metadata"]["name"]
@@ -179,17 +164,17 @@ async def test_failed_machine_and_deleted_node_are_left_to_health_checks(
 
 
 async def test_killed_controller_carries_on_where_it_was(
-    control_plane: ControlPlane, world: MachineWorld, control: Path
+    control_plane: ControlPlane, world: MachineWorld
 ) -> None:
     async def there_are_machines() -> bool:
         return bool(await world.machines())
 
-    async with process(control_plane, control) as first:
+    async with process(control_plane) as first:
         await world.add_set(3)
         await world.until(there_are_machines, "there never was a Machine")
         first.send_signal(signal.SIGKILL)
         await first.wait()
-    async with process(control_plane, control) as second:
+    async with process(control_plane) as second:
         machines = await world.until_running(3)
         assert len(await world.nodes()) == 3
         name = machines[0]["metadata"]["name"]

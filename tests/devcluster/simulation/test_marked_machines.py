@@ -1,66 +1,64 @@
 """The owner of marked Machines of Cluster API deletes and replaces them."""
 
-from datetime import timedelta
-
 import pytest
 
-from devcluster.simulation.controller import NoAction
-from devcluster.simulation.machine_object import (
+from devcluster.simulation.machine_api import (
     MachineCondition,
     MachineObject,
+    MachineSetStatus,
     Version,
     deletion,
     with_condition,
 )
-from devcluster.simulation.machine_set_upkeep import REMEDIATE, Defer, Replace, Step, Unmark, next_of_marked
-from tests.devcluster.simulation.machine_objects import CREATED, SINCE, condition, machine
+from devcluster.simulation.machines import Replace, SetStep, Unmark, UpdateReplicas, next_set_step
+from tests.devcluster.simulation.machine_objects import (
+    CREATED,
+    SET_UID,
+    SINCE,
+    condition,
+    machine,
+    machine_set,
+)
 
 FAILED, HEALTHY = condition("HealthCheckSucceeded", "False"), condition("HealthCheckSucceeded", "True")
 ASKED = condition("OwnerRemediated", "False", "WaitingForRemediation")
 DELETING = condition("OwnerRemediated", "False", "MachineDeleting")
-FULL = (
-    "Waiting because there are already too many remediations in progress "
-    "(spec.strategy.remediation.maxInFlight is 1)"
-)
-DEFERRED = condition("OwnerRemediated", "False", "RemediationDeferred", FULL)
+MARKED = machine("marked", owner=SET_UID, conditions=(FAILED, ASKED))
+RECOVERED = machine("recovered", owner=SET_UID, conditions=(HEALTHY, ASKED))
 
-QUIET = machine("quiet", conditions=(HEALTHY,))
-MARKED = machine("marked", conditions=(FAILED, ASKED))
-OLDER = machine("older", conditions=(FAILED, ASKED), age=timedelta(hours=1))
-WANTED = machine("wanted", conditions=(FAILED, ASKED), age=timedelta(days=1), annotations={REMEDIATE: ""})
-TOLD = machine("told", conditions=(FAILED, DEFERRED))
-GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
+
+def counted(replicas: int) -> UpdateReplicas:
+    """The step of a set whose Machines are not to be changed."""
+    return UpdateReplicas(MachineSetStatus(replicas=replicas, ready_replicas=0, available_replicas=0))
 
 
 @pytest.mark.parametrize(
-    ("machines", "limit", "step"),
+    ("conditions", "is_deleted", "step"),
     [
-        pytest.param([], None, NoAction(), id="none"),
-        pytest.param([QUIET], None, NoAction(), id="healthy"),
-        pytest.param([machine("a", conditions=(FAILED,))], None, NoAction(), id="unhealthy and not marked"),
-        pytest.param([machine("a", conditions=(ASKED,))], None, NoAction(), id="marked and never checked"),
-        pytest.param([MARKED], None, Replace(MARKED), id="marked"),
-        pytest.param([OLDER, MARKED], None, Replace(MARKED), id="the newest first"),
-        pytest.param([OLDER, MARKED, WANTED], None, Replace(WANTED), id="before it who a person asked for"),
-        pytest.param([GOING], None, NoAction(), id="goes already"),
-        pytest.param([GOING, MARKED], None, Replace(MARKED), id="another one goes already"),
-        pytest.param([GOING, MARKED], 2, Replace(MARKED), id="there is room"),
-        pytest.param([GOING, MARKED], 1, Defer(MARKED, FULL), id="there is no room"),
-        pytest.param([GOING, TOLD], 1, NoAction(), id="knows that there is no room"),
-        pytest.param([TOLD], 1, Replace(TOLD), id="there is room again"),
-        pytest.param(
-            [machine("a", conditions=(HEALTHY, ASKED))],
-            None,
-            Unmark(machine("a", conditions=(HEALTHY, ASKED))),
-            id="recovered before its turn",
-        ),
-        pytest.param(
-            [machine("a", conditions=(HEALTHY, DELETING), is_deleted=True)], None, NoAction(), id="too late"
-        ),
+        pytest.param((HEALTHY,), False, counted(1), id="healthy"),
+        pytest.param((FAILED,), False, counted(1), id="unhealthy and not marked"),
+        pytest.param((ASKED,), False, counted(1), id="marked and never checked"),
+        pytest.param((FAILED, ASKED), False, Replace(MARKED), id="marked"),
+        pytest.param((FAILED, DELETING), True, counted(1), id="is being deleted"),
+        pytest.param((HEALTHY, ASKED), False, Unmark(RECOVERED), id="recovered before its turn"),
+        pytest.param((HEALTHY, DELETING), True, counted(1), id="recovered too late"),
     ],
 )
-def test_next_step_for_marked_machines(machines: list[MachineObject], limit: int | None, step: Step) -> None:
-    assert next_of_marked(machines, limit) == step
+def test_next_step_for_marked_machines(
+    conditions: tuple[dict[str, str], ...],
+    is_deleted: bool,  # noqa: FBT001  a column of the table
+    step: SetStep,
+) -> None:
+    name = "recovered" if HEALTHY in conditions else "marked"
+    seen = machine(name, owner=SET_UID, conditions=conditions, is_deleted=is_deleted)
+    assert next_set_step(machine_set(1), [seen], set(), replaces_marked=True) == step
+    assert next_set_step(machine_set(1), [seen], set()) == counted(1)
+
+
+def test_set_replaces_its_own_marked_machines_only() -> None:
+    other: MachineObject = machine("other", owner="another", conditions=(FAILED, ASKED))
+    mine = machine("mine", owner=SET_UID)
+    assert next_set_step(machine_set(1), [other, mine], set(), replaces_marked=True) == counted(1)
 
 
 @pytest.mark.parametrize(

@@ -1,90 +1,102 @@
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
-from devcluster.simulation import node_api
-from devcluster.simulation.machine_room import SimulatedMachine
+from devcluster.simulation.nodes import (
+    BOOT,
+    boot_of,
+    conditions,
+    is_due,
+    is_switched_on_now,
+    power_off,
+    power_on,
+    simulated_node,
+)
+from kube.resource import Object
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=90)
-REPORT = timedelta(minutes=5)
-MACHINE = SimulatedMachine("node-3", 3, "boot-1")
-REBOOTED = SimulatedMachine("node-3", 3, "boot-2")
 
 
-def condition(node: dict[str, Any], type_: str) -> dict[str, str]:
-    return next(c for c in node["status"]["conditions"] if c["type"] == type_)
+def node(statuses: dict[str, str] | None = None, *, reported: str = "boot-1", boot: str = "boot-1") -> Object:
+    """A Node whose kubelet reported at NOW, and whose conditions another controller changed since."""
+    body = simulated_node("node-3")
+    body["metadata"]["labels"][BOOT] = boot
+    body["status"]["nodeInfo"]["bootID"] = reported
+    body["status"]["conditions"] = conditions((), NOW)
+    for condition in body["status"]["conditions"]:
+        condition["status"] = (statuses or {}).get(condition["type"], condition["status"])
+    return body
 
 
-def node_with(statuses: dict[str, str]) -> dict[str, Any]:
-    node = node_api.node(MACHINE, NOW)
-    for type_, status in statuses.items():
-        condition(node, type_)["status"] = status
-    return node
-
-
-def test_new_node_is_ready_since_now() -> None:
-    ready = condition(node_api.node(MACHINE, NOW), "Ready")
+def test_first_report_is_ready_since_now_and_without_pressure() -> None:
+    *pressures, ready = conditions((), NOW)
     assert (ready["status"], ready["reason"]) == ("True", "KubeletReady")
     assert ready["lastTransitionTime"] == ready["lastHeartbeatTime"] == "2026-01-02T03:04:05Z"
+    assert {pressure["type"]: pressure["status"] for pressure in pressures} == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+    }
 
 
-def test_new_node_has_no_pressure() -> None:
-    node = node_api.node(MACHINE, NOW)
-    pressures = ("MemoryPressure", "DiskPressure", "PIDPressure")
-    assert [condition(node, type_)["status"] for type_ in pressures] == ["False"] * 3
-
-
-def test_new_node_is_labelled_as_a_worker() -> None:
-    labels = node_api.node(MACHINE, NOW)["metadata"]["labels"]
+def test_new_node_is_a_worker_without_taints_that_is_switched_on() -> None:
+    body = simulated_node("node-3")
+    labels = body["metadata"]["labels"]
     assert labels["kubernetes.io/hostname"] == "node-3"
     assert "node-role.kubernetes.io/worker" in labels
+    assert body["spec"]["taints"] == []
+    assert boot_of(body) not in (None, boot_of(simulated_node("node-3")))
 
 
-def test_new_node_does_not_touch_taints() -> None:
-    assert "taints" not in node_api.node(MACHINE, NOW)["spec"]
+def test_guest_takes_no_pods_and_no_traffic() -> None:
+    guest = simulated_node("paramedic-demo-1", is_guest=True)
+    assert [taint["effect"] for taint in guest["spec"]["taints"]] == ["NoSchedule", "NoExecute"]
+    assert guest["status"]["allocatable"]["pods"] == "0"
+    labels = guest["metadata"]["labels"]
+    assert labels["kubernetes.io/os"] not in ("linux", "windows")
+    assert "node.kubernetes.io/exclude-from-external-load-balancers" in labels
+    assert "node-role.kubernetes.io/worker" not in labels
+    # A network plug-in could make a route to another address.
+    assert [address["type"] for address in guest["status"]["addresses"]] == ["Hostname"]
 
 
 def test_transition_time_stays_while_the_status_stays() -> None:
-    shown = node_api.node(MACHINE, NOW)["status"]["conditions"]
-    ready = node_api.conditions(shown, LATER)[-1]
+    ready = conditions(node()["status"]["conditions"], LATER)[-1]
     assert ready["lastTransitionTime"] == "2026-01-02T03:04:05Z"
     assert ready["lastHeartbeatTime"] == "2026-01-02T03:05:35Z"
 
 
 def test_ready_after_unknown_is_a_new_transition() -> None:
-    shown = node_with({"Ready": "Unknown"})["status"]["conditions"]
-    ready = node_api.conditions(shown, LATER)[-1]
+    ready = conditions(node({"Ready": "Unknown"})["status"]["conditions"], LATER)[-1]
     assert (ready["status"], ready["lastTransitionTime"]) == ("True", "2026-01-02T03:05:35Z")
 
 
-def test_conditions_of_others_are_not_among_those_of_a_kubelet() -> None:
-    shown = [{"type": "KernelDeadlock", "status": "True"}]
-    types = {c["type"] for c in node_api.conditions(shown, NOW)}
-    assert types == {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}
-
-
-def test_reboot_changes_the_boot_id_and_nothing_else() -> None:
-    before, after = node_api.node_info(MACHINE), node_api.node_info(REBOOTED)
-    assert {key for key in before if before[key] != after[key]} == {"bootID"}
-
-
 @pytest.mark.parametrize(
-    ("node", "machine", "now", "due"),
+    ("seen", "now", "due"),
     [
-        pytest.param(node_with({}), MACHINE, LATER, False, id="unchanged"),
-        pytest.param(node_with({}), MACHINE, NOW + REPORT + timedelta(seconds=1), True, id="old report"),
-        pytest.param(node_with({}), REBOOTED, LATER, True, id="rebooted"),
-        pytest.param(node_with({"Ready": "Unknown"}), MACHINE, LATER, True, id="declared unknown"),
-        pytest.param(node_with({"PIDPressure": "Unknown"}), MACHINE, LATER, True, id="pressure unknown"),
-        pytest.param({"metadata": {}}, MACHINE, LATER, True, id="no status yet"),
+        pytest.param(node(), LATER, False, id="unchanged"),
+        pytest.param(node(), NOW + timedelta(minutes=5, seconds=1), True, id="old report"),
+        pytest.param(node(boot="boot-2"), LATER, True, id="rebooted"),
+        pytest.param(node({"Ready": "Unknown"}), LATER, True, id="declared unknown"),
+        pytest.param(node({"PIDPressure": "Unknown"}), LATER, True, id="pressure unknown"),
+        pytest.param(simulated_node("node-3"), LATER, True, id="no status yet"),
     ],
 )
-def test_report_is_due(node: dict[str, Any], machine: SimulatedMachine, now: datetime, due: bool) -> None:  # noqa: FBT001  a column of the table
-    assert node_api.is_due(node, machine, now, REPORT) is due
+def test_report_is_due(seen: Object, now: datetime, due: bool) -> None:  # noqa: FBT001  a column of the table
+    assert is_due(seen, now) is due
 
 
-def test_addresses_differ_between_machines_and_are_valid() -> None:
-    addresses = {SimulatedMachine(f"node-{n}", n, "").address for n in (1, 2, 254, 255, 10_000)}
-    assert addresses == {"10.0.0.1", "10.0.0.2", "10.0.0.254", "10.0.1.1", "10.0.39.94"}
+def test_machine_that_is_off_is_switched_on_when_its_time_is_over() -> None:
+    body = node()
+    assert not is_switched_on_now(body, LATER)
+    del body["metadata"]["labels"][BOOT]
+    assert not is_switched_on_now(body, LATER)  # it hangs
+    body["metadata"]["annotations"] = power_off(until=LATER)["metadata"]["annotations"]
+    assert not is_switched_on_now(body, NOW)
+    assert is_switched_on_now(body, LATER)
+
+
+def test_each_boot_has_a_new_id() -> None:
+    assert boot_of(power_on()) != boot_of(power_on())
+    assert boot_of(power_on("boot-2")) == "boot-2"

@@ -3,22 +3,37 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.controller import NoAction
+from devcluster.simulation.nodes import BOOT, POWER_ON_AT, simulated_node
 from devcluster.simulation.remediator import (
     NODE_NAME,
     TIMED_OUT,
     Begin,
     Fail,
+    PowerCycle,
     PowerCycleRemediation,
     Step,
     Succeed,
-    SwitchOffAndOn,
     next_step,
     status_patch,
 )
+from kube.resource import Object
 
-BOOTS = {"node-1": "boot-1", "node-3": "boot-3"}
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def node(name: str, *, boot: str | None, reported: str | None = None, power_on_at: str = "") -> Object:
+    """A simulated Node, whose kubelet has reported the boot unless `reported` differs."""
+    body = simulated_node(name)
+    labels, annotations = body["metadata"]["labels"], body["metadata"]["annotations"]
+    body["status"]["nodeInfo"]["bootID"] = boot if reported is None else reported
+    del labels[BOOT]
+    labels |= {} if boot is None else {BOOT: boot}
+    annotations |= {POWER_ON_AT: power_on_at} if power_on_at else {}
+    return body
+
+
+REAL: Object = {"metadata": {"name": "real"}, "status": {}}
+NODES = {name: node(name, boot=f"boot-{name[-1]}") for name in ("node-1", "node-3")} | {"real": REAL}
 
 
 def request(
@@ -61,27 +76,48 @@ def with_conditions(**statuses: str) -> dict[str, Any]:
             request("node-3", annotations={NODE_NAME: "node-1"}), Begin("boot-1"), id="annotation wins"
         ),
         pytest.param(
-            request(status={"bootIDBefore": "boot-3"}), SwitchOffAndOn(timedelta(seconds=4)), id="begun"
+            request(status={"bootIDBefore": "boot-3"}), PowerCycle(timedelta(seconds=4)), id="begun"
         ),
         pytest.param(request(status={"bootIDBefore": "boot-0"}), Succeed("boot-3"), id="rebooted since"),
-        pytest.param(request(status=with_conditions(Succeeded="True")), NoAction(), id="succeeded"),
-        pytest.param(request(status=with_conditions(Succeeded="False")), NoAction(), id="failed"),
+        pytest.param(request(status=with_conditions(Succeeded="True")), None, id="succeeded"),
+        pytest.param(request(status=with_conditions(Succeeded="False")), None, id="failed"),
         pytest.param(
             request(
                 status={"bootIDBefore": "boot-3"} | with_conditions(Processing="True", Succeeded="Unknown")
             ),
-            SwitchOffAndOn(timedelta(seconds=4)),
+            PowerCycle(timedelta(seconds=4)),
             id="processing",
         ),
-        pytest.param(request(deleted=True), NoAction(), id="being deleted"),
-        pytest.param(request(annotations={TIMED_OUT: "2026-01-02T03:04:05Z"}), NoAction(), id="timed out"),
+        pytest.param(request(deleted=True), None, id="being deleted"),
+        pytest.param(request(annotations={TIMED_OUT: "2026-01-02T03:04:05Z"}), None, id="timed out"),
+        pytest.param(
+            request("real"), Fail("NodeNotFound", "There is no simulated node real."), id="a real node"
+        ),
         pytest.param(
             request("node-9"), Fail("NodeNotFound", "There is no simulated node node-9."), id="unknown node"
         ),
     ],
 )
-def test_next_step(seen: PowerCycleRemediation, step: Step) -> None:
-    assert next_step(seen, seen.node(), BOOTS) == step
+def test_next_step(seen: PowerCycleRemediation, step: Step | None) -> None:
+    assert next_step(seen, seen.node(), NODES.get(seen.node())) == step
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        pytest.param(node("node-3", boot="boot-3"), PowerCycle(timedelta(seconds=4)), id="runs"),
+        pytest.param(
+            node("node-3", boot=None, reported="boot-3"), PowerCycle(timedelta(seconds=4)), id="hangs"
+        ),
+        pytest.param(
+            node("node-3", boot=None, reported="boot-3", power_on_at="2026-01-02T03:04:09Z"), None, id="off"
+        ),
+        pytest.param(node("node-3", boot="boot-4", reported="boot-3"), None, id="boots"),
+        pytest.param(node("node-3", boot="boot-4"), Succeed("boot-4"), id="has booted"),
+    ],
+)
+def test_power_cycle_is_begun_once(found: Object, step: Step | None) -> None:
+    assert next_step(request(status={"bootIDBefore": "boot-3"}), "node-3", found) == step
 
 
 def owned_by(
@@ -113,18 +149,18 @@ def test_machine_of_a_request_is_an_owner_of_it(seen: PowerCycleRemediation, mac
 
 
 @pytest.mark.parametrize(
-    ("seen", "of_machine", "node"),
+    ("seen", "of_machine", "expected"),
     [
         pytest.param(owned_by("Machine", name="workers-abcde"), "node-1", "node-1", id="node of its Machine"),
         pytest.param(owned_by("Machine", annotations={NODE_NAME: "node-3"}), "node-1", "node-1", id="wins"),
-        pytest.param(owned_by("Machine", annotations={NODE_NAME: "node-3"}), "", "node-3", id="annotation"),
-        pytest.param(owned_by("Machine", name="node-3"), "", "node-3", id="name"),
+        pytest.param(owned_by("Machine", annotations={NODE_NAME: "node-3"}), None, "node-3", id="annotation"),
+        pytest.param(owned_by("Machine", name="node-3"), None, "node-3", id="name"),
     ],
 )
 def test_request_of_a_machine_is_for_the_node_of_that(
-    seen: PowerCycleRemediation, of_machine: str, node: str
+    seen: PowerCycleRemediation, of_machine: str | None, expected: str
 ) -> None:
-    assert seen.node(of_machine) == node
+    assert seen.node(of_machine) == expected
 
 
 def statuses(patch: dict[str, Any]) -> dict[str, str]:

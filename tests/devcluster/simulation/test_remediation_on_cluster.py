@@ -1,16 +1,18 @@
 from collections.abc import AsyncIterator
-from datetime import timedelta
-from pathlib import Path
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from devcluster.polling import until
-from devcluster.simulation.control_socket import Answer, serve
+from devcluster.simulation.__main__ import simulate
+from devcluster.simulation.nodes import BOOT, power_on, reported_boot, simulated_node
 from devcluster.simulation.remediator import NODE_NAME, remediate
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import Invalid, NotFound
+from kube.resource import NODES
 from kube.transport import Transport
 from tests.devcluster.running import running
 
@@ -18,36 +20,22 @@ pytestmark = pytest.mark.cluster
 
 NAMESPACE = "default"
 NAME = "request-of-a-test"
-
-
-class Machines:
-    """Stands in for the simulated machines behind the control socket."""
-
-    def __init__(self) -> None:
-        self.boot_id = "boot-1"
-        self.power_cycles = 0
-
-    async def handle(self, fields: Any) -> Answer:
-        if "power_cycle" in fields:
-            self.power_cycles += 1
-            self.boot_id = f"boot-{self.power_cycles + 1}"
-            return {"node": {}}
-        return {"nodes": [{"name": "node-3", "boot_id": self.boot_id, "state": "running"}]}
-
-
-@pytest.fixture
-def machines() -> Machines:
-    return Machines()
+NODE = "node-of-a-request"
+PACE = timedelta(seconds=0.3)
 
 
 @pytest.fixture
 async def client(transport: Transport) -> AsyncIterator[Client]:
+    """A simulated node has booted, and nothing is simulated until a test begins it."""
     client = Client(transport)
+    await client.create(NODES, simulated_node(NODE))
+    await client.merge_patch(NODES, NODE, power_on("boot-1"))
+    status = {"nodeInfo": {"bootID": "boot-1"}}
+    await client.merge_patch(NODES, NODE, {"status": status}, subresource="status")
     yield client
-    try:
+    with suppress(NotFound):
         await client.delete(REQUESTS, NAME, NAMESPACE)
-    except NotFound:
-        return
+    await client.delete(NODES, NODE)
 
 
 async def request(client: Client, node: str) -> None:
@@ -72,70 +60,74 @@ async def wait_for(client: Client, type_: str, value: str) -> None:
     await until(is_there, within=timedelta(seconds=60), otherwise=f"{type_} did not become {value}")
 
 
-async def test_requested_node_is_power_cycled_once(
-    transport: Transport, client: Client, control: Path, machines: Machines
-) -> None:
-    async with serve(control, machines.handle), running(remediate(transport, control)):
-        await request(client, "node-3")
+async def boot(client: Client) -> str:
+    return reported_boot(await client.get(NODES, NODE))
+
+
+async def test_requested_node_is_power_cycled_once(transport: Transport, client: Client) -> None:
+    async with running(simulate(transport, PACE, None, None)):
+        await request(client, NODE)
+        await wait_for(client, "Processing", "True")
+        began = datetime.now(UTC)
         await wait_for(client, "Succeeded", "True")
-    assert machines.power_cycles == 1
+        assert datetime.now(UTC) - began > timedelta(seconds=1)  # it was off for two seconds
+        booted = await boot(client)
+        assert booted != "boot-1"
+        for _ in range(3):
+            await remediate(client)
+        assert await boot(client) == booted
     assert (await conditions(client))["Processing"] == "False"
 
 
+async def test_node_of_a_deleted_request_is_switched_on_again(transport: Transport, client: Client) -> None:
+    async def is_off() -> bool:
+        return BOOT not in (await client.get(NODES, NODE))["metadata"]["labels"]
+
+    async def has_booted() -> bool:
+        return await boot(client) != "boot-1"
+
+    async with running(simulate(transport, PACE, None, None)):
+        await request(client, NODE)
+        await until(is_off, within=timedelta(seconds=60), otherwise="the node was not switched off")
+        await client.delete(REQUESTS, NAME, NAMESPACE)
+        await until(has_booted, within=timedelta(seconds=60), otherwise="the node stayed off")
+
+
 async def test_spec_gets_its_default_where_the_request_has_none(client: Client) -> None:
-    await request(client, "node-3")
+    await request(client, NODE)
     assert (await client.get(REQUESTS, NAME, NAMESPACE))["spec"] == {"powerOffSeconds": 2}
 
 
-async def test_restarted_remediator_does_not_power_cycle_again_what_has_booted_since(
-    transport: Transport, client: Client, control: Path, machines: Machines
-) -> None:
-    async with running(remediate(transport, control)):
-        await request(client, "node-3")
-    await client.merge_patch(
-        REQUESTS, NAME, {"status": {"bootIDBefore": "boot-0"}}, NAMESPACE, subresource="status"
-    )
-    async with serve(control, machines.handle), running(remediate(transport, control)):
-        await wait_for(client, "Succeeded", "True")
-    assert machines.power_cycles == 0
+async def test_restarted_remediator_does_not_power_cycle_again_what_has_booted_since(client: Client) -> None:
+    await request(client, NODE)
+    before = {"status": {"bootIDBefore": "boot-0"}}
+    await client.merge_patch(REQUESTS, NAME, before, NAMESPACE, subresource="status")
+    await remediate(client)
+    assert (await conditions(client))["Succeeded"] == "True"
+    assert (await client.get(NODES, NODE))["metadata"]["labels"][BOOT] == "boot-1"
 
 
-async def test_request_waits_for_kubelets_that_are_away(
-    transport: Transport, client: Client, control: Path, machines: Machines
-) -> None:
-    async with running(remediate(transport, control)):
-        await request(client, "node-3")
-        assert await conditions(client) == {}
-        async with serve(control, machines.handle):
-            await wait_for(client, "Succeeded", "True")
-
-
-async def test_request_for_an_unknown_node_fails_with_the_reason(
-    transport: Transport, client: Client, control: Path, machines: Machines
-) -> None:
-    async with serve(control, machines.handle), running(remediate(transport, control)):
-        await request(client, "node-9")
-        await wait_for(client, "Succeeded", "False")
+async def test_request_for_an_unknown_node_fails_with_the_reason(client: Client) -> None:
+    await request(client, "node-9")
+    await remediate(client)
+    assert (await conditions(client))["Succeeded"] == "False"
     assert {c["reason"] for c in (await status(client))["conditions"]} == {"NodeNotFound"}
-    assert machines.power_cycles == 0
 
 
-async def test_request_named_as_a_machine_power_cycles_the_node_of_that_machine(
-    transport: Transport, client: Client, control: Path, machines: Machines
-) -> None:
-    uid = await machine(client, node="node-3")
+async def test_request_named_as_a_machine_power_cycles_the_node_of_that_machine(client: Client) -> None:
+    uid = await machine(client, node=NODE)
     owner = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "name": NAME, "uid": uid}
     metadata = {"name": NAME, "namespace": NAMESPACE, "ownerReferences": [owner]}
     body = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
     try:
-        async with serve(control, machines.handle), running(remediate(transport, control)):
-            await client.create(REQUESTS, body, NAMESPACE)
-            await wait_for(client, "Succeeded", "True")
-            nodes = {c["message"].split()[0] for c in (await status(client))["conditions"]}
+        await client.create(REQUESTS, body, NAMESPACE)
+        await remediate(client)
+        assert (await status(client))["bootIDBefore"] == "boot-1"
+        assert {c["message"] for c in (await status(client))["conditions"]} == {
+            f"Switching {NODE} off and on."
+        }
     finally:  # takes the request along: the garbage collector goes by its owner
         await client.delete(MACHINES, NAME, NAMESPACE)
-    assert machines.power_cycles == 1
-    assert nodes == {"node-3"}
 
 
 async def machine(client: Client, node: str) -> str:

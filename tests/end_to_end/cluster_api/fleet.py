@@ -9,8 +9,13 @@ from typing import Any
 from devcluster import workload_cluster
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.simulation.machine_api import CLUSTER_NAME, GROUP, ClusterApi
-from devcluster.simulation.machine_object import MachineCondition, with_condition
+from devcluster.simulation.machine_api import (
+    CLUSTER_NAME,
+    GROUP,
+    ClusterApi,
+    MachineCondition,
+    with_condition,
+)
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound
 from kube.resource import NAMESPACES, SECRETS, Object, Resource

@@ -14,7 +14,7 @@ from devcluster.demo.fixtures import CHECK, SPARE
 from devcluster.demo.incident import seen
 from devcluster.demo.stage import Stage
 from devcluster.demo.upgrade_view import answer_of_pause, pause_of, unpause
-from devcluster.simulation.control_socket import send_request
+from devcluster.simulation.nodes import power_off, power_on
 from health.upgrade.decision import PauseOrderRecord
 from health.upgrade.memory import CheckRow
 from workflows.messages import State
@@ -22,7 +22,7 @@ from workflows.messages import State
 
 async def nodes_are_healthy(stage: Stage) -> str:
     cluster = stage.environment.cluster
-    await seen(stage.environment.wake_kubelets)
+    await seen(cluster.wake_nodes)
     await seen(cluster.set_up)
     stage.fleet = await seen(cluster.healthy_fleet)
     return ", ".join(node.name for node in stage.fleet)
@@ -44,7 +44,7 @@ async def machines_of_upgrade_are_healthy(stage: Stage) -> str:
 async def _healthy_machines(
     stage: Stage, machines: MachineView, set_up: Callable[[], Awaitable[bool]]
 ) -> str:
-    await seen(stage.environment.wake_kubelets)
+    await seen(stage.environment.cluster.wake_nodes)
     await seen(set_up)
     stage.fleet = fleet = await seen(machines.healthy_machines)
     return ", ".join(f"{machine.name} ({machine.node.name})" for machine in fleet)
@@ -63,11 +63,11 @@ async def aim_at_last(stage: Stage) -> None:
 
 
 async def stop_kubelet(stage: Stage) -> None:
-    await send_request(stage.environment.kubelets, {"stop": stage.node.name})
+    await stage.environment.cluster.change_node(stage.node.name, power_off())
 
 
 async def start_kubelet(stage: Stage) -> None:
-    await send_request(stage.environment.kubelets, {"start": stage.node.name})
+    await stage.environment.cluster.change_node(stage.node.name, power_on())
 
 
 async def node_is_unknown(stage: Stage) -> ConditionSeen:

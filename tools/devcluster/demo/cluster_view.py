@@ -20,12 +20,13 @@ from devcluster.demo.fixtures import (
     remove,
 )
 from devcluster.errors import DemoFailedError
-from devcluster.simulation.machine_object import (
+from devcluster.simulation.machine_api import (
     HEALTH_CHECK_SUCCEEDED,
     OWNER_REMEDIATED,
     RUNNING,
     MachineObject,
 )
+from devcluster.simulation.nodes import SELECTOR, boot_of, power_on
 from devcluster.simulation.remediator import NODE_NAME
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
@@ -49,9 +50,19 @@ class ClusterView:
         await ensure(self._client, NODE_HEALTH_CHECKS, demo.node_health_check())
         return True
 
+    async def wake_nodes(self) -> bool:
+        """Boot the nodes that an interrupted demo left off."""
+        for node in await self._client.list(NODES, label_selector=SELECTOR):
+            if boot_of(node) is None:
+                await self.change_node(node["metadata"]["name"], power_on())
+        return True
+
+    async def change_node(self, node: str, patch: Object) -> None:
+        await self._client.merge_patch(NODES, node, patch)
+
     async def healthy_fleet(self) -> list[NodeSeen] | None:
         """All nodes, once each is Ready and the check counts them as healthy."""
-        nodes = await self._client.list(NODES)
+        nodes = await self._client.list(NODES, label_selector=SELECTOR)
         if len(nodes) < self._demo.nodes or any(_ready(node).status != "True" for node in nodes):
             return None
         check = await self._client.get(NODE_HEALTH_CHECKS, self._demo.check)

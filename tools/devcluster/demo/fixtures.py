@@ -32,9 +32,12 @@ API = ClusterApi("v1beta2")
 
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
-    """Create an object; one of an earlier demo is reused."""
-    with suppress(AlreadyExists):
-        await client.create(resource, body, namespace)
+    """Create an object unless it exists; only a missing one needs the right to create."""
+    try:
+        await client.get(resource, body["metadata"]["name"], namespace)
+    except NotFound:
+        with suppress(AlreadyExists):
+            await client.create(resource, body, namespace)
 
 
 async def remove(client: Client, resource: Resource, name: str, namespace: str = "") -> None:

@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE
-from devcluster.errors import ControlUnavailableError, DemoFailedError
+from devcluster.errors import DemoFailedError
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.model.incident_result import IncidentResult
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -40,7 +40,7 @@ async def seen(look: Callable[[], Awaitable[T | None]]) -> T:
 async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
     try:
         return await look()
-    except (KubernetesError, RPCError, WorkflowQueryFailedError, ControlUnavailableError) as error:
+    except (KubernetesError, RPCError, WorkflowQueryFailedError) as error:
         LOG.debug("looking again: %s", error)
         return None
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from devcluster import layout
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
-from devcluster.demo.environment import environment
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.narrator import Line, Narrator
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import CONSTANTS, DemoStep, Do, Row, Show, Stage, Success
+from devcluster.demo.stage import CONSTANTS, DemoStep, Do, Row, Show, Stage, Success, environment
 from devcluster.errors import DemoFailedError, DevclusterError
 from kube.errors import KubernetesError
 
@@ -66,8 +65,8 @@ class Performance:
     """The values that the texts of the rows name."""
     longest: timedelta = LONGEST
     nodes: NodeFixtures = OWN_CLUSTER
-    kubectl_options: str = ""
-    """How a person reaches the cluster; "": by the kubeconfig of the servers."""
+    kubectl_options: str | None = None
+    """The options of kubectl for this cluster; None selects the kubeconfig of the servers."""
     stays: str = "Everything keeps running until Ctrl-C."
 
 
@@ -77,7 +76,6 @@ async def run(settings: DemoSettings) -> int:
     Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
     layout.prepare(settings.directory)
-    layout.require_room_for_socket(settings.directory)
     ending = Ending()
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))
