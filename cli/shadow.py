@@ -41,7 +41,7 @@ class Acted(StrEnum):
     NEITHER = "neither"
 
 
-class ShadowStep(Frozen):
+class SideStep(Frozen):
     """One step that a side took, or would have taken."""
 
     what: str
@@ -61,16 +61,16 @@ class Comparison(Frozen):
     started_at: datetime
     closed_at: datetime | None
     acted: Acted
-    would_have: tuple[ShadowStep, ...]
-    others: tuple[ShadowStep, ...]
+    would_have: tuple[SideStep, ...]
+    others: tuple[SideStep, ...]
     later_by_seconds: float | None
     """How many seconds later Paramedic would have acted; negative if earlier, null unless both acted."""
 
     @classmethod
     def of(cls, document: IncidentDocument, record: ShadowRecord) -> Self:
-        would_have = tuple(ShadowStep(what=str(step), at=step.at) for step in record.steps)
+        would_have = tuple(SideStep(what=str(step), at=step.at) for step in record.steps)
         others = tuple(
-            ShadowStep(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
+            SideStep(what=other.request, at=other.started, ended_at=other.ended) for other in record.others
         )
         both = would_have and others
         later_by = (would_have[0].at - min(other.at for other in others)).total_seconds() if both else None
@@ -226,7 +226,7 @@ class ShadowReport(Frozen):
         return table
 
 
-def _steps(steps: Iterable[ShadowStep]) -> str:
+def _steps(steps: Iterable[SideStep]) -> str:
     return ", ".join(f"{step.what} at {stamp(step.at)}" for step in steps) or "-"
 
 

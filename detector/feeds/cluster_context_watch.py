@@ -126,7 +126,7 @@ class ClusterContextWatch:
     def _judge(self, kind: GroupKind, _: object) -> None:
         """Report a change of an object only if it changes the context of the kind.
 
-        An upgrade changes each of a thousand MachineHealthChecks, and says the same with them.
+        An upgrade changes each of a thousand objects, and no answer with them.
         """
         if self._context_of(kind) != self._judged.get(kind):
             self._changed()
