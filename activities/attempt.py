@@ -115,7 +115,7 @@ def not_created(error: KubernetesError) -> StepHeld:
     """
     if error.status is None and not isinstance(error, KindUnknown):
         raise error
-    hold = hold_of(error).model_copy(update={"request_error": error.message})
+    hold = hold_of(error).of_request(error.message)
     return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))
 
 

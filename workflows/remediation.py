@@ -232,7 +232,7 @@ class Remediation:
                 return observation
 
     def _learn(self, answer: Observation) -> Observation:
-        observation = self._memory.complete(answer)
+        observation = self._memory.complete(answer).held_since(self._memory.holds, workflow.now())
         before = self._memory
         self._memory = learned(before, observation, workflow.now())
         self._note(*new_orders(self._memory, before, workflow.now()))

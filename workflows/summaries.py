@@ -63,7 +63,7 @@ def clean_up(request: CleanUpInput) -> Brief:
 
 
 def wait(waiting: Wait, now: datetime) -> str:
-    """The summary of a timer: the phase, why, and until when; long names in it are cut.
+    """The summary of a timer: the phase, since when it is held, why, and until when; long names are cut.
 
     It has what differs from other waits. The reasons in full are in the answers of the detector, and the
     current details have them all. A change of the cluster or an order moves on a wait without a time, and
@@ -73,6 +73,8 @@ def wait(waiting: Wait, now: datetime) -> str:
     if moment is not None and not waiting.asks_next:
         is_soon = moment.at - now < _DAY
         until = f"; until {moment.at:%H:%M:%SZ}" if is_soon else f"; until {moment.at:%Y-%m-%d}"
-    room = LONGEST_LINE - len(f"{waiting.phase}: {until}")
-    words = waiting.brief.within(room)
-    return in_summary(f"{waiting.phase}{f': {words}' if words else ''}{until}")
+    phase, since = str(waiting.phase), waiting.details.held_since
+    if since is not None and waiting.phase is Phase.HELD:  # to the minute, as the line is short
+        phase += f" since {since:%H:%MZ}" if now - since < _DAY else f" since {since:%Y-%m-%d}"
+    words = waiting.brief.within(LONGEST_LINE - len(f"{phase}: {until}"))
+    return in_summary(f"{phase}{f': {words}' if words else ''}{until}")

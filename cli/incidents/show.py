@@ -80,6 +80,7 @@ def incident_page(document: IncidentDocument, *, is_full: bool = False) -> Table
         ("Cluster", document.cluster),
         ("Phase", phase_text(document.phase, is_held=document.is_held)),
         ("Details", document.words),
+        ("Held since", ago(document.held_since, now) if document.held_since else None),
         ("Ordered", _ordered(document)),
         ("Started", ago(document.started_at, now)),
         ("Ended", ago(document.closed_at, now) if document.closed_at else None),

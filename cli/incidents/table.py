@@ -1,8 +1,8 @@
 """Formats incidents as a table fitted to the terminal, one line each; `wide` adds columns. Pure.
 
 A cut number or phase is useless, so only names and details shrink, down to a minimum that still distinguishes
-them. If that is not enough, columns are dropped: AGE first, then CLAIM, DETAILS (see `paramedic show`), CHECK
-and NEXT. Spare width goes to the names first, then to the details, then to CLAIM.
+them. If that is not enough, columns are dropped: AGE first, then CLAIM, HELD, DETAILS (see `paramedic show`),
+CHECK and NEXT. Spare width goes to the names first, then to the details, then to CLAIM.
 """
 
 import re
@@ -20,7 +20,7 @@ from cli.shared.terminal import GAP, phase_text, plain
 from health.model.moves import Phase
 
 _LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 7, "DETAILS": 24}
-_LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
+_LEFT_OUT = ("AGE", "CLAIM", "HELD", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS", "CLAIM")
 _CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
 """The columns that may be cut on a narrow terminal."""
@@ -72,10 +72,12 @@ def in_order(documents: Iterable[IncidentDocument]) -> list[IncidentDocument]:
 
 
 def incident_rows(documents: Sequence[IncidentDocument], *, is_wide: bool) -> list[dict[str, Text]]:
-    """A row for each; CLUSTER is a column if there are several, and CLAIM if an incident is claimed."""
+    """A row for each; CLUSTER is a column if there are several, HELD and CLAIM if an incident has them."""
     left_out = set() if is_wide else {"REQUESTS", "WORKFLOW"}
     if not is_wide and len({document.cluster for document in documents}) == 1:
         left_out.add("CLUSTER")
+    if not is_wide and not any(document.held_since for document in documents):
+        left_out.add("HELD")
     if not is_wide and not any(document.claim for document in documents):
         left_out.add("CLAIM")
     rows = (_row(document, is_wide=is_wide) for document in documents)
@@ -107,6 +109,7 @@ def _row(document: IncidentDocument, *, is_wide: bool) -> dict[str, Text]:
         "TARGET": Text(document.target.name),
         "CHECK": Text(document.check.name),
         "PHASE": phase_text(document.phase, is_held=document.is_held),
+        "HELD": Text("-" if document.held_since is None else short(now - document.held_since)),
         "AGE": Text(short(now - document.started_at)),
         "NEXT": Text("-" if next_ is None else short(next_)),
         "CLAIM": Text(_claim(document)),

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rich.text import Text
 
 from cli.incidents.order_lines import standing_lines
-from cli.inspection.words import message, words_of
+from cli.inspection.words import dated, message
 from cli.shared.ages import ago, in_time, short
 from cli.shared.terminal import Line, labelled
 from health.model.observation import Hold
@@ -54,7 +54,7 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
             "Goes on",
             f"{in_time(view.goes_on_at, now)}: {view.goes_on}" if view.goes_on_at else view.goes_on,
         )
-    yield from labelled("Also held", map(words_of, _other_holds(view)))
+    yield from labelled("Also held", map(str, _other_holds(view)))
     verdict = view.reason
     if view.deadline is not None:
         is_due = view.deadline <= now
@@ -70,7 +70,7 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
     yield from labelled("Steps", view.steps or ["none"])
     yield from labelled("Requests", decision.requests)
     if (supposed := view.if_it_failed) is not None:
-        after, holds = timedelta(seconds=supposed.after_seconds), [*map(words_of, supposed.holds)]
+        after, holds = timedelta(seconds=supposed.after_seconds), [*map(str, supposed.holds)]
         would = f"it would be held: {holds[0]}" if holds else "it would be remediated"
         yield "If it failed", f"{supposed.condition} for longer than {in_words(after)}: {would}"
         yield from labelled("", holds[1:])
@@ -91,7 +91,7 @@ def _other_holds(view: ExplanationAnswer) -> Sequence[Hold]:
 
 
 def _decision(view: ExplanationAnswer, now: datetime) -> str:
-    decision, first = view.decision, words_of(view.holds[0]) if view.holds else ""
+    decision, first = view.decision, dated(view.holds[0].words, now) if view.holds else ""
     decided = str(decision.decided)
     parts: tuple[str, ...]
     match decision.decided:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from cli.incidents.order_lines import order_words
-from health.model.observation import Hold, HoldReason
+from cli.shared.ages import ago
+from health.model.details import HoldWords
+from health.model.observation import HoldReason
 from workflows.inspection_contracts import Decided, TargetAnswer
 
 QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
@@ -16,9 +18,9 @@ def title(decision: TargetAnswer) -> str:
     hold = decision.hold
     match decision.decided:
         case Decided.WAITS if hold:
-            return f"{Decided.WAITS}, then held: {hold.reason}"
+            return f"{Decided.WAITS}, then held: {hold.words.short}"
         case Decided.HELD | Decided.UNKNOWN if hold:
-            return f"{decision.decided}: {hold.reason}"
+            return f"{decision.decided}: {hold.words.short}"
         case Decided.REMEDIATING | Decided.EXHAUSTED if decision.ordered is not None:
             return f"{decision.decided}, and {Decided.HELD_BY_PERSON}"
     return decision.decided
@@ -29,8 +31,9 @@ def message(decision: TargetAnswer, now: datetime) -> str:
     return order_words(decision.ordered, now) if decision.ordered else decision.message
 
 
-def words_of(hold: Hold) -> str:
-    return f"{hold.reason}: {hold.message}"
+def dated(hold: HoldWords, now: datetime) -> str:
+    """The hold, and since when it holds, if that is known."""
+    return f"{hold}; since {ago(hold.since, now)}" if hold.since else str(hold)
 
 
 def listed(names: Iterable[str], most: int = 10) -> str:

@@ -274,7 +274,7 @@ class RemediationLimits:
         since = observation.fact.since if observation.fact else now
         waiting = Waiting(since, _name_of(incident), remediation)
         hold = self._unknown(now) or self._refusal(incident, waiting, now)
-        return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
+        return hold and hold.asking_again_after(min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
 
     def _unknown(self, now: datetime) -> Hold | None:
         known_at = self._known_from + LIVES + self._policy().staleness_limit

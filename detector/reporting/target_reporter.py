@@ -230,7 +230,7 @@ class TargetReporter:
             now=self._now(),
             context=self._cluster_state.cluster_context,
             problem=None if has_request or inputs is None else inputs.problem,
-            request_error=found.request_error if found is not None else "",
+            request_error=found.request_error if found is not None else None,
             is_request_unreported=not has_request and not acts.is_heard(check, name, uid),
         )
 

@@ -59,9 +59,9 @@ class TargetSnapshot:
         return tuple(work for work in self.overdue if work not in known)
 
     @property
-    def request_error(self) -> str:
-        """Why the last creation of a request for it failed; "" otherwise."""
-        return "" if self.found is None else self.found.request_error
+    def request_error(self) -> str | None:
+        """Why the last creation of a request for it failed; None: it did not fail."""
+        return None if self.found is None else self.found.request_error
 
     def own_hold(self, *, besides: Collection[str]) -> Hold | None:
         """The first hold for another reason than these: the detector's own, or the finding of the act."""

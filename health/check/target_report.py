@@ -20,8 +20,8 @@ class TargetFindings:
     context: ClusterContext
     problem: CheckProblem | None = None
     """Why the check as a whole does not work; None for a target that has its request (CAPI B.2.5)."""
-    request_error: str = ""
-    """Why the last creation of a request for it failed."""
+    request_error: str | None = None
+    """Why the last creation of a request for it failed; None: it did not fail."""
     is_request_unreported: bool = False
     """Whether a request may have been refused before this detector became leader."""
 

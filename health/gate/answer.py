@@ -33,7 +33,7 @@ def answered(observation: Observation, intent: Intent, admit: Admit) -> Observat
         # The queue passes over an incident that would not act, so that it waits for no turn. It asks again:
         # shadow, or the back-off after a failed act, may have ended since it asked.
         seconds = NO_ADMISSION.ask_again_seconds
-        return observation.held_by(hold.model_copy(update={"ask_again_seconds": seconds}))
+        return observation.held_by(hold.asking_again_after(seconds))
     skips_back_off = intent.skips_back_off and reason is HoldReason.BACK_OFF and state is TargetState.EXPIRED
     if not (observation.may_be_admitted or skips_back_off):
         return observation

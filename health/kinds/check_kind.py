@@ -84,6 +84,8 @@ class CheckKind(ServedKind):
     """Kinds, with their apiVersion, of the requests that a stored status lists; by default it lists none."""
     stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None] = lambda *_: None
     """The storm that a stored status describes."""
+    held_since: Callable[[Mapping[str, Any], str], datetime | None] = lambda *_: None
+    """When the hold of a check with this reason began, by its stored status; None: unknown."""
     failing_conditions: tuple[FailingCondition, ...] = ()
     roles: tuple[str, ...] = ()
     """Files in `deploy/` with roles that our processes need for checks of this kind only."""

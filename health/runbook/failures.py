@@ -18,6 +18,7 @@ earlier act then stays.
 
 from datetime import datetime, timedelta
 
+from health.model.details import HoldWords
 from health.model.observation import Hold, HoldReason, Observation
 from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
@@ -55,10 +56,10 @@ class FailingActs(Frozen):
     """The inputs of these acts: another fact, check generation or template starts a new row."""
 
     @property
-    def words(self) -> str:
-        """Why the next act waits, in words."""
+    def words(self) -> HoldWords:
         row = f"{self.count} times in a row, " if self.count > 1 else ""
-        return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
+        full = f"{self.hold.message} ({row}the next attempt is due at {stamp(self.next_act)})"
+        return HoldWords(short=self.hold.reason, full=full, since=self.since)
 
     def delays(self, observation: Observation, now: datetime) -> bool:
         """True if the next act would have the same inputs, and is not due yet."""

@@ -33,7 +33,8 @@ def learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
         is_before_the_first_step=memory.is_before_the_first_step,
     )
     recovery, counted = memory.recovery.observed(observation, now), _counted(memory, observation)
-    memory = memory.model_copy(update={"recovery": recovery, "delays": delays, "counted": counted})
+    changes = {"recovery": recovery, "delays": delays, "counted": counted}
+    memory = memory.model_copy(update=changes | {"holds": observation.holds_after(memory.holds)})
     if not memory.is_shadow:
         return _learned(memory, observation, now)
     # The incident records the acts of others without adopting them; it learns its own objects as usual.

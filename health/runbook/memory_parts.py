@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.details import HELD_BY_PERSON, HoldWords
 from health.model.incident_result import MOST_RECORDS
 from health.model.notification import NotificationEvent
 from health.model.observation import Observation, TargetState
@@ -306,9 +307,12 @@ class OrdersMemory(_Part):
         return bool(self.blocking)
 
     @property
-    def hold_reason(self) -> str | None:
-        """Why a person holds it, "" without a reason; None: no person does."""
-        return self.held.reason if self.held else None
+    def hold_words(self) -> HoldWords | None:
+        """The hold of a person; None: no person holds it."""
+        held = self.held
+        if held is None:
+            return None
+        return HoldWords(short=HELD_BY_PERSON, full=held.reason or None, since=held.given)
 
     def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
         """The same with a new order; if it stands, it replaces a standing one of the same name."""

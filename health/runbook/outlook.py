@@ -82,6 +82,7 @@ def as_reported(progress: Progress) -> Memory:
         approval=progress.approval,
         standing=progress.standing,
         skips_back_off=progress.skips_back_off,
+        holds=progress.holds,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Self
 
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
+from health.model.details import HoldWords
 from health.model.evidence import EvidenceRecord
 from health.model.incident_result import SAID_FROM, EndedRemediation, RequestRecord, ShadowRecord, repeated
 from health.model.moves import AnnotationPatch
@@ -100,6 +101,8 @@ class Memory(OrdersMemory):
     """When the clean-up is due again because something remained; None: nothing remained."""
     cleaned_up: tuple[str, ...] = ()
     """The uids of the requests that the last clean-up saw."""
+    holds: tuple[HoldWords, ...] = ()
+    """The hold of the latest answer with its beginning, and while the state is unknown those before it."""
     found: Hold | None = None
     """The finding of the latest act that was held (health/runbook/failures.py); None after a completed step.
     """
@@ -212,6 +215,7 @@ class Memory(OrdersMemory):
             order_ended=ended,
             standing=self.standing,
             skips_back_off=self.skips_back_off,
+            holds=self.holds,
         )
 
     def is_approved(self, step: Step) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
-from health.model.details import Details
+from health.model.details import Details, HoldWords
 from health.model.moves import (
     AnnotateRequests,
     AskApproval,
@@ -152,7 +152,7 @@ def _observed(incident: Incident) -> Details:
 def _status(incident: Incident) -> Details:
     """The state of the target and its requests, with a person's hold."""
     requests = ", ".join(incident.memory.words_of(request) for request in incident.observation.requests)
-    details = incident.observation.details(held=incident.memory.hold_reason)
+    details = incident.observation.details(holds=(incident.memory.hold_words,))
     return details.model_copy(update={"requests": requests})
 
 
@@ -189,7 +189,13 @@ def _held_by_detector(incident: Incident) -> Details:
     if hold is None:
         return _observed(incident)
     again = {"ask_again_seconds": hold.ask_again_seconds}
-    return incident.observation.details(str(hold)).model_copy(update=again)
+    return incident.observation.details(holds=(hold.words,)).model_copy(update=again)
+
+
+def _state_unknown(incident: Incident) -> Details:
+    """A hold of a person decides before the hold of the detector, and both are shown."""
+    details, hold = _status(incident), incident.observation.hold
+    return details.model_copy(update={"holds": (*details.holds, hold.words)}) if hold else details
 
 
 def _stop_awaited(incident: Incident) -> Details:
@@ -200,13 +206,14 @@ def _stop_awaited(incident: Incident) -> Details:
 
 def _acts_fail(incident: Incident) -> Details:
     failing = incident.memory.failing
-    return incident.observation.details(failing.words if failing else "")
+    return incident.observation.details(holds=(failing.words if failing else None,))
 
 
 def _request_lost(incident: Incident) -> Details:
     due, step = incident.due_after_loss, incident.observation.steps[incident.next_step]
-    lost = "mark" if step.action is Action.MARK else "request"
-    return incident.observation.details(after_a_loss(due, lost) if due else "")
+    lost, loss = "mark" if step.action is Action.MARK else "request", incident.memory.loss
+    held = after_a_loss(due, lost, since=loss.at if loss else None) if due else None
+    return incident.observation.details(holds=(held,))
 
 
 def _requests_of_others(incident: Incident) -> Details:
@@ -219,14 +226,17 @@ def _with(words: str) -> Callable[[Incident], Details]:
 
 
 def _approval_missing(incident: Incident) -> Details:
-    """The question about the next step, with its deadline first, as a list has little room."""
-    approval, reason = incident.memory.approval, HoldReason.APPROVAL_REQUIRED
-    return incident.observation.details(f"{approval.words} ({reason})" if approval else reason)
+    approval = incident.memory.approval
+    full, since = (approval.words, approval.asked_at) if approval else (None, None)
+    words = HoldWords(short=HoldReason.APPROVAL_REQUIRED, full=full, since=since, is_question=True)
+    return incident.observation.details(holds=(words,))
 
 
 def _rejected(incident: Incident) -> Details:
-    approval, reason = incident.memory.approval, HoldReason.STEP_REJECTED
-    return incident.observation.details(f"{reason}: {approval.words}" if approval else reason)
+    approval = incident.memory.approval
+    full, since = (approval.words, approval.answered_at) if approval else (None, None)
+    words = HoldWords(short=HoldReason.STEP_REJECTED, full=full, since=since)
+    return incident.observation.details(holds=(words,))
 
 
 def _status_with(words: str) -> Callable[[Incident], Details]:
@@ -241,11 +251,9 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.DISRUPTED: lambda incident: incident.observation.details(_why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
         Reason.STARTS_OVER: lambda incident: incident.observation.details(
-            order="starts over by order", held=incident.memory.hold_reason
+            order="starts over by order", holds=(incident.memory.hold_words,)
         ),
-        Reason.STATE_UNKNOWN: lambda incident: _status(incident).and_also(
-            str(incident.observation.hold or "")
-        ),
+        Reason.STATE_UNKNOWN: _state_unknown,
         Reason.REQUEST_RUNS: _status,
         Reason.EXHAUSTED: _status_with("no template left to try"),
         Reason.MAINTAINED: _status,

@@ -22,6 +22,7 @@ from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLU
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason, Observation
 from objects.event import Event, Severity
+from objects.timestamps import stamp
 from tests.support.state.kinds import SMALL_STATES
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.state.small_state import LONG_AGO, SmallState
@@ -103,7 +104,7 @@ def shown(world: World) -> tuple[str, str] | None:
     """Reason and words of the hold, as the API of the check has them."""
     status = world.status()
     if world.kind is NODE_HEALTH_CHECK:
-        _, _, hold = status["reason"].partition("; no new remediation is begun: ")
+        _, _, hold = status["reason"].partition(f"; no new remediation is begun since {stamp(NOW)}: ")
         reason, _, words = hold.partition(": ")
         return (reason, words) if hold else None
     condition = next(one for one in status["conditions"] if one["type"] == "RemediationAllowed")

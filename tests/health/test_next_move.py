@@ -194,7 +194,7 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         pytest.param(
             in_state(TargetState.EXPIRED, request_snapshot()),
             with_lease(HELD_ACTED, renew_at=NOW),
-            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
+            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"holds": (HELD_ACTED.hold_words,)})),
             id="held by a person, Lease is due",
         ),
         pytest.param(

@@ -81,7 +81,9 @@ async def test_shorter_hold_is_refused_as_an_update_and_a_signal(incident: Incid
     memory = (await incident.state()).memory
     assert [order.refused for order in memory.orders] == ["", STANDS]
     await incident.pass_time(2 * MINUTE)
-    assert (await incident.state()).memory.hold_reason == "disk swap"
+    standing = (await incident.state()).memory.held
+    assert standing is not None
+    assert standing.reason == "disk swap"
 
 
 async def test_hold_by_signal_does_the_same(incident: IncidentDriver) -> None:

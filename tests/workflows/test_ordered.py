@@ -40,7 +40,8 @@ def test_second_abort_changes_nothing_but_the_reason_and_the_time() -> None:
 
 def test_abort_and_hold_add_up_and_resume_ends_both() -> None:
     both = ordered(ordered(Memory(), DISK_SWAP, NOW), POWER_WORK, NOW)
-    assert both.hold_reason == "disk swap"
+    assert both.held is not None
+    assert both.held.reason == "disk swap"
     assert both.left_alone is not None
     resumed = ordered(both, ResumeOrder(), NOW)
     assert resumed.standing == ()

@@ -15,6 +15,7 @@ from health.kinds.clusterapi.machine import MACHINES
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.remediation_request import REQUESTS
 from health.kinds.clusterapi.status import FAILING, status_patch
+from health.kinds.machines.conditions import held_since
 
 ROLLING_OUT = tuple(
     UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")
@@ -43,6 +44,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
+    held_since=held_since,
     failing_conditions=FAILING,
     roles=("deploy/components/cluster-api/machine-health-checks.yaml",),
     operator="Cluster API",

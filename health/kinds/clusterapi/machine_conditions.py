@@ -78,7 +78,7 @@ _EXTERNAL = StatusCondition(
 )
 
 
-def external(problem: CheckProblem | None, request_error: str = "") -> StatusCondition:
+def external(problem: CheckProblem | None, request_error: str | None = None) -> StatusCondition:
     """The condition about a request, by the problem of its check and the latest refusal."""
     if problem is not None and problem.reason == TEMPLATE_FORBIDDEN:
         return replace(_EXTERNAL, reason=problem.reason, message=problem.message)

@@ -14,6 +14,7 @@ which they do not report.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
@@ -26,6 +27,7 @@ from health.kinds.machines.threshold import held_message
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
+from objects.timestamps import as_time
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
@@ -99,6 +101,17 @@ def was_restricted(stored: Mapping[str, Any]) -> bool:
     """True if the status says that targets got no Events: there was a hold, or no status at all."""
     condition = stored_condition(stored, REMEDIATION_ALLOWED)
     return condition.get("status") != "True" and string(condition, "reason") not in BRIEF_REASONS
+
+
+def held_since(stored: Mapping[str, Any], reason: str) -> datetime | None:
+    """When the hold of this reason began, by the status of a check; None: the status does not tell.
+
+    The older form of a condition has the time of its last change.
+    """
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    shown = TOO_MANY_UNHEALTHY if reason == HoldReason.THRESHOLD else reason
+    is_shown = condition.get("status") == "False" and string(condition, "reason") == shown
+    return as_time(condition.get("lastTransitionTime")) if is_shown else None
 
 
 def _remediation_allowed(

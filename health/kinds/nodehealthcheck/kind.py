@@ -9,7 +9,7 @@ from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
-from health.kinds.nodehealthcheck.status import status_patch, stored_requests
+from health.kinds.nodehealthcheck.status import held_since, status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
 from health.model.node import NODES
@@ -48,6 +48,7 @@ NODE_HEALTH_CHECK = CheckKind(
     component="NodeHealthCheck",
     stored_requests=stored_requests,
     stored_storm=stored_storm,
+    held_since=held_since,
     failing_conditions=(
         FailingCondition(type="Disabled", status="True", finding="CheckDisabled", words="is disabled"),
     ),

@@ -6,6 +6,7 @@ another field, so an unchanged status is never written.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,13 +16,14 @@ from health.check.health_check import HealthCheck
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.details import HoldWords
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import items, stored_condition, string
 from health.model.verdict import Health
 from health.runbook.escalation import Plan, is_classic
-from objects.timestamps import stamp
+from objects.timestamps import as_time, stamp
 
 Status = Mapping[str, Any]
 
@@ -76,7 +78,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
         _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
         **({"unhealthyNodes": listed} if listed else {}),
-        **_with_hold(phase, snapshot.holds.first),
+        **_with_hold(phase, snapshot.holds.first, stored, now),
     }
 
 
@@ -94,21 +96,33 @@ def _phase(
     return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
 
 
-_HELD = "; no new remediation is begun: "
+_HELD = "; no new remediation is begun since "
+_STORED_HOLD = re.compile(rf"{_HELD}(\S+): (\w+)")
+"""The schema of the operator has no field for a hold, so a new leader learns it from this text."""
 _SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
 
 
-def _with_hold(phase: dict[str, str], hold: Hold | None) -> dict[str, str]:
+def _with_hold(phase: dict[str, str], hold: Hold | None, stored: Status, now: datetime) -> dict[str, str]:
     """The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
     if hold is None or hold.reason in _SAID_BY_ITS_PHASE:
         return phase
-    return {**phase, "reason": f"{phase['reason']}{_HELD}{hold}"}
+    since = stamp(held_since(stored, hold.reason) or now)
+    return {**phase, "reason": f"{phase['reason']}{_HELD}{since}: {hold.words}"}
 
 
-def stored_hold(stored: Status) -> str:
-    """The reason of the hold in a stored status; "" without one."""
-    _, _, hold = string(stored, "reason").partition(_HELD)
-    return hold.partition(":")[0]
+def stored_hold(stored: Status) -> HoldWords | None:
+    """The hold in a stored status, without its sentence; None without one."""
+    found = _STORED_HOLD.search(string(stored, "reason"))
+    return HoldWords(short=found[2], since=as_time(found[1])) if found else None
+
+
+def held_since(stored: Status, reason: str) -> datetime | None:
+    """When the hold of this reason began; None: the status does not tell, as for a pause."""
+    disabled = stored_condition(stored, "Disabled")
+    if reason == HoldReason.DISABLED and disabled.get("status") == "True":
+        return as_time(disabled.get("lastTransitionTime"))
+    held = stored_hold(stored)
+    return held.since if held is not None and held.short == reason else None
 
 
 def _failed(targets: Sequence[TargetSnapshot]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from health.check.check_snapshot import CheckSnapshot
 from health.check.pause import PAUSED, is_paused
 from health.kinds.check_kind import CheckKind
-from health.kinds.machines.conditions import FAILING, changes
+from health.kinds.machines.conditions import FAILING, changes, held_since
 from health.kinds.machines.status_conditions import Form, updated
 from health.kinds.machines.threshold import remediations_allowed
 from health.kinds.openshift.check import KIND, MachineHealthCheck
@@ -57,6 +57,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
+    held_since=held_since,
     failing_conditions=FAILING,
     roles=("deploy/components/openshift-machines/machine-health-checks.yaml",),
     operator="machine-api-operator",
