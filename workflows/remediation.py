@@ -15,7 +15,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from health.model.details import Details
     from health.model.evidence import EvidenceRecord
-    from health.model.incident_result import IncidentResult
+    from health.model.incident_result import IncidentResult, TimelineEntry
     from health.model.moves import (
         AnnotateRequests,
         AskApproval,
@@ -35,7 +35,6 @@ with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
-    from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
     from health.runbook.given_orders import ordered
     from health.runbook.incident import Incident

@@ -11,16 +11,15 @@ from typing import Annotated
 from pydantic import PlainSerializer
 
 from cli.incidents.next_steps import PossibleOrder, kubectl_lines, possible_orders
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.ages import short
 from health.model.details import HoldWords, beside
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import RequestRecord, ShadowRecord
+from health.model.incident_result import PhaseTime, RequestRecord, ShadowRecord, TimelineEntry
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import CheckReference, TargetReference
-from health.model.timeline import PhaseTime, TimelineEntry
 from health.model.verdict import CountedFact
 from health.runbook import recovery
 from health.runbook.escalation import Plan

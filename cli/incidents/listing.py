@@ -8,9 +8,8 @@ import typer
 
 from cli.incidents.document import IncidentDocument
 from cli.incidents.names import object_name
-from cli.incidents.table import fitted_table, headline, in_order, incident_rows
+from cli.incidents.table import IncidentList, Wanted, fitted_table, headline, in_order, incident_rows, look
 from cli.incidents.visibility import Filter
-from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 import typer
 from temporalio.client import Client
 
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, closed_incidents, open_incidents
+from cli.incidents.visibility import Filter, IncidentSummary, closed_incidents, open_incidents
 from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster

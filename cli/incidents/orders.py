@@ -16,9 +16,14 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOr
 from temporalio.service import RPCError
 
 from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name, open_incident_names
-from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
+from cli.incidents.state_queries import (
+    AT_ONCE,
+    NO_WORKER,
+    StateQueries,
+    is_of_a_failing_task,
+    read_task_failure,
+)
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.shared.options import OrderTime, of_cluster

@@ -1,4 +1,4 @@
-"""Lists the incidents of a Temporal namespace, newest first.
+"""Lists the incidents of a Temporal namespace, newest first, each as an IncidentSummary.
 
 Temporal filters by its indexed attributes, this module by the rest. Temporal's index is up to a second late.
 Each function raises RPCError if Temporal cannot be asked.
@@ -6,14 +6,15 @@ Each function raises RPCError if Temporal cannot be asked.
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
 
-from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.parameters import is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
+from health.model.incident_result import IncidentResult
+from health.model.moves import Outcome
 from health.model.references import IncidentReference, is_called, kind_name, with_kind
 from objects.bounded_id import bounded_id
 from objects.group_kind import ServedKind
@@ -21,7 +22,55 @@ from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
-from workflows.messages import ATTEMPT_ENDED, WORKFLOW
+from workflows.messages import ATTEMPT_ENDED, WORKFLOW, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentSummary:
+    """One run of an incident's workflow, open or closed; `IncidentDocument` is made of it for views."""
+
+    incident: IncidentReference
+    run_id: str
+    status: str
+    """Temporal's status: "Running", "Completed", "Terminated", …"""
+    started: datetime
+    closed: datetime | None = None
+    state: State | None = None
+    """None before it is queried, if no worker answers, and after the end."""
+    result: IncidentResult | None = None
+    """The result of its workflow; None while it is open, and if it was terminated."""
+    problem: str = ""
+    """Why phase or outcome is unknown."""
+    unreadable: str = ""
+    """Why its data in Temporal cannot be read; "" if it can."""
+    has_task_failures: bool = False
+    """Whether Temporal reports that its workflow task keeps failing."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.closed is None
+
+    @property
+    def short_name(self) -> str:
+        """The names of check and target, as a person types them."""
+        return f"{self.incident.check.name}/{self.incident.target.name}"
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it is open, and if it was terminated."""
+        return self.result.outcome if self.result else None
+
+    @property
+    def repetition(self) -> str:
+        """How often in a row its first step alone was taken, in words; "": seldom, or unknown."""
+        if self.state is not None:
+            return self.state.memory.repetition
+        remediation = self.result.remediation if self.result else None
+        return remediation.repetition if remediation else ""
+
+    def lasted(self, now: datetime) -> timedelta:
+        return (self.closed or now) - self.started
+
 
 _ENDED = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
 

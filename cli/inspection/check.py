@@ -8,8 +8,7 @@ from statistics import median
 from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, ended_since
+from cli.incidents.visibility import Filter, IncidentSummary, ended_since
 from cli.inspection.words import QUESTIONS, dated, listed, message, title
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from cli.incidents.order_lines import standing_lines
+from cli.incidents.show import standing_lines
 from cli.inspection.words import dated, message
 from cli.shared.ages import ago, in_time, short
 from cli.shared.terminal import Line, labelled

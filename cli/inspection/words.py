@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from cli.incidents.order_lines import order_words
+from cli.incidents.show import order_words
 from cli.shared.ages import ago
 from health.model.details import HoldWords
 from health.model.observation import HoldReason

@@ -11,8 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.orders import GivenOrder, send
 from cli.incidents.state_queries import AT_ONCE, StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, open_incidents
+from cli.incidents.visibility import Filter, IncidentSummary, open_incidents
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters

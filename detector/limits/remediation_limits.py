@@ -26,7 +26,7 @@ from detector.limits.remediation_records import LIVES, Proves, RemediationRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference

@@ -22,8 +22,8 @@ from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_holds
 from detector.state.target_store import place_of
+from health.check.check_snapshot import TargetFindings, TargetReport, TargetReports
 from health.check.health_check import HealthCheck
-from health.check.target_report import TargetFindings, TargetReport, TargetReports
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError

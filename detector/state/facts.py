@@ -12,7 +12,7 @@ from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.annotated_hold import hold_on_target
-from health.check.check_hold import NO_HOLDS, CheckHolds
+from health.check.check_snapshot import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order
 from health.check.threshold import Allowance
@@ -24,9 +24,8 @@ from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import Progress, RequiredApproval
 from health.model.invalid_check import InvalidCheckError
-from health.model.node_signs import HOLDS_NEXT_STEPS
 from health.model.observation import Hold
-from health.model.owner_signs import OwnerSign
+from health.model.owner_signs import HOLDS_NEXT_STEPS, OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
 from health.model.verdict import Verdict

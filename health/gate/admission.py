@@ -3,13 +3,29 @@
 The rules are two tables, that of the check (`check_holds.py`) before that of its target (NHC 2.1/17, NHC 2.4,
 rules 11, 13 and 21); the first rule that objects wins. Admission consumes nothing: the threshold counts
 health, and a target that asks was already counted as unhealthy. Acts, status and Events use the same result.
+
+The answer to a question of an incident (ADR 40):
+
+| what is seen                           | the question     | the answer                         |
+|----------------------------------------|------------------|------------------------------------|
+| the check is in shadow                 | any              | what is seen, without an admission |
+| a limit alone holds it                 | would not act    | that limit, for a second           |
+| something else holds the step          | any              | that hold                          |
+| back-off alone holds it                | skips back-off   | an admission, or a limit           |
+| nothing holds it                       | would not act    | the hold `NoAdmission`             |
+| nothing holds it                       | would act        | an admission, or a limit           |
+
+An answer never has a hold and an admission. Workers that know no admission read an answer without a hold as
+one, so a question that would not act is answered with a hold.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.model.observation import Hold, HoldReason
+from health.check.check_snapshot import NO_HOLDS, CheckHolds
+from health.model.admission import Admission, Intent
+from health.model.boot import is_same_boot
+from health.model.observation import NO_ADMISSION, Hold, HoldReason, Observation, TargetState
 from health.model.remediation_order import RemediationOrder
 
 ONE_AT_A_TIME = "one member of a quorum at a time"
@@ -182,3 +198,29 @@ PASSED_BY_FORCE = PASSED_BY_ORDER | {HoldReason.THRESHOLD, HoldReason.STORM}
 def admission(question: Question) -> Hold | None:
     """The first hold of check or target; None means go."""
     return next(holds(question), None)
+
+
+Admit = Callable[[], Admission | Hold]
+"""Reserves a slot for the step; or says which limit is reached."""
+
+
+def answered(observation: Observation, intent: Intent, admit: Admit) -> Observation:
+    """The answer to a question with this intent; calls `admit` once at most."""
+    if observation.is_shadow:
+        return observation
+    hold, state = observation.hold, observation.state
+    reason = None if hold is None else hold.reason
+    if hold is not None and reason is HoldReason.LIMIT and not intent.would_act:
+        # The queue passes over an incident that would not act, so that it waits for no turn. It asks again:
+        # shadow, or the back-off after a failed act, may have ended since it asked.
+        seconds = NO_ADMISSION.ask_again_seconds
+        return observation.held_by(hold.asking_again_after(seconds))
+    skips_back_off = intent.skips_back_off and reason is HoldReason.BACK_OFF and state is TargetState.EXPIRED
+    if not (observation.may_be_admitted or skips_back_off):
+        return observation
+    # A healthy target is acted on only where the incident knows that it did not boot.
+    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot)
+    if not intent.would_act or (state is TargetState.HEALTHY and not is_unproven):
+        return observation.without_admission()
+    outcome = admit()
+    return observation.held_by(outcome) if isinstance(outcome, Hold) else observation.admitted(outcome)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetReports
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
-from health.check.target_report import TargetReports
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_upgrades import ClusterOf
 from health.cluster.upgrade import UpgradeSignal

@@ -8,7 +8,7 @@ changes no decision.
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.admission import Admission
 from health.model.approval import Progress
 from health.model.moves import NextTransition, Phase

@@ -11,14 +11,20 @@ from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
 from health.model.details import HoldWords
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import SAID_FROM, EndedRemediation, RequestRecord, ShadowRecord, repeated
+from health.model.incident_result import (
+    SAID_FROM,
+    EndedRemediation,
+    RequestRecord,
+    ShadowRecord,
+    Timeline,
+    repeated,
+)
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
-from health.model.timeline import Timeline
 from health.model.verdict import CountedFact
 from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration

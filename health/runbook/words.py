@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
 from health.model.details import Details, HoldWords
+from health.model.incident_result import TimelineEntry
 from health.model.moves import (
     AnnotateRequests,
     AskApproval,
@@ -30,7 +31,6 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
-from health.model.timeline import TimelineEntry
 from health.runbook.decision import Decision, Reason
 from health.runbook.incident import Incident
 from health.runbook.recovery import lasting_words

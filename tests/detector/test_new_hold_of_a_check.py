@@ -14,8 +14,7 @@ import pytest
 from detector.answers.storms import Storms
 from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from health.check.check_hold import HoldReport
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, HoldReport
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow, CheckMoment
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API

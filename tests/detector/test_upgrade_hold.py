@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detector.state.facts import check_holds
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase

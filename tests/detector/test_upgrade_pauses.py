@@ -18,7 +18,7 @@ from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade import upgrade_pauses
 from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses, UpgradeSources
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.decide import next_move

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from health.model.approval import Approval
+from health.model.incident_result import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
 from health.model.moves import AskApproval, Phase, RemoveRequests, RenewLease, Wait
-from health.model.timeline import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
 from health.runbook.given_orders import ordered
 from health.runbook.orders import HoldOrder
 from health.runbook.state import Memory

@@ -4,8 +4,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from health.model.incident_result import Timeline
 from health.model.moves import Phase
-from health.model.timeline import Timeline
 from health.runbook.delays import Delays
 from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.upgrade import Signaller

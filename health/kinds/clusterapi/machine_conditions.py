@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from health.check.target_report import TargetFindings, TargetReports
+from health.check.check_snapshot import TargetFindings, TargetReports
 from health.check.template_validity import TEMPLATE_FORBIDDEN
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck

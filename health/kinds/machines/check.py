@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from health.check.annotated_hold import of_paused, pause_hold
 from health.check.health_check import Check, Model, parsed
-from health.check.pause import of_paused, pause_hold
 from health.check.template_validity import TemplateField, TemplateKinds, request_rejection, unusable
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from health.check.annotated_hold import PAUSED, is_paused
 from health.check.check_snapshot import CheckSnapshot
-from health.check.pause import PAUSED, is_paused
 from health.kinds.check_kind import CheckKind
 from health.kinds.machines.conditions import FAILING, changes, held_since
 from health.kinds.machines.status_conditions import Form, updated

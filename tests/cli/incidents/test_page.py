@@ -11,11 +11,11 @@ from cli.incidents.document import IncidentDocument
 from cli.incidents.show import incident_page
 from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import Timeline, TimelineEntry
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
-from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.failures import FailingActs
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory

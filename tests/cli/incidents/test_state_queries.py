@@ -13,7 +13,7 @@ from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWor
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.state_queries import AT_ONCE, BUSY, LATE, NO_WORKER, StateQueries
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.pause import PausedInvalidCheckError
+from health.check.annotated_hold import PausedInvalidCheckError
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from objects.durations import as_go

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_hold import NO_HOLDS
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import NO_HOLDS, CheckSnapshot, TargetSnapshot
 from health.kinds.nodehealthcheck.status import held_since, status_patch
 from health.model.observation import HoldReason
 from objects.timestamps import stamp

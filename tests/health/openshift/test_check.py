@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from health.check.annotated_hold import PausedInvalidCheckError
 from health.check.health_check import Check
-from health.check.pause import PausedInvalidCheckError
 from health.check.template_validity import Place, Template, TemplateKind
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import Upgrade, UpgradePhase
