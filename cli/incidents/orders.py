@@ -69,10 +69,11 @@ _FIELDS = {"duration": "for_seconds", "step": "step"}
 
 @dataclass(frozen=True)
 class GivenOrder:
-    """An order and the cluster it is limited to."""
+    """An order, and the cluster that it is limited to."""
 
     message: OrderMessage
-    cluster: str
+    cluster: str | None
+    """None: any cluster, if only one has an incident of that name."""
 
     @property
     def name(self) -> str:
@@ -100,7 +101,7 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         identity = identity_of(context.obj)
         values = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
         message = spec.message(**{name: value for name, value in values.items() if value is not None})
-        _send(context, names, GivenOrder(message, cluster or ""))
+        _send(context, names, GivenOrder(message, cluster))
 
     hidden = {option for option, name in _FIELDS.items() if name not in spec.message.model_fields}
     whole = signature(run)

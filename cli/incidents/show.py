@@ -83,14 +83,14 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
 
     It is the last one if none is open.
     """
-    document = carry_out(_read(context, name, cluster or "", ui))
+    document = carry_out(_read(context, name, cluster, ui))
     if output is PageOutput.JSON:
         print_json(document)
     else:
         print_trimmed(incident_page(document, is_full=is_full), console())
 
 
-async def _read(context: typer.Context, name: str, cluster: str, ui: str | None) -> IncidentDocument:
+async def _read(context: typer.Context, name: str, cluster: str | None, ui: str | None) -> IncidentDocument:
     async with temporal(context) as client:
         summary = await StateQueries(client).one(await find_any(client, name, cluster))
         ui_url = ui_link(ui, client.namespace, summary) if ui else None

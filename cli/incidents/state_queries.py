@@ -160,12 +160,12 @@ async def query_state(
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str:
-    """The failure of a workflow task; "" if there is none, or the history cannot be read."""
+async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str | None:
+    """The failure of a workflow task; None if there is none, or the history cannot be read."""
     try:
-        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT) or ""
+        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT)
     except RPCError:
-        return ""
+        return None
 
 
 class StateQueries:
@@ -244,7 +244,7 @@ class StateQueries:
         handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         return await query_state(handle, State, lambda: self._has_no_worker(summary.incident.cluster))
 
-    async def _task_failure(self, summary: IncidentSummary) -> str:
+    async def _task_failure(self, summary: IncidentSummary) -> str | None:
         return await task_failure_words(self._client, summary.incident.workflow_id, summary.run_id)
 
     def _has_no_worker(self, cluster: str) -> bool:

@@ -52,8 +52,8 @@ class IncidentList:
     has_more: bool
     """True if older incidents are left out."""
     now: datetime
-    nothing: str = ""
-    """For an empty list: the filter, and the known clusters; otherwise ""."""
+    nothing: str | None = None
+    """For an empty list: the filter, and the known clusters; otherwise None."""
     summaries: Mapping[str, IncidentSummary] = field(default_factory=dict)
     """By run id: the listed workflows, for further questions and orders to them."""
 
@@ -70,7 +70,7 @@ async def look(client: Client, wanted: Wanted, command: str) -> IncidentList:
     queried = await StateQueries(client).all([*found, *closed[: wanted.closed]])
     now = datetime.now(UTC)
     documents = [incident_document(summary, now, command=command) for summary in queried]
-    shown, nothing = list(filter(wanted.shows, documents)), ""
+    shown, nothing = list(filter(wanted.shows, documents)), None
     if not shown:
         unknown = await unknown_cluster(client, wanted.filter.cluster)
         nothing = f"{wanted.filter.words}{f'; {unknown}' if unknown else ''}"

@@ -39,10 +39,10 @@ class IncidentSummary:
     """None before it is queried, if no worker answers, and after the end."""
     result: IncidentResult | None = None
     """The result of its workflow; None while it is open, and if it was terminated."""
-    problem: str = ""
+    problem: str | None = None
     """Why phase or outcome is unknown."""
-    unreadable: str = ""
-    """Why its data in Temporal cannot be read; "" if it can."""
+    unreadable: str | None = None
+    """Why its data in Temporal cannot be read; None if it can."""
     has_task_failures: bool = False
     """Whether Temporal reports that its workflow task keeps failing."""
 
@@ -61,12 +61,12 @@ class IncidentSummary:
         return self.result.outcome if self.result else None
 
     @property
-    def repetition(self) -> str:
-        """How often in a row its first step alone was taken, in words; "": seldom, or unknown."""
+    def repetition(self) -> str | None:
+        """How often in a row its first step alone was taken, in words; None: seldom, or unknown."""
         if self.state is not None:
-            return self.state.memory.repetition
+            return self.state.memory.repetition or None
         remediation = self.result.remediation if self.result else None
-        return remediation.repetition if remediation else ""
+        return (remediation.repetition or None) if remediation else None
 
     def lasted(self, now: datetime) -> timedelta:
         return (self.closed or now) - self.started
@@ -77,19 +77,19 @@ _ENDED = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
 
 @dataclass(frozen=True)
 class Filter:
-    """Selects incidents by check, target, cluster and workflow id; "" matches all."""
+    """Selects incidents by check, target, cluster and workflow id; None matches all."""
 
-    check: str = ""
+    check: str | None = None
     """A name, with or without kind and namespace."""
-    target: str = ""
+    target: str | None = None
     """A name, with or without kind and namespace."""
-    cluster: str = ""
+    cluster: str | None = None
     """The identity ("prod-1a2b3c4d"), or the configured name that it begins with ("prod")."""
-    workflow_id: str = ""
+    workflow_id: str | None = None
 
     def takes(self, incident: IncidentReference) -> bool:
         return (
-            is_cluster_called(self.cluster, incident.cluster)
+            (not self.cluster or is_cluster_called(self.cluster, incident.cluster))
             and (not self.check or is_called(self.check, incident.check))
             and (not self.target or is_called(self.target, incident.target))
         )
@@ -185,6 +185,6 @@ async def _list(
             status=status.title().replace("_", ""),
             started=execution.start_time.astimezone(UTC),
             closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-            unreadable=listed.unreadable,
+            unreadable=listed.unreadable or None,
             has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
         )

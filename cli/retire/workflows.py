@@ -71,7 +71,7 @@ def next_step(
     if summary.has_task_failures:
         return IncidentStep(IncidentAction.END, "its code fails, so it cannot clean up")
     if summary.state is None:
-        problem = IncidentStep(IncidentAction.WAIT, summary.problem)
+        problem = IncidentStep(IncidentAction.WAIT, summary.problem or "")
         return problem if was_abort_sent else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.memory.left_alone is None:
         return IncidentStep(IncidentAction.ABORT, "so that it cleans up")

@@ -106,7 +106,7 @@ class TargetMoment:
         """The facts of the target for the admission of its incident."""
         target, of_node, owner = self.target, facts_of_node(self.target), self.owners.longest
         # During a remediation its remediator cordons and taints the Node.
-        maintenance = "" if self.is_remediated else self._policy.held_nodes.why(of_node.spec)
+        maintenance = None if self.is_remediated else self._policy.held_nodes.why(of_node.spec) or None
         own = ("", target.metadata.uid)
         earlier = (entry for entry in self.requests if entry.request.target_uid not in own)
         return TargetFacts(
@@ -115,7 +115,7 @@ class TargetMoment:
             maintenance=maintenance,
             owner=None if owner is None else owner.hold(self.now),
             has_no_step=not self.steps,
-            earlier_request=next((str(entry.reference) for entry in earlier), ""),
+            earlier_request=next((str(entry.reference) for entry in earlier), None),
             lease_holder=self._lease_of_another(),
             requester=self._request_of_another(),
             outage=self._context.outages.hold_of_node(

@@ -38,8 +38,8 @@ class CurrentHolder:
     """Another holder of the target, or another member of its quorum that is remediated or replaced."""
 
     name: str
-    request: str = ""
-    """The request by which it holds; "": it holds a Lease, or `how` says how."""
+    request: str | None = None
+    """The request by which it holds; None: it holds a Lease, or `how` says how."""
     how: str = "has the lock"
     """How another member of the quorum keeps this one waiting."""
     seconds: float = HOLDER_ASK_AGAIN_SECONDS
@@ -53,13 +53,13 @@ class TargetFacts:
     is_excluded: bool = False
     annotated: Hold | None = None
     """The hold by an annotation on the target or its Node."""
-    maintenance: str = ""
+    maintenance: str | None = None
     """The sign that the Node of the target is under maintenance, before its remediation begins."""
     owner: Hold | None = None
     """The hold of an owner that works on the target."""
     has_no_step: bool = False
     """Whether its check has no step for it, because no owner would replace it."""
-    earlier_request: str = ""
+    earlier_request: str | None = None
     """An existing request for an earlier target of this name."""
     lease_holder: CurrentHolder | None = None
     """Another holder of the Lease of the target."""

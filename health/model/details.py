@@ -40,16 +40,16 @@ class HoldWords(Frozen):
 
 
 class Details(Frozen):
-    """The parts in the default order. Empty parts are left out."""
+    """The parts in the default order. Parts that are None or empty are left out."""
 
-    subject: str = ""
+    subject: str | None = None
     """The object that `reason` describes, where `reason` does not name it."""
-    reason: str = ""
+    reason: str | None = None
     """In the words of the detector."""
-    requests: str = ""
-    shadow: str = ""
+    requests: str | None = None
+    shadow: str | None = None
     """That the check is in shadow, and the steps that would have been taken."""
-    order: str = ""
+    order: str | None = None
     """The order of a person, unless it is a hold."""
     holds: tuple[HoldWords, ...] = ()
     """The holds of the next step; the first one decides."""
@@ -77,12 +77,12 @@ class Details(Frozen):
         return _joined((*self._held, *self.more, self.shadow, self.order))
 
     @property
-    def more_lines(self) -> tuple[tuple[str, str], ...]:
+    def more_lines(self) -> tuple[tuple[str, str | None], ...]:
         """The parts beside subject and reason, with their labels in the Temporal UI."""
         return (
             ("Requests", self.requests),
             ("Why not yet", _joined((*self._held, *self.more))),
-            ("Held since", stamp(self.held_since) if self.held_since else ""),
+            ("Held since", stamp(self.held_since) if self.held_since else None),
             ("Shadow", self.shadow),
             ("Order", self.order),
             ("Failed so far", _joined(self.notes)),
@@ -99,6 +99,9 @@ class Details(Frozen):
         """When the hold began that decides; None: nothing holds the incident, or the time is unknown."""
         return self.holds[0].since if self.holds else None
 
+    def with_requests(self, requests: str) -> Self:
+        return self.model_copy(update={"requests": requests or None})
+
     def and_also(self, *more: str) -> Self:
         return self.model_copy(update={"more": (*self.more, *more)})
 
@@ -108,7 +111,7 @@ class Details(Frozen):
     @property
     def beside_subject(self) -> Self:
         """The same, for a place that already shows the subject."""
-        return self.model_copy(update={"subject": ""})
+        return self.model_copy(update={"subject": None})
 
     @property
     def _now(self) -> str:
@@ -123,9 +126,9 @@ class Details(Frozen):
 NO_WORDS = Details()
 
 
-def named_reason(subject: str, reason: str) -> str:
+def named_reason(subject: str | None, reason: str | None) -> str:
     """The reason prefixed by its subject; without a subject, the reason alone."""
-    return f"{subject}: {reason}" if subject else reason
+    return f"{subject}: {reason or ''}" if subject else reason or ""
 
 
 def beside(subject: str, text: str) -> str:
@@ -133,5 +136,5 @@ def beside(subject: str, text: str) -> str:
     return text.replace(named_reason(subject, ""), "", 1)
 
 
-def _joined(parts: Iterable[str]) -> str:
+def _joined(parts: Iterable[str | None]) -> str:
     return "; ".join(part for part in parts if part)

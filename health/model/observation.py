@@ -282,10 +282,12 @@ class Observation(Frozen):
         """The reason prefixed by its subject, for readers who do not see the subject elsewhere."""
         return named_reason(self.subject, self.reason)
 
-    def details(self, *more: str, order: str = "", holds: Iterable[HoldWords | None] = ()) -> Details:
+    def details(
+        self, *more: str, order: str | None = None, holds: Iterable[HoldWords | None] = ()
+    ) -> Details:
         """The first part of the details of a move; a hold that is None is left out."""
         held = tuple(hold for hold in holds if hold is not None)
-        return Details(subject=self.subject, reason=self.reason, order=order, holds=held, more=more)
+        return Details(subject=self.subject or None, reason=self.reason, order=order, holds=held, more=more)
 
     def held_since(self, earlier: Iterable[HoldWords], now: datetime | None) -> Self:
         """The same, whose hold began with the `earlier` hold of its reason, or else `now`; None: unknown."""

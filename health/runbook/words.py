@@ -153,7 +153,7 @@ def _status(incident: Incident) -> Details:
     """The state of the target and its requests, with a person's hold."""
     requests = ", ".join(incident.memory.words_of(request) for request in incident.observation.requests)
     details = incident.observation.details(holds=(incident.memory.hold_words,))
-    return details.model_copy(update={"requests": requests})
+    return details.with_requests(requests)
 
 
 def _recovering(incident: Incident) -> Details:
