@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.visibility import Filter, IncidentSummary, ended_since
-from cli.inspection.words import QUESTIONS, dated, listed, message, title
+from cli.inspection.explanation import QUESTIONS, dated, listed, message, title
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask

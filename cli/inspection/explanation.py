@@ -1,15 +1,18 @@
-"""The pages of `paramedic explain`: one for each check that selects the target, or may select it. Pure."""
+"""The pages of `paramedic explain`: one for each check that selects the target, or may select it. Pure.
+
+`check` and `simulate` use the same words of a decision and of a hold.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from cli.incidents.show import standing_lines
-from cli.inspection.words import dated, message
+from cli.incidents.show import order_words, standing_lines
 from cli.shared.ages import ago, in_time, short
 from cli.shared.terminal import Line, labelled
-from health.model.observation import Hold
+from health.model.details import HoldWords
+from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 from workflows.inspection_contracts import (
     ConditionAnswer,
@@ -17,7 +20,42 @@ from workflows.inspection_contracts import (
     ExplainAnswer,
     ExplanationAnswer,
     LeaseAnswer,
+    TargetAnswer,
 )
+
+QUESTIONS = (HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
+"""Holds with times, which differ from target to target."""
+
+
+def title(decision: TargetAnswer) -> str:
+    """The decision with its reason, by which `check` counts."""
+    hold = decision.hold
+    match decision.decided:
+        case Decided.WAITS if hold:
+            return f"{Decided.WAITS}, then held: {hold.words.short}"
+        case Decided.HELD | Decided.UNKNOWN if hold:
+            return f"{decision.decided}: {hold.words.short}"
+        case Decided.REMEDIATING | Decided.EXHAUSTED if decision.ordered is not None:
+            return f"{decision.decided}, and {Decided.HELD_BY_PERSON}"
+    return decision.decided
+
+
+def message(decision: TargetAnswer, now: datetime) -> str:
+    """The order of a person, or else the hold or condition that decides."""
+    return order_words(decision.ordered, now) if decision.ordered else decision.message
+
+
+def dated(hold: HoldWords, now: datetime) -> str:
+    """The hold, and since when it holds, if that is known."""
+    return f"{hold}; since {ago(hold.since, now)}" if hold.since else str(hold)
+
+
+def listed(names: Iterable[str], most: int = 10) -> str:
+    """The first names, and the number of the others; the JSON of a command has all."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{', '.join(known[:most])}{more}"
+
 
 HEALTHY = "healthy, nothing to do"
 UNREAD = "unknown; the check may select it, and nothing new is done until the check is corrected"

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.inspection.words import message, title
+from cli.inspection.explanation import message, title
 from cli.shared.errors import UsageError
 from cli.shared.leader import ask, reading_settings
 from cli.shared.options import ClusterChoice

@@ -18,11 +18,9 @@ earlier act then stays.
 
 from datetime import datetime, timedelta
 
-from health.model.details import HoldWords
 from health.model.observation import Hold, HoldReason, Observation
 from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
-from objects.timestamps import stamp
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
 FORBIDDEN_GRACE = timedelta(seconds=30)
@@ -54,12 +52,6 @@ class FailingActs(Frozen):
     next_act: datetime
     basis: str = ""
     """The inputs of these acts: another fact, check generation or template starts a new row."""
-
-    @property
-    def words(self) -> HoldWords:
-        row = f"{self.count} times in a row, " if self.count > 1 else ""
-        full = f"{self.hold.message} ({row}the next attempt is due at {stamp(self.next_act)})"
-        return HoldWords(short=self.hold.reason, full=full, since=self.since)
 
     def delays(self, observation: Observation, now: datetime) -> bool:
         """True if the next act would have the same inputs, and is not due yet."""

@@ -26,7 +26,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
-from health.model.details import HELD_BY_PERSON, HoldWords
 from health.model.incident_result import MOST_RECORDS
 from health.model.notification import NotificationEvent
 from health.model.observation import Observation, TargetState
@@ -305,14 +304,6 @@ class OrdersMemory(_Part):
     @property
     def is_blocked(self) -> bool:
         return bool(self.blocking)
-
-    @property
-    def hold_words(self) -> HoldWords | None:
-        """The hold of a person; None: no person holds it."""
-        held = self.held
-        if held is None:
-            return None
-        return HoldWords(short=HELD_BY_PERSON, full=held.reason or None, since=held.given)
 
     def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
         """The same with a new order; if it stands, it replaces a standing one of the same name."""

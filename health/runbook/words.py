@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
-from health.model.details import Details, HoldWords
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.incident_result import TimelineEntry
 from health.model.moves import (
     AnnotateRequests,
@@ -149,10 +149,16 @@ def _observed(incident: Incident) -> Details:
     return incident.observation.details()
 
 
+def _by_person(incident: Incident) -> HoldWords | None:
+    """The hold of a person; None: no person holds it."""
+    held = incident.memory.held
+    return HoldWords(short=HELD_BY_PERSON, full=held.reason or None, since=held.given) if held else None
+
+
 def _status(incident: Incident) -> Details:
     """The state of the target and its requests, with a person's hold."""
     requests = ", ".join(incident.memory.words_of(request) for request in incident.observation.requests)
-    details = incident.observation.details(holds=(incident.memory.hold_words,))
+    details = incident.observation.details(holds=(_by_person(incident),))
     return details.with_requests(requests)
 
 
@@ -206,7 +212,12 @@ def _stop_awaited(incident: Incident) -> Details:
 
 def _acts_fail(incident: Incident) -> Details:
     failing = incident.memory.failing
-    return incident.observation.details(holds=(failing.words if failing else None,))
+    if failing is None:
+        return _observed(incident)
+    row = f"{failing.count} times in a row, " if failing.count > 1 else ""
+    full = f"{failing.hold.message} ({row}the next attempt is due at {stamp(failing.next_act)})"
+    words = HoldWords(short=failing.hold.reason, full=full, since=failing.since)
+    return incident.observation.details(holds=(words,))
 
 
 def _request_lost(incident: Incident) -> Details:
@@ -251,7 +262,7 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.DISRUPTED: lambda incident: incident.observation.details(_why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
         Reason.STARTS_OVER: lambda incident: incident.observation.details(
-            order="starts over by order", holds=(incident.memory.hold_words,)
+            order="starts over by order", holds=(_by_person(incident),)
         ),
         Reason.STATE_UNKNOWN: _state_unknown,
         Reason.REQUEST_RUNS: _status,

@@ -94,6 +94,7 @@ def test_row_that_waits_says_why_how_often_and_until_when() -> None:
     assert timer_of(result) == 20
     assert "the API server is away" in str(result.details)
     assert "(3 times in a row, the next attempt is due at 2026-03-01T12:00:20Z)" in str(result.details)
+    assert result.details.held_since == _third().since
 
 
 def test_act_is_made_when_its_wait_is_over() -> None:

@@ -8,7 +8,6 @@ from health.model.details import HELD_BY_PERSON, HoldWords
 from health.model.moves import Phase, Wait
 from health.model.observation import NO_ADMISSION, Hold, HoldReason, Observation, TargetState
 from health.runbook.decide import next_move
-from health.runbook.failures import FailingActs
 from health.runbook.learn import learned
 from health.runbook.outlook import as_reported
 from health.runbook.state import Loss, Memory
@@ -75,11 +74,6 @@ def test_new_leader_learns_the_beginning_from_the_question() -> None:
     assert held(OTHER_NUMBERS).held_since(memory.holds, NOW + MINUTE).hold == OTHER_NUMBERS.began_at(NOW)
 
 
-FAILED = FailingActs(
-    count=2, since=NOW, hold=Hold(reason=HoldReason.REFUSED, message="no"), next_act=NOW + 5 * MINUTE
-)
-
-
 @pytest.mark.parametrize(
     ("memory", "hold", "words"),
     [
@@ -107,15 +101,6 @@ def test_wait_has_the_words_of_what_holds_it(
     assert move.phase is Phase.HELD
     first = move.details.holds[0]
     assert (first.short, first.full, first.since) == words
-
-
-def test_row_of_failed_acts_is_held_since_its_first_one() -> None:
-    again = FAILED.next_act
-    assert FAILED.words == HoldWords(
-        short=HoldReason.REFUSED,
-        full=f"no (2 times in a row, the next attempt is due at {again:%Y-%m-%dT%H:%M:%SZ})",
-        since=NOW,
-    )
 
 
 def test_words_of_a_question_begin_with_its_deadline_and_others_with_the_reason() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.details import Details
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step, TemplateReference
@@ -57,6 +57,7 @@ HELD_ACTED = ACTED.model_copy(update={"standing": HELD_BY_US.standing})
 HELD_AND_ALONE = ALONE.model_copy(update={"standing": (*HELD_A_WHILE.standing, *ALONE.standing)})
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
+AS_HELD = HoldWords(short=HELD_BY_PERSON, full="disk swap", since=HELD_BY_US.standing[0].given)
 HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
 
@@ -194,7 +195,7 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         pytest.param(
             in_state(TargetState.EXPIRED, request_snapshot()),
             with_lease(HELD_ACTED, renew_at=NOW),
-            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"holds": (HELD_ACTED.hold_words,)})),
+            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"holds": (AS_HELD,)})),
             id="held by a person, Lease is due",
         ),
         pytest.param(

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from cli.inspection.check import CheckView, check_lines
-from cli.inspection.words import title
+from cli.inspection.explanation import title
 from cli.shared.terminal import labelled_lines
 from detector.inspection.preview import TargetPreview, as_asked
 from health.model.approval import Approval, ApprovalDefault, Progress
