@@ -219,7 +219,7 @@ def answered(observation: Observation, intent: Intent, admit: Admit) -> Observat
     if not (observation.may_be_admitted or skips_back_off):
         return observation
     # A healthy target is acted on only where the incident knows that it did not boot.
-    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot)
+    is_unproven = is_same_boot(observation.boot_id, intent.unproven_boot or "")
     if not intent.would_act or (state is TargetState.HEALTHY and not is_unproven):
         return observation.without_admission()
     outcome = admit()

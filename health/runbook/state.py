@@ -207,7 +207,7 @@ class Memory(OrdersMemory):
         return Intent(
             would_act=not (self.is_blocked or backs_off or self.is_shadow or has_no_step),
             skips_back_off=self.skips_back_off,
-            unproven_boot=self.recovery.boot_id_before or "",
+            unproven_boot=self.recovery.boot_id_before or None,
         )
 
     @property
