@@ -1,8 +1,8 @@
 """Admission: may this incident act now? A pure function of the cluster state, called for each question.
 
-The rules are two tables, that of the check (`check_holds.py`) before that of its target (NHC 2.1/17, NHC 2.4,
-rules 11, 13 and 21); the first rule that objects wins. Admission consumes nothing: the threshold counts
-health, and a target that asks was already counted as unhealthy. Acts, status and Events use the same result.
+The rules are the table of the check (`check_holds.py`), and then `target_holds` (NHC 2.1/17, NHC 2.4, rules
+11, 13 and 21); the first rule that objects wins. Admission consumes nothing: the threshold counts health, and
+a target that asks was already counted as unhealthy. Acts, status and Events use the same result.
 
 The answer to a question of an incident (ADR 40):
 
@@ -80,7 +80,40 @@ NO_FACTS = TargetFacts()
 
 def target_holds(facts: TargetFacts) -> Iterator[Hold]:
     """The holds of the target itself, in the order of precedence."""
-    return (hold for rule in _RULES if (hold := rule(facts)) is not None)
+    if facts.is_excluded:
+        message = "the node is labelled to be excluded from remediation"
+        yield Hold(reason=HoldReason.EXCLUDED, message=message)
+    if facts.annotated is not None:
+        yield facts.annotated
+    if facts.maintenance:
+        message = f"its Node is under maintenance: {facts.maintenance}"
+        yield Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
+    yield from (hold for hold in (facts.owner, facts.outage) if hold is not None)
+    if facts.has_no_step:
+        message = "no controller owns it, so nothing would replace it"
+        yield Hold(reason=HoldReason.NO_CONTROLLER, message=message)
+    if facts.earlier_request:
+        message = f"{facts.earlier_request} of an earlier target of this name is still there"
+        yield Hold(reason=HoldReason.EARLIER_REQUEST, message=message)
+
+    # The requester may hold the Lease too.
+    holders = [holder for holder in (facts.requester, facts.lease_holder) if holder is not None]
+    if holders:
+        words = (
+            f"{holder.name} has the request {holder.request} for it"
+            if holder.request
+            else f"{holder.name} holds its Lease"
+            for holder in holders
+        )
+        reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
+        yield _hold_of(holders[0], reason, ", and ".join(words))
+    if (other := facts.other_member) is not None:
+        by = f", by the request {other.request}" if other.request else ""
+        message = f"{ONE_AT_A_TIME}: {other.name} {other.how}{by}"
+        yield _hold_of(other, HoldReason.CONTROL_PLANE, message)
+
+    # A person is asked last, about a step that nothing else of check and target holds.
+    yield from (hold for hold in (facts.order_turn, facts.approval) if hold is not None)
 
 
 def target_hold(facts: TargetFacts) -> Hold | None:
@@ -88,72 +121,8 @@ def target_hold(facts: TargetFacts) -> Hold | None:
     return next(target_holds(facts), None)
 
 
-def _excluded(facts: TargetFacts) -> Hold | None:
-    if not facts.is_excluded:
-        return None
-    return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
-
-
-def _maintenance(facts: TargetFacts) -> Hold | None:
-    if not facts.maintenance:
-        return None
-    message = f"its Node is under maintenance: {facts.maintenance}"
-    return Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
-
-
-def _no_step(facts: TargetFacts) -> Hold | None:
-    if not facts.has_no_step:
-        return None
-    return Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it, so nothing would replace it")
-
-
-def _earlier_request(facts: TargetFacts) -> Hold | None:
-    if not facts.earlier_request:
-        return None
-    message = f"{facts.earlier_request} of an earlier target of this name is still there"
-    return Hold(reason=HoldReason.EARLIER_REQUEST, message=message)
-
-
-def _taken(facts: TargetFacts) -> Hold | None:
-    holders = [holder for holder in (facts.requester, facts.lease_holder) if holder is not None]
-    if not holders:
-        return None
-    reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
-    words = (
-        f"{holder.name} has the request {holder.request} for it"
-        if holder.request
-        else f"{holder.name} holds its Lease"
-        for holder in holders
-    )
-    return _hold_of(holders[0], reason, ", and ".join(words))
-
-
-def _other_member(facts: TargetFacts) -> Hold | None:
-    other = facts.other_member
-    if other is None:
-        return None
-    by = f", by the request {other.request}" if other.request else ""
-    return _hold_of(other, HoldReason.CONTROL_PLANE, f"{ONE_AT_A_TIME}: {other.name} {other.how}{by}")
-
-
 def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) -> Hold:
     return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, current_holder.seconds))
-
-
-_RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
-    _excluded,
-    lambda facts: facts.annotated,
-    _maintenance,
-    lambda facts: facts.owner,
-    lambda facts: facts.outage,
-    _no_step,
-    _earlier_request,
-    _taken,
-    _other_member,
-    lambda facts: facts.order_turn,
-    lambda facts: facts.approval,
-)
-"""A person is asked last, about a step that nothing else of check and target holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
