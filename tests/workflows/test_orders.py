@@ -33,7 +33,7 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
 )
 """The values of one message; Temporal passes on what any client with the right to write sends."""
 
-UNTOLD = {"delays": Delays(), "steps": (), "timeline": Timeline()}
+UNTOLD = {"delays": Delays(), "holds": (), "steps": (), "timeline": Timeline()}
 
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
