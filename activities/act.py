@@ -34,7 +34,7 @@ from health.gate.back_off import LostRequest
 from health.kinds.registry import CHECK_KINDS, why_no_requests_of
 from health.model.boot import is_same_boot
 from health.model.invalid_check import InvalidCheckError
-from health.model.observation import Hold, HoldReason, failed
+from health.model.observation import HoldReason, failed
 from health.model.references import Action, TemplateReference
 from health.model.remediation_request import (
     BOOT_ID,
@@ -295,11 +295,5 @@ def _not_created(error: KubernetesError) -> StepHeld:
     """
     if error.status is None and not isinstance(error, KindUnknown):
         raise error
-    held = hold_of(error)
-    hold = Hold(
-        reason=held.reason,
-        message=held.message,
-        ask_again_seconds=held.ask_again_seconds,
-        request_error=error.message,
-    )
+    hold = hold_of(error).of_request(error.message)
     return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))

@@ -225,8 +225,8 @@ def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | N
         refuse_unapproved(judged, judged.incident.check)
     admitted = judged.admission
     live = Admission(
-        policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
-        check_limits=str(check.choices.limits),
+        policy_limits=admitted.policy_limits if policy is None else str(policy.limits) or None,
+        check_limits=str(check.choices.limits) or None,
         passed_signs=admitted.passed_signs,
     )
     if live != admitted:

@@ -253,7 +253,7 @@ def shadow(
     output: Annotated[ReportOutput, printed_as(ReportOutput)] = ReportOutput.TABLE,
 ) -> None:
     """Compare Paramedic in shadow with the present controller."""
-    wanted = Filter(check=check or "", cluster=cluster or "")
+    wanted = Filter(check=check, cluster=cluster)
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
     if output is ReportOutput.JSON:
         print_json(report)
@@ -265,10 +265,10 @@ def shadow(
         typer.echo(plain(sentence), err=True)
 
 
-async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str]:
+async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str | None]:
     """The report, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
         found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
-        unknown = "" if found else await unknown_cluster(client, wanted.cluster)
+        unknown = None if found else await unknown_cluster(client, wanted.cluster)
         queried, now = await StateQueries(client).all(found), datetime.now(UTC)
         return ShadowReport.of([incident_document(summary, now) for summary in queried], since), unknown

@@ -94,8 +94,8 @@ def escaped(text: str) -> str:
     return " ".join(text.translate(_ESCAPED).split())
 
 
-def listed(*lines: tuple[str, str]) -> str:
-    """A list of labels and texts, without those whose text is empty."""
+def listed(*lines: tuple[str, str | None]) -> str:
+    """A list of labels and texts, without those whose text is None or empty."""
     return "\n".join(f"- **{label}:** {escaped(text)}" for label, text in lines if text)
 
 

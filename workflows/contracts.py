@@ -53,7 +53,7 @@ class ObserveInput(Frozen):
     """The failure as the incident counts it; None: it has seen none."""
     would_act: bool = True
     skips_back_off: bool = False
-    unproven_boot: str = ""
+    unproven_boot: str | None = None
 
     @property
     def intent(self) -> Intent:

@@ -16,7 +16,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from health.model.details import Details
     from health.model.evidence import EvidenceRecord
-    from health.model.incident_result import IncidentResult
+    from health.model.incident_result import IncidentResult, TimelineEntry
     from health.model.moves import (
         AnnotateRequests,
         AskApproval,
@@ -36,7 +36,6 @@ with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
-    from health.model.timeline import TimelineEntry
     from health.runbook.decide import next_move
     from health.runbook.incident import Incident
     from health.runbook.learn import learned, with_recorded_step
@@ -235,7 +234,7 @@ class Remediation:
                 return observation
 
     def _learn(self, answer: Observation) -> Observation:
-        observation = self._memory.complete(answer)
+        observation = self._memory.complete(answer).held_since(self._memory.holds, workflow.now())
         before = self._memory
         self._memory = learned(before, observation, workflow.now())
         self._note(*new_orders(self._memory, before, workflow.now()))

@@ -111,7 +111,7 @@ class IncidentStatus:
     def __str__(self) -> str:
         """The current details of the Temporal UI, in Markdown: what, why not yet, and what is next."""
         reason = named_reason(self.why.subject, self.why.reason)
-        lines = (*self.why.more_lines, ("Evidence", self.evidence or ""), self._next)
+        lines = (*self.why.more_lines, ("Evidence", self.evidence), self._next)
         return f"**{self.phase}**: {escaped(reason)}\n\n{listed(*lines)}"
 
     @property
@@ -178,7 +178,7 @@ def clean_up_summary(request: CleanUpInput) -> Brief:
 
 
 def wait_summary(waiting: Wait, now: datetime) -> str:
-    """The summary of a timer: the phase, why, and until when; long names in it are cut.
+    """The summary of a timer: the phase, since when it is held, why, and until when; long names are cut.
 
     It has what differs from other waits. The reasons in full are in the answers of the detector, and the
     current details have them all. A change of the cluster or an order moves on a wait without a time, and
@@ -188,6 +188,8 @@ def wait_summary(waiting: Wait, now: datetime) -> str:
     if moment is not None and not waiting.asks_next:
         is_soon = moment.at - now < _DAY
         until = f"; until {moment.at:%H:%M:%SZ}" if is_soon else f"; until {moment.at:%Y-%m-%d}"
-    room = LONGEST_LINE - len(f"{waiting.phase}: {until}")
-    words = waiting.brief.within(room)
-    return in_summary(f"{waiting.phase}{f': {words}' if words else ''}{until}")
+    phase, since = str(waiting.phase), waiting.details.held_since
+    if since is not None and waiting.phase is Phase.HELD:  # to the minute, as the line is short
+        phase += f" since {since:%H:%MZ}" if now - since < _DAY else f" since {since:%Y-%m-%d}"
+    words = waiting.brief.within(LONGEST_LINE - len(f"{phase}: {until}"))
+    return in_summary(f"{phase}{f': {words}' if words else ''}{until}")

@@ -10,10 +10,8 @@ from temporalio.service import RPCError
 
 from cli.doctor.finding import Finding, FindingRules, FindingSeverity, Found, in_mid_sentence, listed
 from cli.incidents.state_queries import NO_WORKER as NO_ANSWER
-from cli.incidents.state_queries import QUERY_TIMEOUT, StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.task_failure import read_task_failure
-from cli.incidents.visibility import latest_open_incidents, of_clusters, remediated_since
+from cli.incidents.state_queries import QUERY_TIMEOUT, StateQueries, read_task_failure
+from cli.incidents.visibility import IncidentSummary, latest_open_incidents, of_clusters, remediated_since
 from cli.shared.ages import short
 from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
 from cli.shared.terminal import PLAIN_DATA

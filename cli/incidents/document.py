@@ -11,16 +11,15 @@ from typing import Annotated
 from pydantic import PlainSerializer
 
 from cli.incidents.next_steps import PossibleOrder, kubectl_lines, possible_orders
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.ages import short
-from health.model.details import beside
+from health.model.details import HoldWords, beside
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import RequestRecord, ShadowRecord
+from health.model.incident_result import PhaseTime, RequestRecord, ShadowRecord, TimelineEntry
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import CheckReference, TargetReference
-from health.model.timeline import PhaseTime, TimelineEntry
 from health.model.verdict import CountedFact
 from health.runbook.escalation import Plan
 from health.runbook.incident import becomes_overdue_at
@@ -97,6 +96,8 @@ class IncidentDocument(Frozen):
     """The reason of its phase in words; after the end, the reason of its outcome."""
     brief: str | None = None
     """The reason beside the name of the target, with its distinguishing part first; None after the end."""
+    holds: tuple[HoldWords, ...] | None = None
+    """The holds of its next step, by a person or the detector; the first one decides."""
     goes_on_at: datetime | None = None
     goes_on_with: str | None = None
     """The event at that time; without a time, the change or order that it waits for."""
@@ -145,10 +146,14 @@ class IncidentDocument(Frozen):
         return next((order for order in self.standing or () if order.order == CLAIM.name), None)
 
     @property
+    def held_since(self) -> datetime | None:
+        return self.holds[0].since if self.holds else None
+
+    @property
     def stopped(self) -> str | None:
-        """The message of the global stop that holds it."""
+        """The global stop that holds it, in words."""
         hold = self.observation.hold if self.observation else None
-        return hold.message if hold is not None and hold.reason is HoldReason.STOPPED else None
+        return hold.words.full if hold is not None and hold.reason is HoldReason.STOPPED else None
 
     @property
     def words(self) -> str:
@@ -197,13 +202,14 @@ def incident_document(
         lasted_seconds=(until - started).total_seconds(),
         phase=Phase.ENDED if summary.closed else state.phase if state else None,
         outcome=summary.outcome,
-        problem=summary.problem or None,
+        problem=summary.problem,
         details=result.reason if result else state.why.lasting if state else None,
         brief=state.why.brief if state and summary.is_open else None,
+        holds=state.why.holds if state and summary.is_open else nothing,
         goes_on_at=transition.at if transition else None,
         goes_on_with=transition.what if transition else None,
         failure=memory.counted if memory else None,
-        repetition=summary.repetition or None,
+        repetition=summary.repetition,
         relapse=memory.relapse if memory else None,
         recovery=recovery_words(observation, memory, now) if observation and memory else None,
         lease_renewed_at=renewed_at,

@@ -68,7 +68,7 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
     """
     if name is None and output is not HistoryOutput.JSONL:
         raise typer.BadParameter("is missing; only -o jsonl lists all nodes and Machines", param_hint="NAME")
-    wanted = Filter(check=check or "", target=name or "", cluster=cluster or "")
+    wanted = Filter(check=check, target=name, cluster=cluster)
     if output is HistoryOutput.JSONL:
         carry_out(_export(context, wanted, since))
         return
@@ -98,13 +98,13 @@ class HistoryView(Frozen):
 
 async def _read(
     context: typer.Context, wanted: Filter, since: timedelta
-) -> tuple[list[IncidentDocument], "Kept", str]:
+) -> tuple[list[IncidentDocument], "Kept", str | None]:
     """The incidents, what Temporal keeps, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
         what_is_kept = await kept(client, since)
         read = past_incidents(client, wanted, what_is_kept.since, command_line(context), with_open=True)
         documents = [document async for document in read]
-        unknown = "" if documents else await unknown_cluster(client, wanted.cluster)
+        unknown = None if documents else await unknown_cluster(client, wanted.cluster)
         return documents, what_is_kept, unknown
 
 

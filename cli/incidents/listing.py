@@ -8,9 +8,8 @@ import typer
 
 from cli.incidents.document import IncidentDocument
 from cli.incidents.names import object_name
-from cli.incidents.table import fitted_table, headline, in_order, incident_rows
+from cli.incidents.table import IncidentList, Wanted, fitted_table, headline, in_order, incident_rows, look
 from cli.incidents.visibility import Filter
-from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
@@ -78,9 +77,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     """List incidents, the phase of each, and its reason."""
     phases = frozenset(phase or ())
     closed = limit if is_all or Phase.ENDED in phases else 0
-    wanted = Wanted(
-        Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed, is_shadow
-    )
+    wanted = Wanted(Filter(check=check, target=target, cluster=cluster), phases, closed, is_shadow)
     if is_live:
         if output is not ListOutput.TABLE:
             raise typer.BadParameter(
@@ -126,6 +123,6 @@ async def _watch(context: typer.Context, wanted: Wanted) -> int:
 
 def _headline(listed: IncidentList) -> str:
     if not listed.documents:
-        return f"no incidents{plain(listed.nothing)}"
+        return f"no incidents{plain(listed.nothing or '')}"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
     return f"{headline(listed.documents)}{more}"

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 import typer
 from temporalio.client import Client
 
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, closed_incidents, open_incidents
+from cli.incidents.visibility import Filter, IncidentSummary, closed_incidents, open_incidents
 from cli.shared.connection import choose_environment, temporal
 from cli.shared.errors import CommandError, NotFoundError
 from cli.shared.known_clusters import unknown_cluster
@@ -88,7 +87,7 @@ def single_incident(name: str, found: Sequence[IncidentSummary], description: st
     raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
 
 
-async def find_open(client: Client, name: str, cluster: str, advice: str) -> IncidentSummary:
+async def find_open(client: Client, name: str, cluster: str | None, advice: str) -> IncidentSummary:
     """The open incident of that name; without one, the error ends with `advice`.
 
     Raises:
@@ -102,7 +101,7 @@ async def find_open(client: Client, name: str, cluster: str, advice: str) -> Inc
     return single_incident(name, found, "open incident")
 
 
-async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
+async def find_any(client: Client, name: str, cluster: str | None) -> IncidentSummary:
     """The open incident of that name, else the last one that ended.
 
     Raises:
@@ -124,12 +123,12 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
     return single_incident(name, found, "incident")
 
 
-async def _open(client: Client, name: str, cluster: str) -> list[IncidentSummary]:
+async def _open(client: Client, name: str, cluster: str | None) -> list[IncidentSummary]:
     found = await open_incidents(client, _filter(name, cluster))
     return [summary for summary in found if is_named(name, summary.incident)]
 
 
-def _filter(name: str, cluster: str) -> Filter:
+def _filter(name: str, cluster: str | None) -> Filter:
     if check_of(name) or is_cut(name):
         return Filter(workflow_id=workflow_id_of(name), cluster=cluster)
     return Filter(target=name.rpartition("/")[2], cluster=cluster)

@@ -7,11 +7,8 @@ back-off and restarts an exhausted escalation; with `--step`, any escalation.
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
-from urllib.parse import quote, urlsplit
 
-import typer
-
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.order import StepOrder
 from health.runbook.orders import ABORT, HOLD, ORDERS
@@ -62,28 +59,6 @@ def possible_orders(
     for spec in _MILDEST_FIRST:
         if steps := spec.steps(situation):
             yield PossibleOrder(order=spec.name, command=line(spec.name), steps=tuple(steps))
-
-
-def http_address(text: str) -> str:
-    """Parse the address of the Temporal UI.
-
-    Raises:
-        BadParameter: it is not an HTTP URL.
-
-    """
-    try:
-        parts = urlsplit(text)
-    except ValueError as error:  # "[" without "]"
-        raise typer.BadParameter(f"{text!r} is not an address: {error}") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, text)):
-        raise typer.BadParameter(f"{text!r} must be an address such as http://127.0.0.1:8233")
-    return text
-
-
-def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
-    """The link to the workflow; `ui` is the address of the Temporal UI."""
-    workflow = quote(summary.incident.workflow_id, safe="")
-    return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{summary.run_id}/history"
 
 
 def kubectl_lines(summary: IncidentSummary) -> Iterator[str]:

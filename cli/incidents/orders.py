@@ -16,9 +16,14 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOr
 from temporalio.service import RPCError
 
 from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name, open_incident_names
-from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
+from cli.incidents.state_queries import (
+    AT_ONCE,
+    NO_WORKER,
+    StateQueries,
+    is_of_a_failing_task,
+    read_task_failure,
+)
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.shared.options import OrderTime, filled, of_cluster
@@ -62,10 +67,11 @@ _FIELDS = {"duration": "for_seconds", "step": "step"}
 
 @dataclass(frozen=True)
 class GivenOrder:
-    """An order and the cluster it is limited to."""
+    """An order, and the cluster that it is limited to."""
 
     message: OrderMessage
-    cluster: str
+    cluster: str | None
+    """None: any cluster, if only one has an incident of that name."""
 
     @property
     def name(self) -> str:
@@ -93,7 +99,7 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         identity = identity_of(context.obj)
         values = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
         message = spec.message(**{name: value for name, value in values.items() if value is not None})
-        _send(context, names, GivenOrder(message, cluster or ""))
+        _send(context, names, GivenOrder(message, cluster))
 
     hidden = {option for option, name in _FIELDS.items() if name not in spec.message.model_fields}
     whole = signature(run)

@@ -1,17 +1,20 @@
-"""`paramedic show`: prints all data of one incident: timers, requests by step, retries, and its history."""
+"""`paramedic show`: prints all data of one incident: timers, requests by step, retries, and its history.
 
-from collections.abc import Iterator
+`order_lines` and `standing_lines` print the orders of people for `explain` and `check`, too.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import quote, urlsplit
 
 import typer
 from rich.table import Table
 
 from cli.incidents.document import IncidentDocument, IncidentRequest, incident_document
 from cli.incidents.names import NAME_HELP, find_any, incident_name, open_incident_names
-from cli.incidents.next_steps import http_address, ui_link
-from cli.incidents.order_lines import order_lines
 from cli.incidents.state_queries import StateQueries
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
@@ -19,12 +22,35 @@ from cli.shared.options import PageOutput, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled, labelled_lines, phase_text, print_json, print_trimmed
 from health.model.details import beside
 from health.model.moves import Phase
-from health.runbook.orders import REMEDIATE
+from health.model.order import Blocks, OrderRecord
+from health.runbook.orders import ORDERS, REMEDIATE, ended_by
 
 SHOWN = 12
 """The number of latest episodes that are shown."""
 
 WITHOUT_ANSWER = "when a worker answers: see `paramedic doctor`; Temporal keeps orders until then"
+
+
+def http_address(text: str) -> str:
+    """Parse the address of the Temporal UI.
+
+    Raises:
+        BadParameter: it is not an HTTP URL.
+
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:  # "[" without "]"
+        raise typer.BadParameter(f"{text!r} is not an address: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, text)):
+        raise typer.BadParameter(f"{text!r} must be an address such as http://127.0.0.1:8233")
+    return text
+
+
+def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
+    """The link to the workflow; `ui` is the address of the Temporal UI."""
+    workflow = quote(summary.incident.workflow_id, safe="")
+    return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{summary.run_id}/history"
 
 
 def show(  # noqa: PLR0913  typer reads one option a parameter
@@ -56,14 +82,14 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
 
     It is the last one if none is open.
     """
-    document = carry_out(_read(context, name, cluster or "", ui))
+    document = carry_out(_read(context, name, cluster, ui))
     if output is PageOutput.JSON:
         print_json(document)
     else:
         print_trimmed(incident_page(document, is_full=is_full), console())
 
 
-async def _read(context: typer.Context, name: str, cluster: str, ui: str | None) -> IncidentDocument:
+async def _read(context: typer.Context, name: str, cluster: str | None, ui: str | None) -> IncidentDocument:
     async with temporal(context) as client:
         summary = await StateQueries(client).one(await find_any(client, name, cluster))
         ui_url = ui_link(ui, client.namespace, summary) if ui else None
@@ -80,6 +106,7 @@ def incident_page(document: IncidentDocument, *, is_full: bool = False) -> Table
         ("Cluster", document.cluster),
         ("Phase", phase_text(document.phase, is_held=document.is_held)),
         ("Details", document.words),
+        ("Held since", ago(document.held_since, now) if document.held_since else None),
         ("Ordered", _ordered(document)),
         ("Started", ago(document.started_at, now)),
         ("Ended", ago(document.closed_at, now) if document.closed_at else None),
@@ -204,3 +231,35 @@ def _history(document: IncidentDocument, *, is_full: bool) -> Iterator[str]:
         who = f" by {entry.who}" if entry.who else ""
         words = beside_time(entry.what, entry.at)
         yield f"{entry.at:%Y-%m-%d %H:%M:%SZ}  {entry.phase}{times}{who}: {words}"
+
+
+def order_lines(
+    standing: Iterable[OrderRecord], orders: Sequence[OrderRecord], now: datetime
+) -> Iterator[tuple[str, str]]:
+    """Each standing order, and each order that waits or whose latest one was refused, with its label."""
+    yield from standing_lines(standing, now)
+    latest = {order.order: order for order in orders}
+    for order in orders:
+        if order.is_pending or (order is latest[order.order] and order.refused):
+            decision = f"refused, {order.refused}" if order.refused else "waits for the detector"
+            yield "Order", f"{order.words}; {decision}"
+
+
+def standing_lines(standing: Iterable[OrderRecord], now: datetime) -> Iterator[tuple[str, str]]:
+    """Each of these orders with its label."""
+    for order in standing:
+        spec = ORDERS.get(order.order)
+        yield (spec and spec.label) or order.order, order_words(order, now)
+
+
+LATER = "a later failure is remediated as usual"
+"""The reach of an abort: its incident ends with the recovery, and a later one has no order."""
+
+
+def order_words(order: OrderRecord, now: datetime) -> str:
+    """The reason of a standing order, its person, its times, and for an abort its reach."""
+    by = f"by {order.identity}" if order.identity else ""
+    until = f"until {ended_by(order)}{' or its recovery' if order.blocks else ''}"
+    ends = f"ends {in_time(order.until, now)}" if order.until else until
+    later = LATER if order.blocks == Blocks.REMEDIATION else ""
+    return "; ".join(filter(None, (order.reason, by, f"since {ago(order.given, now)}", ends, later)))

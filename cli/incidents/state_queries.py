@@ -5,26 +5,112 @@ so the query is repeated.
 
 A query needs a worker. After `AT_ONCE` queries of one cluster without an answer, the remaining incidents of
 that cluster are not queried: no worker polls there. Workflow code that fails answers no query either, so the
-history of an incident that does not answer is read for task failures.
+history of an incident that does not answer is read for task failures. An exception in workflow code fails the
+workflow task. Temporal records the first of consecutive failed attempts, and another one after each new
+event. So a failure after the last completed task still goes on, until a worker with other code takes over.
 """
 
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, timedelta
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.task_failure import is_of_a_failing_task, read_task_failure
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.terminal import error_sentence, plain
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload
 from workflows.messages import State
+
+LATEST_EVENTS = 100
+"""The newest events that are searched: consecutive failures take few, as most attempts are not recorded."""
+LONGEST_WORDS = 300
+"""The longest error of a failed task that is shown, in characters."""
+_BY_THE_SERVER = {
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
+}
+"""Failures that the workflow code did not cause; the server tries the task again at once."""
+
+
+async def read_task_failure(
+    client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
+) -> str | None:
+    """Since when the task of one run fails, and its latest error on one line; None if it does not fail.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        maximum_page_size=LATEST_EVENTS,
+    )
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        request, timeout=rpc_timeout
+    )
+    if latest := next(_in_a_row(answer.history.events), None):
+        failure = latest.workflow_task_failed_event_attributes.failure
+        try:
+            await client.data_converter.decode_failure(failure)  # decrypts it and its causes in place
+        except UnreadablePayload as error:
+            failure.message = str(error)
+    return task_failure(answer.history.events)
+
+
+def is_of_a_failing_task(error: RPCError) -> bool:
+    """True if Temporal refused a query or update because the workflow task keeps failing."""
+    details = error.grpc_status.details if error.grpc_status else ()
+    return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
+
+
+def task_failure(newest_first: Sequence[HistoryEvent]) -> str | None:
+    """The task failure that the newest events of a run show."""
+    failed = list(_in_a_row(newest_first))
+    if not failed:
+        return None
+    since = failed[-1].event_time.ToDatetime(UTC)
+    error = _words(failed[0].workflow_task_failed_event_attributes.failure)
+    return f"its code fails since {since:%Y-%m-%d %H:%M:%SZ}: {error}"
+
+
+def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
+    for event in newest_first:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return
+        is_failure = event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+        if is_failure and event.workflow_task_failed_event_attributes.cause not in _BY_THE_SERVER:
+            yield event
+
+
+def _words(failure: Failure) -> str:
+    chain = [failure]
+    while chain[-1].HasField("cause"):
+        chain.append(chain[-1].cause)
+    exceptions = (
+        ": ".join(filter(None, (one.application_failure_info.type, " ".join(plain(one.message).split()))))
+        for one in chain
+    )
+    words = "; caused by ".join(exceptions)
+    return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}…"
+
 
 QUERY_TIMEOUT = timedelta(seconds=3)
 AGAIN_SECONDS = 0.1
@@ -74,12 +160,12 @@ async def query_state(
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str:
-    """The failure of a workflow task; "" if there is none, or the history cannot be read."""
+async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str | None:
+    """The failure of a workflow task; None if there is none, or the history cannot be read."""
     try:
-        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT) or ""
+        return await read_task_failure(client, workflow_id, run_id, QUERY_TIMEOUT)
     except RPCError:
-        return ""
+        return None
 
 
 class StateQueries:
@@ -158,7 +244,7 @@ class StateQueries:
         handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         return await query_state(handle, State, lambda: self._has_no_worker(summary.incident.cluster))
 
-    async def _task_failure(self, summary: IncidentSummary) -> str:
+    async def _task_failure(self, summary: IncidentSummary) -> str | None:
         return await task_failure_words(self._client, summary.incident.workflow_id, summary.run_id)
 
     def _has_no_worker(self, cluster: str) -> bool:

@@ -1,26 +1,90 @@
-"""Formats incidents as a table fitted to the terminal, one line each; `wide` adds columns. Pure.
+"""Reads the incidents that a person wants to see, and formats them as a table fitted to the terminal.
 
-A cut number or phase is useless, so only names and details shrink, down to a minimum that still distinguishes
-them. If that is not enough, columns are dropped: AGE first, then CLAIM, DETAILS (see `paramedic show`), CHECK
-and NEXT. Spare width goes to the names first, then to the details, then to CLAIM.
+Each is one line; `wide` adds columns. A cut number or phase is useless, so only names and details shrink,
+down to a minimum that still distinguishes them. If that is not enough, columns are dropped: AGE first, then
+CLAIM, HELD, DETAILS (see `paramedic show`), CHECK and NEXT. Spare width goes to the names first, then to the
+details, then to CLAIM.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from rich.table import Table
 from rich.text import Text
+from temporalio.client import Client
 
-from cli.incidents.document import IncidentDocument
-from cli.incidents.state_queries import NO_WORKER
+from cli.incidents.document import IncidentDocument, incident_document
+from cli.incidents.state_queries import NO_WORKER, StateQueries
+from cli.incidents.visibility import Filter, IncidentSummary, closed_incidents, open_incidents
 from cli.shared.ages import short, with_short_times
+from cli.shared.known_clusters import unknown_cluster
 from cli.shared.terminal import GAP, phase_text, plain
 from health.model.moves import Phase
 
+
+@dataclass(frozen=True)
+class Wanted:
+    """Selects the incidents to list, by filter, phase and shadow."""
+
+    filter: Filter
+    phases: frozenset[Phase]
+    """The wanted phases; empty means all."""
+    closed: int
+    """The most closed incidents to list."""
+    is_shadow: bool = False
+    """True to list only incidents that are, or were, in shadow."""
+
+    def shows(self, document: IncidentDocument) -> bool:
+        """True also if phase or shadow is unknown: leaving the incident out would be a false all-clear."""
+        if self.phases and document.phase not in {*self.phases, None}:
+            return False
+        return not self.is_shadow or document.shadow is not None or document.problem is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentList:
+    """The listed incidents, as they were at one moment."""
+
+    documents: Sequence[IncidentDocument]
+    has_more: bool
+    """True if older incidents are left out."""
+    now: datetime
+    nothing: str | None = None
+    """For an empty list: the filter, and the known clusters; otherwise None."""
+    summaries: Mapping[str, IncidentSummary] = field(default_factory=dict)
+    """By run id: the listed workflows, for further questions and orders to them."""
+
+
+async def look(client: Client, wanted: Wanted, command: str) -> IncidentList:
+    """Read the wanted incidents; `command` begins the command lines that their documents propose.
+
+    Raises:
+        RPCError: Temporal cannot be queried.
+
+    """
+    found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
+    closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
+    queried = await StateQueries(client).all([*found, *closed[: wanted.closed]])
+    now = datetime.now(UTC)
+    documents = [incident_document(summary, now, command=command) for summary in queried]
+    shown, nothing = list(filter(wanted.shows, documents)), None
+    if not shown:
+        unknown = await unknown_cluster(client, wanted.filter.cluster)
+        nothing = f"{wanted.filter.words}{f'; {unknown}' if unknown else ''}"
+    return IncidentList(
+        documents=shown,
+        has_more=len(closed) > wanted.closed > 0,
+        now=now,
+        nothing=nothing,
+        summaries={summary.run_id: summary for summary in queried},
+    )
+
+
 _LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 7, "DETAILS": 24}
-_LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
+_LEFT_OUT = ("AGE", "CLAIM", "HELD", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS", "CLAIM")
 _CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
 """The columns that may be cut on a narrow terminal."""
@@ -72,10 +136,12 @@ def in_order(documents: Iterable[IncidentDocument]) -> list[IncidentDocument]:
 
 
 def incident_rows(documents: Sequence[IncidentDocument], *, is_wide: bool) -> list[dict[str, Text]]:
-    """A row for each; CLUSTER is a column if there are several, and CLAIM if an incident is claimed."""
+    """A row for each; CLUSTER is a column if there are several, HELD and CLAIM if an incident has them."""
     left_out = set() if is_wide else {"REQUESTS", "WORKFLOW"}
     if not is_wide and len({document.cluster for document in documents}) == 1:
         left_out.add("CLUSTER")
+    if not is_wide and not any(document.held_since for document in documents):
+        left_out.add("HELD")
     if not is_wide and not any(document.claim for document in documents):
         left_out.add("CLAIM")
     rows = (_row(document, is_wide=is_wide) for document in documents)
@@ -107,6 +173,7 @@ def _row(document: IncidentDocument, *, is_wide: bool) -> dict[str, Text]:
         "TARGET": Text(document.target.name),
         "CHECK": Text(document.check.name),
         "PHASE": phase_text(document.phase, is_held=document.is_held),
+        "HELD": Text("-" if document.held_since is None else short(now - document.held_since)),
         "AGE": Text(short(now - document.started_at)),
         "NEXT": Text("-" if next_ is None else short(next_)),
         "CLAIM": Text(_claim(document)),

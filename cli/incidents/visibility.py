@@ -1,4 +1,4 @@
-"""Lists the incidents of a Temporal namespace, newest first.
+"""Lists the incidents of a Temporal namespace, newest first, each as an IncidentSummary.
 
 Temporal filters by its indexed attributes, this module by the rest. Temporal's index is up to a second late.
 Each function raises RPCError if Temporal cannot be asked.
@@ -6,13 +6,14 @@ Each function raises RPCError if Temporal cannot be asked.
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
 
-from cli.incidents.summary import IncidentSummary
 from cli.shared.connection import RPC_TIMEOUT
 from health.kinds.registry import CHECK_KINDS
+from health.model.incident_result import IncidentResult
+from health.model.moves import Outcome
 from health.model.references import IncidentReference, is_called, kind_name, with_kind
 from objects.clusters import is_cluster_called
 from objects.group_kind import ServedKind
@@ -22,26 +23,74 @@ from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.search_attributes import quoted
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
-from workflows.messages import ATTEMPT_ENDED, WORKFLOW
+from workflows.messages import ATTEMPT_ENDED, WORKFLOW, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentSummary:
+    """One run of an incident's workflow, open or closed; `IncidentDocument` is made of it for views."""
+
+    incident: IncidentReference
+    run_id: str
+    status: str
+    """Temporal's status: "Running", "Completed", "Terminated", …"""
+    started: datetime
+    closed: datetime | None = None
+    state: State | None = None
+    """None before it is queried, if no worker answers, and after the end."""
+    result: IncidentResult | None = None
+    """The result of its workflow; None while it is open, and if it was terminated."""
+    problem: str | None = None
+    """Why phase or outcome is unknown."""
+    unreadable: str | None = None
+    """Why its data in Temporal cannot be read; None if it can."""
+    has_task_failures: bool = False
+    """Whether Temporal reports that its workflow task keeps failing."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.closed is None
+
+    @property
+    def short_name(self) -> str:
+        """The names of check and target, as a person types them."""
+        return f"{self.incident.check.name}/{self.incident.target.name}"
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it is open, and if it was terminated."""
+        return self.result.outcome if self.result else None
+
+    @property
+    def repetition(self) -> str | None:
+        """How often in a row its first step alone was taken, in words; None: seldom, or unknown."""
+        if self.state is not None:
+            return self.state.memory.repetition
+        remediation = self.result.remediation if self.result else None
+        return (remediation.repetition or None) if remediation else None
+
+    def lasted(self, now: datetime) -> timedelta:
+        return (self.closed or now) - self.started
+
 
 _ENDED = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Selects incidents by check, target, cluster and workflow id; "" matches all."""
+    """Selects incidents by check, target, cluster and workflow id; None matches all."""
 
-    check: str = ""
+    check: str | None = None
     """A name, with or without kind and namespace."""
-    target: str = ""
+    target: str | None = None
     """A name, with or without kind and namespace."""
-    cluster: str = ""
+    cluster: str | None = None
     """The identity ("prod-1a2b3c4d"), or the configured name that it begins with ("prod")."""
-    workflow_id: str = ""
+    workflow_id: str | None = None
 
     def takes(self, incident: IncidentReference) -> bool:
         return (
-            is_cluster_called(self.cluster, incident.cluster)
+            (not self.cluster or is_cluster_called(self.cluster, incident.cluster))
             and (not self.check or is_called(self.check, incident.check))
             and (not self.target or is_called(self.target, incident.target))
         )
@@ -137,6 +186,6 @@ async def _list(
             status=status.title().replace("_", ""),
             started=execution.start_time.astimezone(UTC),
             closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-            unreadable=listed.unreadable,
+            unreadable=listed.unreadable or None,
             has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
         )

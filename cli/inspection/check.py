@@ -8,9 +8,8 @@ from statistics import median
 from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, ended_since
-from cli.inspection.explanation import QUESTIONS, listed, message, title, words_of
+from cli.incidents.visibility import Filter, IncidentSummary, ended_since
+from cli.inspection.explanation import QUESTIONS, dated, listed, message, title
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask
@@ -86,7 +85,7 @@ def check_lines(view: CheckView) -> Iterator[Line]:
     if not view.problem:
         yield "Targets", f"{view.selected} selected, {view.unhealthy} unhealthy"
         yield "Threshold", view.threshold.words if view.threshold else "unknown"
-        yield "Check held", "; ".join(map(words_of, view.holds)) or "no"
+        yield "Check held", "; ".join(dated(hold.words, view.at) for hold in view.holds) or "no"
     if view.has_storm:
         yield "Storm", "active"
     yield from _decided(view.decisions, view.at)

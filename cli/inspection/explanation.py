@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from cli.incidents.order_lines import order_words, standing_lines
+from cli.incidents.show import order_words, standing_lines
 from cli.shared.ages import ago, in_time, short
 from cli.shared.terminal import Line, labelled
+from health.model.details import HoldWords
 from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 from workflows.inspection_contracts import (
@@ -30,9 +31,9 @@ def title(decision: TargetAnswer) -> str:
     hold = decision.hold
     match decision.decided:
         case Decided.WAITS if hold:
-            return f"{Decided.WAITS}, then held: {hold.reason}"
+            return f"{Decided.WAITS}, then held: {hold.words.short}"
         case Decided.HELD | Decided.UNKNOWN if hold:
-            return f"{decision.decided}: {hold.reason}"
+            return f"{decision.decided}: {hold.words.short}"
         case Decided.REMEDIATING | Decided.EXHAUSTED if decision.ordered is not None:
             return f"{decision.decided}, and {Decided.HELD_BY_PERSON}"
     return decision.decided
@@ -43,8 +44,9 @@ def message(decision: TargetAnswer, now: datetime) -> str:
     return order_words(decision.ordered, now) if decision.ordered else decision.message
 
 
-def words_of(hold: Hold) -> str:
-    return f"{hold.reason}: {hold.message}"
+def dated(hold: HoldWords, now: datetime) -> str:
+    """The hold, and since when it holds, if that is known."""
+    return f"{hold}; since {ago(hold.since, now)}" if hold.since else str(hold)
 
 
 def listed(names: Iterable[str], most: int = 10) -> str:
@@ -89,7 +91,7 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
             "Goes on",
             f"{in_time(view.goes_on_at, now)}: {view.goes_on}" if view.goes_on_at else view.goes_on,
         )
-    yield from labelled("Also held", map(words_of, _other_holds(view)))
+    yield from labelled("Also held", map(str, _other_holds(view)))
     verdict = view.reason
     if view.deadline is not None:
         is_due = view.deadline <= now
@@ -109,7 +111,7 @@ def explanation_lines(view: ExplanationAnswer, now: datetime) -> Iterator[Line]:
     yield from labelled("Steps", view.steps or ["none"])
     yield from labelled("Requests", decision.requests)
     if (supposed := view.if_it_failed) is not None:
-        after, holds = timedelta(seconds=supposed.after_seconds), [*map(words_of, supposed.holds)]
+        after, holds = timedelta(seconds=supposed.after_seconds), [*map(str, supposed.holds)]
         would = f"it would be held: {holds[0]}" if holds else "it would be remediated"
         yield "If it failed", f"{supposed.condition} for longer than {in_words(after)}: {would}"
         yield from labelled("", holds[1:])
@@ -130,7 +132,7 @@ def _other_holds(view: ExplanationAnswer) -> Sequence[Hold]:
 
 
 def _decision(view: ExplanationAnswer, now: datetime) -> str:
-    decision, first = view.decision, words_of(view.holds[0]) if view.holds else ""
+    decision, first = view.decision, dated(view.holds[0].words, now) if view.holds else ""
     decided = str(decision.decided)
     parts: tuple[str, ...]
     match decision.decided:

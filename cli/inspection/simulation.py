@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.inspection.explanation import message, title, words_of
+from cli.inspection.explanation import message, title
 from cli.policy import NAMES_NO_FIELD, fields_in, policy_in, read_file
 from cli.shared.errors import UsageError
 from cli.shared.leader import ask, reading_settings
@@ -155,7 +155,7 @@ def _headlines(check: SimulatedCheckAnswer) -> Iterator[str]:
     numbers = check.threshold.words if check.threshold else "its threshold is unknown"
     yield f"{check.check}: {check.selected} selected, {numbers}"
     for hold in check.holds:
-        yield f"  holds all: {words_of(hold)}"
+        yield f"  holds all: {hold.words}"
 
 
 def _table(check: SimulatedCheckAnswer, view: SimulationView) -> RenderableType:

@@ -11,8 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.orders import GivenOrder, send
 from cli.incidents.state_queries import AT_ONCE, StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.visibility import Filter, open_incidents
+from cli.incidents.visibility import Filter, IncidentSummary, open_incidents
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import CommandError, NotFoundError, UsageError
 from cli.shared.known_clusters import known_clusters
@@ -72,7 +71,7 @@ def next_step(
     if summary.has_task_failures:
         return IncidentStep(IncidentAction.END, "its code fails, so it cannot clean up")
     if summary.state is None:
-        problem = IncidentStep(IncidentAction.WAIT, summary.problem)
+        problem = IncidentStep(IncidentAction.WAIT, summary.problem or "")
         return problem if was_abort_sent else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.memory.left_alone is None:
         return IncidentStep(IncidentAction.ABORT, "so that it cleans up")

@@ -36,14 +36,14 @@ async def known_clusters(client: Client, condition: str = "") -> list[str]:
     return sorted(clusters)
 
 
-async def unknown_cluster(client: Client, cluster: str) -> str:
-    """A sentence if no workflow and no worker belongs to `cluster`; "" if one does, or no name is given."""
+async def unknown_cluster(client: Client, cluster: str | None) -> str | None:
+    """A sentence if no workflow and no worker belongs to `cluster`; None if one does, or without a name."""
     if not cluster:
-        return ""
+        return None
     clusters = await known_clusters(client)
     is_known = any(is_cluster_called(cluster, other) for other in clusters)
     if is_known or await workers_polling(client, worker_queue(cluster)):
-        return ""
+        return None
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
     named = ", ".join(clusters[:MOST_NAMED]) or "none"
     more = f" and {len(clusters) - MOST_NAMED} more" if len(clusters) > MOST_NAMED else ""

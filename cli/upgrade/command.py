@@ -61,11 +61,11 @@ def show_upgrades(
         typer.echo(plain(f"no upgrade pause{of_cluster} is open{last}{names}"), err=True)
 
 
-async def _read(context: typer.Context, cluster: str) -> tuple[tuple[UpgradeView, ...], str]:
+async def _read(context: typer.Context, cluster: str) -> tuple[tuple[UpgradeView, ...], str | None]:
     """The upgrade pauses, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
         summaries = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
-        unknown = "" if summaries else await unknown_cluster(client, cluster)
+        unknown = None if summaries else await unknown_cluster(client, cluster)
         known = await asyncio.gather(*(with_state(client, summary) for summary in summaries))
         return tuple(map(UpgradeView.of, known)), unknown
 

@@ -13,7 +13,7 @@ from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.annotated_hold import hold_on_target
-from health.check.check_hold import NO_HOLDS, CheckHolds
+from health.check.check_snapshot import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_on, with_allowed_force
 from health.check.template_validity import version_of
@@ -26,9 +26,8 @@ from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import Progress, RequiredApproval
-from health.model.node_signs import HOLDS_NEXT_STEPS
 from health.model.observation import Hold
-from health.model.owner_signs import OwnerSign
+from health.model.owner_signs import HOLDS_NEXT_STEPS, OwnerSign
 from health.model.references import CheckReference, Step
 from health.model.target import Target, facts_of_node
 from health.model.verdict import Verdict
@@ -147,7 +146,7 @@ class JudgedTarget:
         """The facts of the target for the admission of its incident."""
         target, of_node, owner = self.target, facts_of_node(self.target), self.owners.longest
         # During a remediation its remediator cordons and taints the Node.
-        maintenance = "" if self.is_remediated else self._policy.held_nodes.why(of_node.spec)
+        maintenance = None if self.is_remediated else self._policy.held_nodes.why(of_node.spec) or None
         earlier = (entry for entry in self.requests if entry.request.target_uid not in self._own_uids)
         return TargetFacts(
             annotated=hold_on_target(target, self._policy, self.now),
@@ -155,7 +154,7 @@ class JudgedTarget:
             maintenance=maintenance,
             owner=None if owner is None else owner.hold(self.now),
             has_no_step=not self.steps,
-            earlier_request=next((str(entry.reference) for entry in earlier), ""),
+            earlier_request=next((str(entry.reference) for entry in earlier), None),
             lease_holder=self._lease_of_another(),
             requester=self._request_of_another(),
             outage=self._context.outages.hold_of_node(

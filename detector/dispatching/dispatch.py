@@ -185,6 +185,7 @@ class Dispatch:
 
     def _answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
         answer = self._answered(incident, observation, intent)
+        self._cluster_state.answered(incident, answer, self._now())
         self._note(incident, answer, intent)
         return answer
 

@@ -8,9 +8,10 @@ unhealthy condition of the check, for long enough to be due, and the same functi
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from detector.answers.judged_target import check_holds
 from detector.answers.observation_builder import ObservationBuilder, Observer
@@ -19,6 +20,7 @@ from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.health_check import HealthCheck
 from health.gate.back_off import RemediationBackOff
+from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Approval
 from health.model.moves import BY_A_CHANGE, NextTransition, Phase
 from health.model.node import Node, NodeCondition
@@ -126,7 +128,7 @@ class TargetPreview:
 def as_asked(hold: Hold, memory: Memory) -> Hold:
     """The hold; that of a question to people with its answer or its end."""
     words = approval_words(memory) if hold.reason in _QUESTIONS else ""
-    return hold.model_copy(update={"message": words}) if words else hold
+    return hold.worded(words) if words else hold
 
 
 def approval_words(memory: Memory) -> str:
@@ -174,9 +176,10 @@ class Preview:
 
     def decision(self, builder: ObservationBuilder) -> TargetPreview:
         """The decision about the target of an incident, whether the incident is open or not."""
-        incident, observation = builder.incident, builder.observation()
+        incident = builder.incident
         check, target = incident.check, incident.target
         memory = as_reported(self.state.progress.of(check, target.name, target.uid))
+        observation = builder.observation().held_since(memory.holds, None)
         return TargetPreview(
             incident=incident,
             observation=observation,
@@ -186,7 +189,7 @@ class Preview:
         )
 
     def holds_of(self, check: CheckReference) -> tuple[Hold, ...]:
-        """The holds of a check as a whole, in the order of precedence."""
+        """The holds of a check as a whole, in the order of precedence; its status tells when one began."""
         found = check_holds(
             self.state,
             check,
@@ -195,7 +198,10 @@ class Preview:
             allowance=self.state.allowance(check),
             storm=self.observer.storms.hold(check),
         )
-        return tuple(check_hold.hold for check_hold in found.found)
+        status = self.state.checks[check].record.status if found.found else {}
+        holds = (check_hold.hold for check_hold in found.found)
+        since = partial(CHECK_KINDS[check.group_kind].held_since, status)
+        return tuple(hold.began_at(began) if (began := since(hold.reason)) else hold for hold in holds)
 
     def explanation(self, check: HealthCheck, target: Target) -> ExplanationAnswer:
         """Why this check, which selects this target, does or does not act on it now."""
@@ -220,7 +226,7 @@ class Preview:
             state=observation.state,
             reason=verdict.reason,
             deadline=verdict.deadline,
-            holds=tuple(dict.fromkeys(as_asked(hold, memory) for hold in holds if hold is not None)),
+            holds=_distinct(as_asked(hold, memory) for hold in holds if hold is not None),
             standing=memory.standing,
             approval=approval_words(memory),
             goes_on=goes_on.what if goes_on else "",
@@ -283,14 +289,22 @@ class Preview:
         supposed = replace(self, state=state)
         incident = self.incident(reference, failed)
         builder = supposed.builder(incident)
-        first = supposed.decision(builder).observation.hold
+        first = builder.observation().hold
         holds = (hold for hold in (first, *builder.holds()) if hold is not None)
         return SupposedAnswer(
             condition=f"{rule.type}={rule.status}",
             after_seconds=rule.duration.total_seconds(),
-            holds=tuple(dict.fromkeys(holds)),
+            holds=_distinct(holds),
             threshold=ThresholdAnswer.of(state.allowance(reference)),
         )
+
+
+def _distinct(holds: Iterable[Hold]) -> tuple[Hold, ...]:
+    """The first hold of each reason and message: only the first of all has its beginning."""
+    found: dict[tuple[str, str], Hold] = {}
+    for hold in holds:
+        found.setdefault((hold.reason, hold.message), hold)
+    return tuple(found.values())
 
 
 def _failed(node: Node, rule: UnhealthyCondition, now: datetime) -> Node:

@@ -93,7 +93,8 @@ class LimitScopes:
         of_all = () if of_policy.is_off else (self._of_policy,)
         scopes = of_all if own is None else (*of_all, own)
         admission = Admission(
-            policy_limits=str(of_policy), check_limits="" if own is None else str(own.limits)
+            policy_limits=str(of_policy) or None,
+            check_limits=None if own is None else str(own.limits) or None,
         )
         labels = {name for scope in scopes for name in scope.limits.max_in_flight_by_label}
         applied = _OfCheck(scopes, tuple(sorted(labels)), admission)

@@ -25,7 +25,7 @@ from detector.limits.limit_scopes import LimitScopes
 from detector.limits.remediation_records import LIVES, Proves, RemediationRecords, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -273,7 +273,7 @@ class RemediationLimits:
         since = observation.fact.since if observation.fact else now
         waiting = Waiting(since, _name_of(incident), remediation)
         hold = self._unknown(now) or self._refusal(incident, waiting, now)
-        return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
+        return hold and hold.asking_again_after(min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
 
     def _unknown(self, now: datetime) -> Hold | None:
         known_at = self._known_from + LIVES + self._policy().staleness_limit

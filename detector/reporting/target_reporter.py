@@ -20,8 +20,8 @@ from detector.reporting.report_queue import ReportQueue
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
+from health.check.check_snapshot import TargetFindings, TargetReport, TargetReports
 from health.check.health_check import HealthCheck
-from health.check.target_report import TargetFindings, TargetReport, TargetReports
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
@@ -195,6 +195,6 @@ class TargetReporter:
             now=self._now(),
             context=self._cluster_state.cluster_context,
             problem=None if has_request or inputs is None else inputs.problem,
-            request_error=found.request_error if found is not None else "",
+            request_error=found.request_error if found is not None else None,
             is_request_unreported=not has_request and not acts.is_heard(check, name, uid),
         )

@@ -5,6 +5,7 @@ is of one moment. Handlers are called with the check, and the target, whose answ
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from detector.state.check_state import CheckRecord, CheckState
@@ -17,7 +18,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
 from health.model.approval import Progress
-from health.model.observation import Hold
+from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
@@ -261,6 +262,13 @@ class ClusterState(StateView):
         if observed_target is None or observed_target.metadata.uid != target.uid:
             return False
         return self.progress.note(check, target.name, target.uid, progress)
+
+    def answered(self, incident: IncidentReference, answer: Observation, now: datetime) -> None:
+        """Note when the hold in this answer began; the incident reports it with its next question."""
+        known = self.progress.of(incident.check, incident.target.name, incident.target.uid)
+        holds = answer.held_since(known.holds, now).holds_after(known.holds)
+        if holds != known.holds:
+            self.reported(incident, known.held_by(holds))
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target was added, changed or (None) deleted."""

@@ -79,9 +79,13 @@ class ReportedProgress(IncidentReports[Progress]):
     """The progress of approvals; before it is known, a step that needs an approval is held."""
 
     def note(self, check: CheckReference, target: str, uid: str, report: Progress) -> bool:
+        """Keep the report; returns whether more than its holds changed, which an answer does not use."""
+        before = self.of(check, target, uid)
         if report == self._nothing:
-            return self._reported.pop((check, target), None) is not None
-        return super().note(check, target, uid, report)
+            self._reported.pop((check, target), None)
+        else:
+            super().note(check, target, uid, report)
+        return before.held_by(report.holds) != report
 
 
 class ActFindings(IncidentReports[Hold | None]):

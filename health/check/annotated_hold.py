@@ -2,11 +2,18 @@
 
 Nothing new is done while it stands; existing requests stay. The gate and the act use the same functions. A
 workload cluster gives no orders: its API server could hold off the remediation of its Nodes.
+
+`PAUSED` is the annotation that pauses a check of Machines of either API (rule 7, MHC A.2.8, CAPI B.2.7).
+
+While a check has it, with any value, nothing is written for the check, except a condition that it is paused
+where its API has one. A check that cannot be read may be paused too, and its problem is then not reported.
+The Lease of a target with a request is still renewed, to keep other holders away.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.model.annotations import HOLD, AnnotatedAnswer, HoldAnnotation, answer_in, hold_in
 from health.model.observation import Hold, HoldReason
@@ -71,3 +78,17 @@ def _hold(found: HoldAnnotation, place: str, now: datetime) -> Hold | None:
         message=f"{words}, until {stamp(found.until)}",
         ask_again_seconds=(found.until - now).total_seconds(),
     )
+
+
+PAUSED = "cluster.x-k8s.io/paused"
+
+
+def pause_hold(annotations: Mapping[str, str]) -> Hold | None:
+    """The hold by these annotations of a check."""
+    if PAUSED not in annotations:
+        return None
+    return Hold(reason=HoldReason.PAUSED, message=f"paused by the annotation {PAUSED}")
+
+
+def is_paused(snapshot: CheckSnapshot) -> bool:
+    return snapshot.parsed.is_paused if snapshot.check is None else snapshot.holds.is_fully_paused

@@ -1,16 +1,103 @@
-"""CheckSnapshot: the input for status and Events of one check, at one moment."""
+"""CheckSnapshot: the input for status and Events of one check, at one moment.
 
-from collections.abc import Collection, Mapping
+`CheckHolds` has the holds of the check as a whole, with the way in which its API reports each.
+`health/gate/check_holds.py` has the table of the holds. Answers to incidents, status, Events and storms read
+its result from here, so that they name no hold of the table.
+
+`TargetReport` is what a kind of check writes into the status of a target, if its users expect that. A report
+states and does not ask: asking the owner of a target for something is an act. So reports are written for all
+targets, healthy or not, and during any hold (ADR 22).
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, Protocol, Self
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.storm import Storm
 from health.check.threshold import Allowance
-from health.model.observation import Hold
+from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict
+from objects.event import Severity
+
+
+@dataclass(frozen=True)
+class HoldReport:
+    """How a hold is reported besides the status, which names the first hold of a check (rule 55)."""
+
+    event: Severity | None = Severity.WARNING
+    """The type of its Event; None: it has no Event, or its kind of check has one of its own for it."""
+    is_brief: bool = False
+    """True for a hold that is likely to end soon: targets keep their Events, or they would be repeated."""
+    prevents_storms: bool = True
+    """True if no storm begins meanwhile, because the hold keeps back the targets without the threshold."""
+    hides_targets: bool = False
+    """True if the targets are unknown meanwhile, so that numbers in the status stay."""
+
+
+ORDINARY_REPORT = HoldReport()
+
+
+@dataclass(frozen=True)
+class CheckHold:
+    """One hold of a check as a whole."""
+
+    hold: Hold
+    report: HoldReport
+    version: str = ""
+    """Distinguishes it from an earlier hold with the same words."""
+
+
+@dataclass(frozen=True)
+class CheckHolds:
+    """All holds of a check as a whole, in the order of the table; the default is none."""
+
+    found: tuple[CheckHold, ...] = ()
+    problem: CheckProblem | None = None
+    """The problem that disables the check."""
+    is_fully_paused: bool = False
+    """True if the pause also stops clean-up and marks, so that nothing is written (rule 7)."""
+    reported_at: datetime | None = None
+    """When a hold that is not reported yet is reported; None: all are."""
+
+    @property
+    def first(self) -> Hold | None:
+        """The hold that incidents are answered and the status names."""
+        return self.found[0].hold if self.found else None
+
+    @property
+    def suppress_target_events(self) -> bool:
+        """True if the check has one Event and its targets have none, because all are held (rule 6)."""
+        return any(not found.report.is_brief for found in self.found)
+
+    @property
+    def prevent_storms(self) -> bool:
+        return any(found.report.prevents_storms for found in self.found)
+
+    @property
+    def hiding_targets(self) -> Hold | None:
+        """The first hold during which the targets are unknown."""
+        return next((found.hold for found in self.found if found.report.hides_targets), None)
+
+    def of(self, reason: HoldReason) -> Hold | None:
+        return next((found.hold for found in self.found if found.hold.reason is reason), None)
+
+    def events(self) -> Iterator[tuple[CheckHold, Severity]]:
+        """The holds that have an Event, with its type."""
+        return ((found, found.report.event) for found in self.found if found.report.event is not None)
+
+    def shown(self, hold: Hold) -> CheckProblem:
+        """Reason and message of a hold in conditions, which show a problem by its own reason."""
+        if hold.reason is HoldReason.DISABLED and self.problem is not None:
+            return self.problem
+        return CheckProblem(hold.reason, hold.message)
+
+
+NO_HOLDS = CheckHolds()
+
 
 EVENTS_LAST = timedelta(hours=1)
 """How long an API server keeps Events by default; until then it refuses a duplicate."""
@@ -58,9 +145,9 @@ class TargetSnapshot:
         return tuple(work for work in self.overdue if work not in known)
 
     @property
-    def request_error(self) -> str:
-        """Why the last creation of a request for it failed; "" otherwise."""
-        return "" if self.found is None else self.found.request_error
+    def request_error(self) -> str | None:
+        """Why the last creation of a request for it failed; None: it did not fail."""
+        return None if self.found is None else self.found.request_error
 
     def new_own_hold(self, before: "TargetSnapshot | None", *, besides: Collection[str]) -> Hold | None:
         """The hold of this target alone, for another reason than these and than `before`.
@@ -164,3 +251,41 @@ class CheckSnapshot:
         return tuple(
             target for _, target in sorted(self.targets.items()) if target.verdict.health is Health.EXPIRED
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetFindings:
+    """The facts for a report besides check and target."""
+
+    now: datetime
+    context: ClusterContext
+    problem: CheckProblem | None = None
+    """Why the check as a whole does not work; None for a target that has its request (CAPI B.2.5)."""
+    request_error: str | None = None
+    """Why the last creation of a request for it failed; None: it did not fail."""
+    is_request_unreported: bool = False
+    """Whether a request may have been refused before this detector became leader."""
+
+
+class TargetReport(Protocol):
+    """The report on one target now, which may be empty."""
+
+    @property
+    def is_unhealthy(self) -> bool:
+        """True if the report says that the check of the target failed."""
+
+    def merged_with(self, other: Any) -> Self:  # noqa: ANN401  of its own type
+        """The report on a target that two checks select."""
+
+
+@dataclass(frozen=True)
+class TargetReports:
+    """How a kind makes and writes reports, with the kind's own types of checks, targets and reports."""
+
+    wanted: Callable[[Any, Any, TargetFindings], TargetReport]
+    next_change: Callable[[Any, Any, TargetFindings], datetime | None]
+    """When the report changes next by the passing of time alone."""
+    is_stored: Callable[[Any, Any], bool]
+    """Whether a target, as last seen, already has the content of a report."""
+    patch: Callable[[Any, Mapping[str, Any], datetime], dict[str, Any]]
+    """The merge patch that writes the report into an object; empty if nothing would change."""

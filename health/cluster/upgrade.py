@@ -5,7 +5,7 @@ remediations; so does a condition that is Unknown, an unreadable object, and a m
 that always has one. A kind that is not served signals nothing. Several upgrades at once count as one, which
 begins with the first and ends with the last. At the end, the clocks of unhealthy targets restart. A check
 that was paused for the upgrade is held by the pause alone (rule 46). A change of the configuration of one
-Node holds that Node alone (`health/model/node_signs.py`).
+Node holds that Node alone (`health/model/owner_signs.py`).
 
 An object that belongs to one cluster that is managed from here counts for that cluster, and any other object
 for all (rule 38). If objects of a kind always belong to a cluster, an unreadable one may belong to any of

@@ -11,6 +11,7 @@ waits and reports the loss itself, because only that incident knows that it did 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from health.model.details import HoldWords
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference
 from objects.backoff import Backoff
@@ -25,11 +26,10 @@ def delay(earlier: int, limit: timedelta) -> timedelta:
     return Backoff(FIRST, limit).limit(earlier)
 
 
-def after_a_loss(due: datetime, lost: str = "request") -> str:
-    """Why nothing is done until `due` after the loss of a request or mark of an unhealthy target."""
-    return (
-        f"{HoldReason.BACK_OFF}: its {lost} was removed by another actor, the next one is due at {stamp(due)}"
-    )
+def after_a_loss(due: datetime, lost: str = "request", *, since: datetime | None = None) -> HoldWords:
+    """The hold until `due` after the loss, at `since`, of a request or mark of an unhealthy target."""
+    full = f"its {lost} was removed by another actor, the next one is due at {stamp(due)}"
+    return HoldWords(short=HoldReason.BACK_OFF, full=full, since=since)
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class LostRequest:
     """The Node that the target is or is linked to; "" without one."""
 
     @property
-    def words(self) -> str:
-        """Why nothing is done until then; the incident says the same."""
+    def words(self) -> HoldWords:
+        """The hold until then, as the incident shows it."""
         return after_a_loss(self.due)
 
     @property

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 
 from health.check.annotated_hold import hold_on_check
-from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
+from health.check.check_snapshot import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
 from health.check.health_check import HealthCheck
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance

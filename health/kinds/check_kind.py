@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetReports
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
-from health.check.target_report import TargetReports
 from health.cluster.upgrade import ClusterOf, UpgradeSignal
 from health.gate.back_off import LostRequest
 from health.model.references import CheckReference, TargetReference
@@ -67,6 +66,8 @@ class CheckKind(ServedKind):
     """Kinds, with their apiVersion, of the requests that a stored status lists; by default it lists none."""
     stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None] = lambda *_: None
     """The storm that a stored status describes."""
+    held_since: Callable[[Mapping[str, Any], str], datetime | None] = lambda *_: None
+    """When the hold of a check with this reason began, by its stored status; None: unknown."""
     failing_conditions: tuple[FailingCondition, ...] = ()
     roles: tuple[str, ...] = ()
     """Files in `deploy/` with roles that our processes need for checks of this kind only."""

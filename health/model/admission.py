@@ -10,10 +10,10 @@ from objects.frozen import Frozen
 class Admission(Frozen):
     """Permission to take one step, with a reserved slot where limits apply to the check."""
 
-    policy_limits: str = ""
-    """The limits of the policy that the slot was reserved under; "": the policy has none."""
-    check_limits: str = ""
-    """The limits in the annotations of the check that the slot was reserved under; "": it has none."""
+    policy_limits: str | None = None
+    """The limits of the policy that the slot was reserved under; None: the policy has none."""
+    check_limits: str | None = None
+    """The limits in the annotations of the check that the slot was reserved under; None: it has none."""
     passed_signs: tuple[str, ...] = ()
     """The signs of owners at work that the step passes, for example because their time is over."""
 
@@ -30,5 +30,5 @@ class Intent(Frozen):
     """False in shadow, while held or left alone, and during the back-off after a failed act."""
     skips_back_off: bool = False
     """Whether a person ordered the incident to skip the back-off between remediations."""
-    unproven_boot: str = ""
-    """The incident would act on a healthy target that still shows this boot ID; "": on no healthy target."""
+    unproven_boot: str | None = None
+    """The incident would act on a healthy target that still shows this boot ID; None: on none."""

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Self
 
 from health.model.annotations import APPROVE, REJECT
+from health.model.details import HoldWords
 from health.model.order import OrderRecord
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import Fact
@@ -152,6 +153,12 @@ class Progress(Frozen):
     """The orders of people that stand."""
     skips_back_off: bool = False
     """True if the next step skips the back-off, by order of a person."""
+    holds: tuple[HoldWords, ...] = ()
+    """The holds of the target as it knows them: a new leader learns when each began."""
+
+    def held_by(self, holds: tuple[HoldWords, ...]) -> Self:
+        """The same with these holds, which change no answer."""
+        return self.model_copy(update={"holds": holds})
 
     @property
     def unreported(self) -> Approval | None:

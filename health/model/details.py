@@ -4,27 +4,55 @@ No code takes a finished sentence apart: text that must stand first, last or now
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self
 
 from objects.durations import in_words
 from objects.frozen import Frozen
+from objects.short_text import ShortText
+from objects.timestamps import stamp
+
+HELD_BY_PERSON = "held by a person"
+
+
+class HoldWords(Frozen):
+    """One hold for its readers, made once where the hold is decided; every view prints one of the three.
+
+    Status, Events, metrics, summaries, notifications and the command get it as it is, and none of them words
+    a hold again.
+    """
+
+    short: ShortText
+    """The reason in one or a few words, for labels, columns and counts; it tells this hold from others."""
+    full: ShortText | None = None
+    """One sentence with the numbers; None: a person gave no reason."""
+    since: datetime | None = None
+    """When this hold began, and not when it was seen last; None: unknown.
+
+    An incident measures it by Temporal's clock, the status of a check by that of the API server."""
+    is_question: bool = False
+    """True if it waits for a person: the deadline in `full` then comes first, as a list has little room."""
+
+    def __str__(self) -> str:
+        if self.is_question and self.full:
+            return f"{self.full} ({self.short})"
+        return f"{self.short}: {self.full}" if self.full else self.short
 
 
 class Details(Frozen):
-    """The parts in the default order. Empty parts are left out."""
+    """The parts in the default order. Parts that are None or empty are left out."""
 
-    subject: str = ""
+    subject: str | None = None
     """The object that `reason` describes, where `reason` does not name it."""
-    reason: str = ""
+    reason: str | None = None
     """In the words of the detector."""
-    requests: str = ""
-    shadow: str = ""
+    requests: str | None = None
+    shadow: str | None = None
     """That the check is in shadow, and the steps that would have been taken."""
-    order: str = ""
+    order: str | None = None
     """The order of a person, unless it is a hold."""
-    held: str | None = None
-    """Why a person holds the incident, "" without a reason; None: no person does."""
+    holds: tuple[HoldWords, ...] = ()
+    """The holds of the next step; the first one decides."""
     more: tuple[str, ...] = ()
     """Further facts that distinguish this incident from others."""
     ask_again_seconds: float | None = None
@@ -46,14 +74,15 @@ class Details(Frozen):
     @property
     def differing(self) -> str:
         """The parts that distinguish this incident from others with the same reason; "": nothing."""
-        return _joined((self._held, *self.more, self.shadow, self.order))
+        return _joined((*self._held, *self.more, self.shadow, self.order))
 
     @property
-    def more_lines(self) -> tuple[tuple[str, str], ...]:
+    def more_lines(self) -> tuple[tuple[str, str | None], ...]:
         """The parts beside subject and reason, with their labels in the Temporal UI."""
         return (
             ("Requests", self.requests),
-            ("Why not yet", _joined((self._held, *self.more))),
+            ("Why not yet", _joined((*self._held, *self.more))),
+            ("Held since", stamp(self.held_since) if self.held_since else None),
             ("Shadow", self.shadow),
             ("Order", self.order),
             ("Failed so far", _joined(self.notes)),
@@ -62,8 +91,13 @@ class Details(Frozen):
     @property
     def brief(self) -> str:
         """The text beside the subject: hold and differences first, and the common reason last."""
-        held = "" if self.held is None else f"hold: {self.held}" if self.held else "hold"
-        return _joined((held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason))
+        first = (*self._held, self.shadow, self.order, *self.more)
+        return _joined((*first, *self.notes, self.requests, self.reason))
+
+    @property
+    def held_since(self) -> datetime | None:
+        """When the hold began that decides; None: nothing holds the incident, or the time is unknown."""
+        return self.holds[0].since if self.holds else None
 
     def and_also(self, *more: str) -> Self:
         return self.model_copy(update={"more": (*self.more, *more)})
@@ -74,26 +108,24 @@ class Details(Frozen):
     @property
     def beside_subject(self) -> Self:
         """The same, for a place that already shows the subject."""
-        return self.model_copy(update={"subject": ""})
+        return self.model_copy(update={"subject": None})
 
     @property
     def _now(self) -> str:
         reason = named_reason(self.subject, self.reason)
-        return _joined((reason, self.requests, self.shadow, self.order, self._held, *self.more))
+        return _joined((reason, self.requests, self.shadow, self.order, *self._held, *self.more))
 
     @property
-    def _held(self) -> str:
-        if self.held is None:
-            return ""
-        return f"held by a person: {self.held}" if self.held else "held by a person"
+    def _held(self) -> Iterable[str]:
+        return map(str, self.holds)
 
 
 NO_WORDS = Details()
 
 
-def named_reason(subject: str, reason: str) -> str:
+def named_reason(subject: str | None, reason: str | None) -> str:
     """The reason prefixed by its subject; without a subject, the reason alone."""
-    return f"{subject}: {reason}" if subject else reason
+    return f"{subject}: {reason or ''}" if subject else reason or ""
 
 
 def beside(subject: str, text: str) -> str:
@@ -101,5 +133,5 @@ def beside(subject: str, text: str) -> str:
     return text.replace(named_reason(subject, ""), "", 1)
 
 
-def _joined(parts: Iterable[str]) -> str:
+def _joined(parts: Iterable[str | None]) -> str:
     return "; ".join(part for part in parts if part)

@@ -37,8 +37,8 @@ class EvidenceRecord(Frozen):
     """The name of the ConfigMap in that namespace."""
     at: datetime
     """When the attempt was made."""
-    problem: ShortText = ""
-    """Why the evidence is not saved; "": it is saved."""
+    problem: ShortText | None = None
+    """Why the evidence is not saved; None: it is saved."""
     lacks: tuple[ShortText, ...] = ()
     """Parts that are missing, in words: "37 of 110 pods"."""
 

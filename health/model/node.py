@@ -17,8 +17,7 @@ from pydantic_core import CoreSchema
 
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
-from health.model.node_signs import Taint, node_signs
-from health.model.owner_signs import Sign, SignSighting
+from health.model.owner_signs import Sign, SignSighting, Taint, node_signs
 from health.model.sighting import OURS, Look, SightedObject
 from objects.bounds import FailFast, Time
 from objects.clusters import MANAGEMENT_CLUSTER

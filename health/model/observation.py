@@ -8,7 +8,7 @@ know, and it may mean anything. The target then counts as unknown, or the incide
 stay, and nothing new is done. An unknown hold reason needs no rule: it holds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -18,7 +18,7 @@ from pydantic import model_validator
 from health.model.admission import Admission
 from health.model.annotations import AnnotatedAnswer
 from health.model.approval import RequiredApproval
-from health.model.details import Details, named_reason
+from health.model.details import HoldWords, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.notification import WantedEvents
 from health.model.owner_signs import SignSighting
@@ -135,11 +135,32 @@ class Hold(Frozen):
     """A reason that this version does not know holds like any other."""
     message: ShortText
     ask_again_seconds: float = 30 * 60
-    request_error: ShortText = ""
+    request_error: ShortText | None = None
     """The API server's answer to the creation of a request, if that failed (rule 27)."""
+    since: datetime | None = None
+    """When it began; None until the incident has learned it, and for a hold of a check as a whole."""
+
+    @property
+    def words(self) -> HoldWords:
+        """The words of this decision for all readers."""
+        return HoldWords(short=self.reason, full=self.message, since=self.since)
+
+    def asking_again_after(self, seconds: float) -> Self:
+        """The same hold, about which the incident asks again after this time at the latest."""
+        return self.model_copy(update={"ask_again_seconds": seconds})
+
+    def began_at(self, since: datetime) -> Self:
+        return self.model_copy(update={"since": since})
+
+    def of_request(self, error: str) -> Self:
+        """The same hold, because the API server answered so to the creation of a request."""
+        return self.model_copy(update={"request_error": error})
+
+    def worded(self, message: str) -> Self:
+        return self.model_copy(update={"message": message})
 
     def __str__(self) -> str:
-        return f"{self.reason}: {self.message}"
+        return str(self.words)
 
 
 def failed(problem: str, retry_after: timedelta = timedelta()) -> Hold:
@@ -261,9 +282,25 @@ class Observation(Frozen):
         """The reason prefixed by its subject, for readers who do not see the subject elsewhere."""
         return named_reason(self.subject, self.reason)
 
-    def details(self, *more: str, order: str = "", held: str | None = None) -> Details:
-        """The first part of the details of a move."""
-        return Details(subject=self.subject, reason=self.reason, order=order, held=held, more=more)
+    def held_since(self, earlier: Iterable[HoldWords], now: datetime | None) -> Self:
+        """The same, whose hold began with the `earlier` hold of its reason, or else `now`; None: unknown."""
+        hold = self.hold
+        if hold is None or hold.since is not None:
+            return self
+        known = next((words.since for words in earlier if words.short == hold.reason), None)
+        since = known or now
+        return self if since is None else self.model_copy(update={"hold": hold.began_at(since)})
+
+    def holds_after(self, earlier: Iterable[HoldWords]) -> tuple[HoldWords, ...]:
+        """The holds of its target, by this observation after the `earlier` ones.
+
+        While the state is unknown, an earlier hold may still stand, so that its beginning is kept.
+        """
+        kept = [*earlier] if self.state is TargetState.UNKNOWN else []
+        if self.hold is None or self.hold.reason is HoldReason.NO_ADMISSION:
+            return tuple(kept)
+        words = self.hold.words
+        return (words, *(other for other in kept if other.short != words.short))
 
     @property
     def is_admitted(self) -> bool:

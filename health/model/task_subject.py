@@ -24,8 +24,8 @@ class TaskSubject(Frozen):
     """The kind of thing, and for a request its uid and the names of the annotations."""
 
     kind: OpenEnum[SubjectKind]
-    uid: str = ""
-    """The uid of the request; "" for a Lease or a confirmation."""
+    uid: str | None = None
+    """The uid of the request; None for a Lease or a confirmation."""
     annotations: tuple[str, ...] = ()
     """Names of annotations, in order."""
 

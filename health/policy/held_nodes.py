@@ -2,7 +2,7 @@
 
 Two signs of maintenance are off by default, and hold as long as they stand: draining cordons a Node, and so
 do autoscalers and some remediators. The Node Maintenance Operator holds the Lease of a Node instead, which
-always holds and needs no setting (rule 13). The signs of owners at work (`health/model/node_signs.py`) hold
+always holds and needs no setting (rule 13). The signs of owners at work (`health/model/owner_signs.py`) hold
 by default, and each for a limited time (rule 59).
 """
 

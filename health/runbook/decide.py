@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from health.check.ordered import is_by_order
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.admission import Admission
 from health.model.approval import Progress
 from health.model.moves import (
@@ -206,6 +206,7 @@ def as_reported(progress: Progress) -> Memory:
         approval=progress.approval,
         standing=progress.standing,
         skips_back_off=progress.skips_back_off,
+        holds=progress.holds,
     )
 
 

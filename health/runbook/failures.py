@@ -72,12 +72,6 @@ class FailingActs(Frozen):
     basis: str | None = None
     """The inputs of these acts: another fact, check generation or template starts a new row."""
 
-    @property
-    def words(self) -> str:
-        """Why the next act waits, in words."""
-        row = f"{self.count} times in a row, " if self.count > 1 else ""
-        return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
-
     def goes_on(self, observation: Observation) -> bool:
         """True if the next act would have the same inputs."""
         return self.basis == _inputs_of_act(observation)

@@ -88,7 +88,13 @@ def learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
         is_before_the_first_step=memory.is_before_the_first_step,
     )
     recovery = _recovery(memory.recovery, observation, now)
-    memory = replace(memory, recovery=recovery, delays=delays, counted=_counted(memory, observation))
+    memory = replace(
+        memory,
+        recovery=recovery,
+        delays=delays,
+        counted=_counted(memory, observation),
+        holds=observation.holds_after(memory.holds),
+    )
     # In shadow the incident records the acts of others without adopting them.
     if memory.is_shadow:
         memory = _with_acts_of_others(memory, observation, now)

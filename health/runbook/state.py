@@ -10,6 +10,7 @@ from typing import Self
 
 from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
+from health.model.details import HoldWords
 from health.model.evidence import EvidenceRecord
 from health.model.incident_result import (
     MOST_RECORDS,
@@ -17,6 +18,7 @@ from health.model.incident_result import (
     EndedRemediation,
     RequestRecord,
     ShadowRecord,
+    Timeline,
     repeated,
 )
 from health.model.moves import AnnotationPatch
@@ -26,7 +28,6 @@ from health.model.references import Action, RequestReference, Step, TemplateRefe
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
-from health.model.timeline import Timeline
 from health.model.verdict import CountedFact
 from health.runbook.escalation import Plan, Stepped
 from health.runbook.failures import (
@@ -103,6 +104,8 @@ class Memory(FailFast):
     """When the clean-up is due again because something remained; None: nothing remained."""
     cleaned_up: tuple[str, ...] = ()
     """The uids of the requests that the last clean-up saw."""
+    holds: tuple[HoldWords, ...] = ()
+    """The hold of the latest answer with its beginning, and while the state is unknown those before it."""
     found: Hold | None = None
     """The finding of the latest act that was held (health/runbook/failures.py); None after a completed step.
     """
@@ -270,7 +273,7 @@ class Memory(FailFast):
         return Intent(
             would_act=not (self.is_blocked or backs_off or self.is_shadow or has_no_step),
             skips_back_off=self.skips_back_off,
-            unproven_boot=self.recovery.boot_id_before or "",
+            unproven_boot=self.recovery.boot_id_before or None,
         )
 
     @property
@@ -283,6 +286,7 @@ class Memory(FailFast):
             order_ended=self.order.given if self.order is not None and self.order_ended else None,
             standing=self.standing,
             skips_back_off=self.skips_back_off,
+            holds=self.holds,
         )
 
     @property

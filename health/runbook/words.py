@@ -3,13 +3,14 @@
 No code reads these words back.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
-from health.model.details import Details
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
+from health.model.incident_result import TimelineEntry
 from health.model.moves import (
     AnnotateRequests,
     AskApproval,
@@ -30,7 +31,6 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import Action, Step, TargetReference
 from health.model.remediation_order import REMEDIATE
 from health.model.request_snapshot import EXISTS, RequestSnapshot
-from health.model.timeline import TimelineEntry
 from health.runbook.failures import deleting
 from health.runbook.incident import Incident, proof_time
 from health.runbook.rows import Decision, Reason
@@ -173,43 +173,43 @@ def _details(  # noqa: PLR0913  details have these parts
     incident: Incident,
     *more: str,
     reason: str | None = None,
-    requests: str = "",
-    order: str = "",
-    held: str | None = None,
+    requests: str | None = None,
+    order: str | None = None,
+    holds: Iterable[HoldWords | None] = (),
     ask_again_seconds: float | None = None,
 ) -> Details:
-    """The target as the detector sees it, with these parts.
+    """The target as the detector sees it, with these parts; a hold that is None is left out.
 
     In shadow with the steps that would have been taken, and without the requests of others.
     """
-    observation, memory, shadow = incident.observation, incident.memory, ""
+    observation, memory, shadow = incident.observation, incident.memory, None
     if memory.is_shadow:
         uids = {request.uid for request in memory.requests}
         requests = ", ".join(str(request) for request in observation.requests if request.uid in uids)
         would = ", ".join(f"{step} at {stamp(step.at)}" for step in memory.shadow.current)
         shadow = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
     return Details(
-        subject=observation.subject,
+        subject=observation.subject or None,
         reason=observation.reason if reason is None else reason,
-        requests=requests,
+        requests=requests or None,
         shadow=shadow,
         order=order,
-        held=held,
+        holds=tuple(hold for hold in holds if hold is not None),
         more=more,
         ask_again_seconds=ask_again_seconds,
     )
 
 
-def _status(incident: Incident, *more: str) -> Details:
-    """The state of the target and its requests, with a person's hold."""
+def _status(incident: Incident, *more: str, holds: Iterable[HoldWords] = ()) -> Details:
+    """The state of the target and its requests, with a person's hold before other `holds`."""
     requests = ", ".join(words_of(request, incident.memory) for request in incident.observation.requests)
-    return _details(incident, *more, requests=requests, held=_hold_reason(incident))
+    return _details(incident, *more, requests=requests, holds=(_by_person(incident), *holds))
 
 
-def _hold_reason(incident: Incident) -> str | None:
-    """Why a person holds it, "" without a reason; None: no person does."""
+def _by_person(incident: Incident) -> HoldWords | None:
+    """The hold of a person; None: no person holds it."""
     held = incident.memory.held
-    return held.reason if held else None
+    return HoldWords(short=HELD_BY_PERSON, full=held.reason or None, since=held.given) if held else None
 
 
 def _recovering(incident: Incident) -> Details:
@@ -235,7 +235,7 @@ def _why_disrupted(incident: Incident) -> str:
 def _left_alone(incident: Incident) -> Details:
     """The order; with the state of the target once nothing is left to clean up."""
     order = incident.memory.left_alone
-    words = f"left alone: {order.reason}" if order and order.reason else "left alone" if order else ""
+    words = f"left alone: {order.reason}" if order and order.reason else "left alone" if order else None
     details = _details(incident, order=words)
     if not incident.has_objects:
         return details
@@ -246,7 +246,13 @@ def _held_by_detector(incident: Incident) -> Details:
     hold = incident.observation.hold
     if hold is None:
         return _details(incident)
-    return _details(incident, str(hold), ask_again_seconds=hold.ask_again_seconds)
+    return _details(incident, holds=(hold.words,), ask_again_seconds=hold.ask_again_seconds)
+
+
+def _state_unknown(incident: Incident) -> Details:
+    """A hold of a person decides before the hold of the detector, and both are shown."""
+    hold = incident.observation.hold
+    return _status(incident, holds=() if hold is None else (hold.words,))
 
 
 def _stop_awaited(incident: Incident) -> Details:
@@ -257,8 +263,9 @@ def _stop_awaited(incident: Incident) -> Details:
 
 def _request_lost(incident: Incident) -> Details:
     due, step = incident.due_after_loss, incident.observation.steps[incident.next_step]
-    lost = "mark" if step.action is Action.MARK else "request"
-    return _details(incident, after_a_loss(due, lost) if due else "")
+    lost, loss = "mark" if step.action is Action.MARK else "request", incident.memory.loss
+    held = after_a_loss(due, lost, since=loss.at if loss else None) if due else None
+    return _details(incident, holds=(held,))
 
 
 def _requests_of_others(incident: Incident) -> Details:
@@ -267,19 +274,25 @@ def _requests_of_others(incident: Incident) -> Details:
 
 
 def _approval_missing(incident: Incident) -> Details:
-    """The question about the next step, with its deadline first, as a list has little room."""
-    approval, reason = incident.memory.approval, HoldReason.APPROVAL_REQUIRED
-    return _details(incident, f"{approval.words} ({reason})" if approval else reason)
+    approval = incident.memory.approval
+    full, since = (approval.words, approval.asked_at) if approval else (None, None)
+    words = HoldWords(short=HoldReason.APPROVAL_REQUIRED, full=full, since=since, is_question=True)
+    return _details(incident, holds=(words,))
 
 
 def _rejected(incident: Incident) -> Details:
-    approval, reason = incident.memory.approval, HoldReason.STEP_REJECTED
-    return _details(incident, f"{reason}: {approval.words}" if approval else reason)
+    approval = incident.memory.approval
+    full, since = (approval.words, approval.answered_at) if approval else (None, None)
+    return _details(incident, holds=(HoldWords(short=HoldReason.STEP_REJECTED, full=full, since=since),))
 
 
 def _acts_fail(incident: Incident) -> Details:
     failing = incident.memory.failing
-    return _details(incident, failing.words if failing else "")
+    if failing is None:
+        return _details(incident)
+    row = f"{failing.count} times in a row, " if failing.count > 1 else ""
+    full = f"{failing.hold.message} ({row}the next attempt is due at {stamp(failing.next_act)})"
+    return _details(incident, holds=(HoldWords(short=failing.hold.reason, full=full, since=failing.since),))
 
 
 _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
@@ -292,9 +305,9 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.DISRUPTED: lambda incident: _details(incident, _why_disrupted(incident)),
         Reason.LEFT_ALONE: _left_alone,
         Reason.STARTS_OVER: lambda incident: _details(
-            incident, order="starts over by order", held=_hold_reason(incident)
+            incident, order="starts over by order", holds=(_by_person(incident),)
         ),
-        Reason.STATE_UNKNOWN: lambda incident: _status(incident, str(incident.observation.hold or "")),
+        Reason.STATE_UNKNOWN: _state_unknown,
         Reason.REQUEST_RUNS: _status,
         Reason.EXHAUSTED: lambda incident: _status(incident, "no template left to try"),
         Reason.MAINTAINED: _status,

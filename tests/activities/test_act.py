@@ -173,7 +173,7 @@ async def test_template_of_a_kind_that_may_not_be_read_is_reported_in_the_server
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert "podtemplates" in result.hold.message
-    assert result.hold.request_error == "", "no request was to be created yet"
+    assert result.hold.request_error is None, "no request was to be created yet"
 
 
 @pytest.mark.rule("rule 2", "rule 3")

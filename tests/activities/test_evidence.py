@@ -140,14 +140,14 @@ async def test_evidence_of_a_check_in_shadow_is_saved_and_what_would_hold_its_st
     answer = await worker.save_evidence(asked)
     assert answer.hold is None
     assert answer.record is not None
-    assert answer.record.problem.startswith("NotTrue: no longer true of")
+    assert str(answer.record.problem).startswith("NotTrue: no longer true of")
 
 
 async def test_worker_without_the_right_says_so(world: World, worker: WorkerActivities) -> None:
     elsewhere = worker.config_maps("default")
     answer = await worker.save_evidence(evidence_asked(world.order()), elsewhere)
     assert answer.record is not None
-    assert "configmaps is forbidden" in answer.record.problem
+    assert "configmaps is forbidden" in str(answer.record.problem)
     assert str(answer.record).startswith("evidence: not saved: ")
 
 
@@ -157,7 +157,7 @@ async def test_api_server_that_is_away_is_a_reason_and_no_hold(
     answer = await worker_in_the_dark.save_evidence(evidence_asked(world.order()))
     assert answer.hold is None
     assert answer.record is not None
-    assert "got no complete answer" in answer.record.problem
+    assert "got no complete answer" in str(answer.record.problem)
 
 
 class Hanging(EvidenceConfigMaps):
@@ -172,7 +172,7 @@ async def test_api_server_that_hangs_is_a_reason_in_time(world: World, worker: W
     hanging = Hanging(world.client, POLICY_NAMESPACE, PLENTY)
     answer = await worker.save_evidence(evidence_asked(world.order()), hanging)
     assert answer.record is not None
-    assert "not saved within 3s" in answer.record.problem
+    assert "not saved within 3s" in str(answer.record.problem)
     assert asyncio.get_running_loop().time() - began < EVIDENCE_LONGEST.total_seconds() + 1
 
 

@@ -40,7 +40,7 @@ async def test_answer_to_the_creation_of_a_request_is_reported_and_the_lease_kep
 
     assert result.hold is not None
     assert result.hold.reason is reason
-    assert result.hold.request_error == ("no" if is_reported else "")
+    assert result.hold.request_error == ("no" if is_reported else None)
     assert (await world.lease() is not None) == keeps_lease
 
 

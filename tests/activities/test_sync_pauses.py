@@ -17,7 +17,7 @@ from activities.attempt import Clock
 from activities.event_recorder import EventRecorder
 from activities.sync_pauses import AT_ONCE, EVENT_TIMEOUT, FACTS_LAST, TAKES_LONG, TRIES, SyncPauses
 from devcluster.control_plane import ControlPlane
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.decision import CheckPauseState, OrderName, PauseMoment, PauseOrderRecord, PauseRefusal
 from health.upgrade.memory import PUT_OFF, CheckRow, SyncedChecks

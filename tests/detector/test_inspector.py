@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,11 +17,14 @@ from detector.inspection.inspector import MOST_AT_ONCE, Busy, Inspector
 from detector.state.state_view import StateView
 from health.check.template_validity import TemplateKind
 from health.gate.back_off import EndedAttempt
+from health.model.approval import Progress
+from health.model.details import HoldWords
 from health.model.observation import Hold, HoldReason
 from health.model.order import Blocks, OrderRecord
 from health.model.references import IncidentReference
 from health.policy.policy import Policy
 from kube import time_slice
+from objects.timestamps import stamp
 from tests.support.state.leading import Leading, leading
 from tests.support.state.small_cluster import CHECK, incident_of
 from tests.support.state.small_machines import SmallMachines
@@ -170,6 +173,30 @@ async def test_check_is_answered_with_its_numbers_holds_and_decisions() -> None:
     assert (answer.selected, answer.unhealthy, answer.problem, answer.left_out) == (3, 2, None, 0)
     assert [hold.reason for hold in answer.holds] == [HoldReason.THRESHOLD]
     assert [each.target for each in answer.decisions] == ["Node/u0", "Node/u1"]
+
+
+async def test_target_and_check_are_held_since_their_hold_began() -> None:
+    detector = leading(2, 1, minHealthy=2)
+    incident = incident_of("u0")
+    answer = detector.cluster.observe("u0")
+    assert await held_since(detector) == (None, None), "no incident has asked, and no status is written"
+    detector.state.answered(incident, answer, NOW)
+    detector.state.answered(incident, answer, NOW + HOUR)
+    assert await held_since(detector) == (NOW, None)
+
+    reason = f"NHC is enabled; no new remediation is begun since {stamp(NOW - MINUTE)}: Threshold: 2 of 3"
+    detector.cluster.check(minHealthy=2, status={"reason": reason})
+    reported = HoldWords(short=HoldReason.THRESHOLD, since=NOW - HOUR)
+    detector.state.reported(incident, Progress(holds=(reported,)))
+    detector.state.answered(incident, answer, NOW + HOUR)
+    assert await held_since(detector) == (NOW - HOUR, NOW - MINUTE), "the incident knows it for longer"
+
+
+async def held_since(detector: Leading[Any]) -> tuple[datetime | None, datetime | None]:
+    """When the holds of u0 and of its check began, as `explain` and `check` show them."""
+    (found,) = (await detector.inspector.explain(NameInput(name="u0"))).checks
+    (of_check,) = (await detector.inspector.check(NameInput(name="workers"))).holds
+    return found.holds[0].since, of_check.since
 
 
 async def test_invalid_check_is_answered_with_its_problem() -> None:

@@ -14,14 +14,14 @@ import pytest
 from detector.answers.storms import Storms
 from detector.metrics.live_metrics import ObservedPhase, observed_hold, observed_phase
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from health.check.check_hold import HoldReport
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, HoldReport
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow, CheckMoment
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason, Observation
 from objects.event import Event, Severity
+from objects.timestamps import stamp
 from tests.support.state.kinds import SMALL_STATES
 from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.state.small_state import LONG_AGO, SmallState
@@ -103,7 +103,7 @@ def shown(world: World) -> tuple[str, str] | None:
     """Reason and words of the hold, as the API of the check has them."""
     status = world.status()
     if world.kind is NODE_HEALTH_CHECK:
-        _, _, hold = status["reason"].partition("; no new remediation is begun: ")
+        _, _, hold = status["reason"].partition(f"; no new remediation is begun since {stamp(NOW)}: ")
         reason, _, words = hold.partition(": ")
         return (reason, words) if hold else None
     condition = next(one for one in status["conditions"] if one["type"] == "RemediationAllowed")

@@ -9,7 +9,7 @@ import pytest
 
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.judged_target import check_holds
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import PauseProgress, Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState

@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.answering import NotLeading
 from detector.upgrade import upgrade_pauses
 from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import NEVER_UPGRADED, PauseProgress, Upgrade, UpgradePhase
 from health.gate.check_holds import UnreadSource

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, HoldReason, Observation, TargetState
 from tests.support.values.builders import HOLD, seen

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
+from health.check.check_snapshot import NO_HOLDS, CheckHolds
 from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch

@@ -1,14 +1,17 @@
 """The details of an incident in the order of each reader: no part is lost, and none is searched for."""
 
-from health.model.details import Details, beside
+from datetime import UTC, datetime
 
+from health.model.details import HELD_BY_PERSON, Details, HoldWords, beside
+
+SINCE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WHOLE = Details(
     subject="Node/node-1",
     reason="it is old",
     requests="Reboot/a exists",
     shadow="in shadow",
     order="starts over by order",
-    held="power; work",
+    holds=(HoldWords(short=HELD_BY_PERSON, full="power; work", since=SINCE),),
     more=("not now",),
     ask_again_seconds=1800,
     notes=("cannot delete b",),
@@ -22,8 +25,8 @@ def test_each_reader_gets_all_parts_in_its_order() -> None:
     assert str(WHOLE) == f"Node/node-1: {begin} (asks again in 30m); cannot delete b"
     assert WHOLE.lasting == f"Node/node-1: {begin}; cannot delete b"
     assert WHOLE.brief == (
-        "hold: power; work; in shadow; starts over by order; not now; cannot delete b; Reboot/a exists; "
-        "it is old"
+        "held by a person: power; work; in shadow; starts over by order; not now; cannot delete b; "
+        "Reboot/a exists; it is old"
     )
 
 
@@ -35,6 +38,7 @@ def test_temporal_ui_gets_the_other_parts_as_lines() -> None:
     assert WHOLE.more_lines == (
         ("Requests", "Reboot/a exists"),
         ("Why not yet", "held by a person: power; work; not now"),
+        ("Held since", "2026-03-01T12:00:00Z"),
         ("Shadow", "in shadow"),
         ("Order", "starts over by order"),
         ("Failed so far", "cannot delete b"),
@@ -44,7 +48,8 @@ def test_temporal_ui_gets_the_other_parts_as_lines() -> None:
 def test_empty_part_is_left_out() -> None:
     for nothing in (Details(), Details(more=("",))):
         assert str(nothing) == nothing.lasting == nothing.differing == nothing.brief == ""
-    assert str(Details(reason="it is old", held="")) == "it is old; held by a person"
+    held = HoldWords(short=HELD_BY_PERSON)
+    assert str(Details(reason="it is old", holds=(held,))) == "it is old; held by a person"
 
 
 def test_name_of_the_subject_is_not_repeated_beside_it() -> None:

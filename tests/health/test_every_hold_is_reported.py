@@ -23,6 +23,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold, HoldReason
+from objects.timestamps import stamp
 from tests.support.values import cluster_api, openshift
 from tests.support.values.builders import ALLOWED, BLOCKED, NOW, check, snapshot
 from tests.support.values.cluster_api import merged
@@ -152,7 +153,8 @@ def test_reason_of_a_node_health_check_says_it_under_the_phase_of_the_operator(s
         return  # by spec.pauseRequests, which have a phase: tests of the status
     found = of_nodes(sample).holds.first
     assert phase == "Enabled"
-    assert reason == f"NHC is enabled, no ongoing remediation; no new remediation is begun: {found}"
+    since = f"no new remediation is begun since {stamp(NOW)}"
+    assert reason == f"NHC is enabled, no ongoing remediation; {since}: {found}"
 
 
 def test_pause_is_said_as_each_api_says_it() -> None:

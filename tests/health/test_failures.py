@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Action, Step
@@ -111,6 +111,7 @@ def test_row_that_waits_says_why_how_often_and_until_when() -> None:
     assert timer_of(result) == 20
     assert "the API server is away" in str(result.details)
     assert "(3 times in a row, the next attempt is due at 2026-03-01T12:00:20Z)" in str(result.details)
+    assert result.details.held_since == _third().since
 
 
 def test_act_is_made_when_its_wait_is_over() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.details import Details
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step, TemplateReference
@@ -58,6 +58,7 @@ HELD_ACTED = replace(ACTED, standing=HELD_BY_US.standing)
 HELD_AND_ALONE = replace(ALONE, standing=(*HELD_A_WHILE.standing, *ALONE.standing))
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
+AS_HELD = HoldWords(short=HELD_BY_PERSON, full="disk swap", since=HELD_BY_US.standing[0].given)
 HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
 
@@ -193,7 +194,7 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         pytest.param(
             in_state(TargetState.EXPIRED, request_snapshot()),
             with_lease(HELD_ACTED, renew_at=NOW),
-            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
+            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"holds": (AS_HELD,)})),
             id="held by a person, Lease is due",
         ),
         pytest.param(

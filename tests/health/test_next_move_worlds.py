@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.gate.approval_hold import approval_hold
 from health.model.admission import Admission
 from health.model.approval import ApprovalDefault, RequiredApproval

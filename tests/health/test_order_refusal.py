@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds
+from health.check.check_snapshot import ORDINARY_REPORT, CheckHold, CheckHolds
 from health.gate.admission import Question, admission, holds
 from health.gate.order_refusal import OrderMoment, refusal
 from health.model.observation import Hold, HoldReason, TargetState

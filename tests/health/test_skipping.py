@@ -86,7 +86,7 @@ def test_later_hold_of_a_person_keeps_the_next_step() -> None:
     memory = ordered(skipped("reboot", seen(FIRST_RUNS)), HoldOrder(reason="disk swap"), NOW)
     move = next_move(seen(request_of(FIRST, timed_out_at=NOW)), memory, NOW)
     assert isinstance(move, Wait)
-    assert (move.phase, move.details.held) == (Phase.HELD, "disk swap")
+    assert (move.phase, [hold.full for hold in move.details.holds]) == (Phase.HELD, ["disk swap"])
 
 
 def test_skip_given_twice_or_while_the_step_changes_ends_one_step() -> None:

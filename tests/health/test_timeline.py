@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from health.model.approval import Approval
+from health.model.details import Details
+from health.model.incident_result import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
 from health.model.moves import SHORT_HOLD, AskApproval, Blocked, Phase, RemoveRequests, RenewLease, Wait
 from health.model.observation import Observation, TargetState
-from health.model.timeline import FIRST_KEPT, MOST_BYTES, MOST_ENTRIES, Timeline, TimelineEntry
 from health.runbook.decide import next_move
 from health.runbook.learn import learned
 from health.runbook.orders import HoldOrder, ordered
@@ -107,7 +108,8 @@ def test_phase_that_comes_again_is_one_sum() -> None:
 
 def test_moves_are_told_with_their_reason_and_without_the_target() -> None:
     observation = seen(request_of(FIRST), subject="Node/node-1", reason="Ready is Unknown")
-    waits = Wait(phase=Phase.WAITING, details=observation.details("waits").with_notes(["a note"]))
+    details = Details(subject=observation.subject, reason=observation.reason)
+    waits = Wait(phase=Phase.WAITING, details=details.and_also("waits").with_notes(["a note"]))
     told = entry_of(waits, observation, INCIDENT.target, NOW)
     assert told is not None
     assert (told.phase, told.what.startswith("Ready is Unknown"), "note" in told.what) == (
@@ -115,14 +117,14 @@ def test_moves_are_told_with_their_reason_and_without_the_target() -> None:
         True,
         False,
     )
-    removes = entry_of(RemoveRequests(observation.details()), observation, INCIDENT.target, NOW)
+    removes = entry_of(RemoveRequests(details), observation, INCIDENT.target, NOW)
     assert removes is not None
     assert removes.what == "delete Reboot/remediators/node-1; Ready is Unknown"
     approval = Approval(step=FIRST, names=("reboot",), asked_at=NOW)
-    asks = entry_of(AskApproval(approval, observation.details("asks")), observation, INCIDENT.target, NOW)
+    asks = entry_of(AskApproval(approval, details.and_also("asks")), observation, INCIDENT.target, NOW)
     assert asks is not None
     assert asks.phase is Phase.HELD
-    renews = RenewLease(Phase.REMEDIATING, observation.details())
+    renews = RenewLease(Phase.REMEDIATING, details)
     assert entry_of(renews, observation, INCIDENT.target, NOW) is None
 
 

@@ -46,7 +46,7 @@ OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
-    ("health/check/pause.py", "cluster.x-k8s.io/paused"),
+    ("health/check/annotated_hold.py", "cluster.x-k8s.io/paused"),
     ("health/cluster/upgrade.py", "config.openshift.io"),
     ("health/cluster/upgrade.py", "config.openshift.io/v1"),
     ("health/model/node.py", "machine.openshift.io/machine"),

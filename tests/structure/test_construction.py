@@ -35,7 +35,7 @@ _LIBRARY, _RECORD, _COPY = (
 )
 ASSIGNED_ELSEWHERE = {
     "cli/shared/connection.py": _LIBRARY,
-    "cli/incidents/task_failure.py": _RECORD,
+    "cli/incidents/state_queries.py": _RECORD,
     "cli/incidents/orders.py": "sets the names of a command, which Typer reads",
     "cli/shared/output.py": _LIBRARY,
     "cli/shared/terminal.py": _RECORD,

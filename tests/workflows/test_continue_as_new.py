@@ -34,9 +34,11 @@ POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
 async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: IncidentDriver) -> None:
     incident = long_incident
     await incident.start(held())
+    began = [words.since for words in (await incident.reaches(Phase.HELD)).memory.holds]
     await incident.hold(HoldOrder(reason="disk swap"))
     await rests(incident, Phase.HELD)
     await incident.wake_until_continued()
+    assert [words.since for words in (await incident.reaches(Phase.HELD)).memory.holds] == began != []
     assert "disk swap" in (await incident.reaches(Phase.HELD)).details
     assert (await incident.handle.describe()).typed_search_attributes.get(BLOCKED) == Blocked.HELD
     assert UPSERTED not in {event.event_type for event in await incident.events()}

@@ -5,6 +5,7 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import settle
 from tests.support.values.observations import expired, healthy, held, hold
 
 MINUTE = timedelta(minutes=1)
@@ -55,3 +56,21 @@ async def test_refused_act_gives_back_what_it_may_have_taken(incident: IncidentD
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("clean_up") == 1
+
+
+async def test_incident_tells_since_when_it_is_held_however_often_it_asks(incident: IncidentDriver) -> None:
+    await incident.start(held(again=20 * MINUTE))
+    began = (await incident.reaches(Phase.HELD)).why.held_since
+    assert began is not None
+    await incident.pass_time(30 * MINUTE)
+    await incident.sees(held(again=20 * MINUTE))
+    await settle(incident)
+    assert incident.cluster.count("observe") >= 1
+    assert (await incident.reaches(Phase.HELD)).why.held_since == began
+    assert f"**Held since:** {began:%Y-%m-%dT%H:%M:%SZ}" in await incident.details()
+
+    await incident.sees(held(HoldReason.PAUSED))
+    await settle(incident)
+    other = (await incident.reaches(Phase.HELD)).why.held_since
+    assert other is not None
+    assert other > began

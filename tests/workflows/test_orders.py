@@ -7,8 +7,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from health.model.incident_result import Timeline
 from health.model.moves import Phase
-from health.model.timeline import Timeline
 from health.runbook.memory_parts import Delays
 from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory
@@ -36,7 +36,7 @@ HOSTILE: tuple[tuple[object, ...], ...] = (
 )
 """The values of one message; Temporal passes on what any client with the right to write sends."""
 
-UNTOLD: dict[str, Any] = {"delays": Delays(), "steps": (), "timeline": Timeline()}
+UNTOLD: dict[str, Any] = {"delays": Delays(), "holds": (), "steps": (), "timeline": Timeline()}
 
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:

@@ -3,6 +3,7 @@ from temporalio.api.enums.v1 import EventType
 from health.model.approval import RequiredApproval
 from health.model.moves import Blocked, Outcome, Phase
 from health.runbook.orders import ApproveOrder, HoldOrder
+from objects.timestamps import stamp
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, wait
 from tests.support.story.settling import rests, settle
@@ -30,7 +31,10 @@ async def test_state_details_and_summaries_say_where_the_incident_is_from_its_st
 
     await incident.sees(held())
     await shows(incident, Phase.HELD, "Threshold: not now")
-    assert "- **Why not yet:** Threshold: not now\n- **Next:** at " in await incident.details()
+    began = (await incident.state()).why.held_since
+    assert began is not None
+    words = f"- **Why not yet:** Threshold: not now\n- **Held since:** {stamp(began)}\n- **Next:** at "
+    assert words in await incident.details()
     await incident.sees(expired())
     await shows(incident, Phase.REMEDIATING, "Reboot/ns/node-1 exists")
     incident.cluster.has_finalizer = True
@@ -48,7 +52,7 @@ async def test_state_details_and_summaries_say_where_the_incident_is_from_its_st
     assert [summary.partition("; until")[0] for summary in summaries] == [
         "Waiting: Ready is False",
         "is it still unhealthy?",
-        "Held: Threshold: not now",
+        f"Held since {began:%H:%MZ}: Threshold: not now",
         "may it act now? Threshold: not now",
         "create Reboot from ns/t",
         "Remediating: Reboot/ns/node-1 exists",

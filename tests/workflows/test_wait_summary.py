@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.model.details import Details, HoldWords
 from health.model.moves import Deadline, NextEvent, Phase, Wait
 from objects.short_text import LONGEST_LINE, Brief
 from tests.support.values.builders import MINUTE, NOW
@@ -36,6 +37,22 @@ def test_another_question_and_a_maintenance_task_are_no_time_to_wait_for(event: 
     assert summary(Phase.HELD, Brief("Threshold: not now"), Deadline(NOW + MINUTE, event)) == (
         "Held: Threshold: not now"
     )
+
+
+@pytest.mark.parametrize(
+    ("age", "written"),
+    [(timedelta(minutes=5), "11:55Z"), (timedelta(days=3), "2026-02-26")],
+    ids=["minutes", "days"],
+)
+def test_beginning_of_a_hold_is_written_and_only_while_it_decides(age: timedelta, written: str) -> None:
+    held = Details(holds=(HoldWords(short="Threshold", full="not now", since=NOW - age),))
+    words, until = Brief("Threshold: not now"), (Deadline(NOW + MINUTE, NextEvent.HOLD_ENDS),)
+    waits = {
+        phase: wait_summary(Wait(phase=phase, details=held, until=until, brief=words), NOW)
+        for phase in (Phase.HELD, Phase.REMEDIATING)
+    }
+    assert waits[Phase.HELD] == f"Held since {written}: Threshold: not now; until 12:01:00Z"[:60]
+    assert waits[Phase.REMEDIATING] == "Remediating: Threshold: not now; until 12:01:00Z"
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -21,7 +21,7 @@ from devcluster.demo.upgrade_view import (
 )
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.errors import KubernetesError
 from kube.record import Change

@@ -25,9 +25,8 @@ from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen
 from cli.incidents.orders import GivenOrder, give
 from cli.incidents.show import incident_page
 from cli.incidents.state_queries import StateQueries
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.table import fitted, headline, in_order, incident_rows
-from cli.incidents.wanted import IncidentList, Wanted, look
+from cli.incidents.table import IncidentList, Wanted, fitted, headline, in_order, incident_rows, look
+from cli.incidents.visibility import IncidentSummary
 from cli.incidents.watching import EVERY_SECONDS, TERMINATED, end_at_sigterm, head
 from cli.shared.connection import identity_of
 from cli.shared.errors import CommandError, ExitCode

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.cluster.upgrade import Signaller

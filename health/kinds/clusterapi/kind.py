@@ -20,6 +20,7 @@ from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
 from health.kinds.clusterapi.status import FAILING, PAUSED, status_patch
 from health.kinds.machines.check import held_message
+from health.kinds.machines.conditions import held_since
 from health.kinds.machines.events import RESTRICTED, MachineEvents, MachineNote, of_act, restricted
 from health.kinds.machines.remediation_request import MachineRequests, request_body, spec_template
 from health.model.references import CheckReference, Step
@@ -95,6 +96,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
+    held_since=held_since,
     failing_conditions=FAILING,
     roles=("deploy/components/cluster-api/machine-health-checks.yaml",),
     operator="Cluster API",

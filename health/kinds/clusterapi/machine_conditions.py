@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from health.check.target_report import TargetFindings, TargetReports
+from health.check.check_snapshot import TargetFindings, TargetReports
 from health.check.template_validity import TEMPLATE_FORBIDDEN
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -77,7 +77,7 @@ _EXTERNAL = StatusCondition(
 )
 
 
-def external(problem: CheckProblem | None, request_error: str = "") -> StatusCondition:
+def external(problem: CheckProblem | None, request_error: str | None = None) -> StatusCondition:
     """The condition about a request, by the problem of its check and the latest refusal."""
     if problem is not None and problem.reason == TEMPLATE_FORBIDDEN:
         return replace(_EXTERNAL, reason=problem.reason, message=problem.message)

@@ -18,9 +18,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from health.check.annotated_hold import PAUSED as PAUSE_ANNOTATION
+from health.check.annotated_hold import is_paused
 from health.check.check_snapshot import CheckSnapshot
-from health.check.pause import PAUSED as PAUSE_ANNOTATION
-from health.check.pause import is_paused
 from health.kinds.check_kind import FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
+from health.check.annotated_hold import pause_hold
 from health.check.health_check import Check, Model, parsed
-from health.check.pause import pause_hold
 from health.check.template_validity import TemplateField, TemplateKinds, request_rejection, unusable
 from health.check.threshold import LARGEST, Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext

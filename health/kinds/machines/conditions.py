@@ -30,7 +30,7 @@ from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.machines.check import NOT_CREATED, MachineCheck, held_message
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
-from objects.timestamps import stamp
+from objects.timestamps import as_time, stamp
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
@@ -205,3 +205,14 @@ def was_restricted(stored: Mapping[str, Any]) -> bool:
     """True if the status says that targets got no Events: there was a hold, or no status at all."""
     condition = stored_condition(stored, REMEDIATION_ALLOWED)
     return condition.get("status") != "True" and string(condition, "reason") not in BRIEF_REASONS
+
+
+def held_since(stored: Mapping[str, Any], reason: str) -> datetime | None:
+    """When the hold of this reason began, by the status of a check; None: the status does not tell.
+
+    The older form of a condition has the time of its last change.
+    """
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    shown = TOO_MANY_UNHEALTHY if reason == HoldReason.THRESHOLD else reason
+    is_shown = condition.get("status") == "False" and string(condition, "reason") == shown
+    return as_time(condition.get("lastTransitionTime")) if is_shown else None

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from health.check.annotated_hold import is_paused
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.check.pause import is_paused
 from health.check.threshold import Allowance
 from health.gate.back_off import LostRequest
 from health.kinds.machines.check import MachineCheck, Trigger

@@ -134,7 +134,8 @@ def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> b
     total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
     if string(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
         return True
-    if stored_hold(stored) not in {None, *BRIEF_REASONS}:
+    held = stored_hold(stored)
+    if held is not None and held.short not in BRIEF_REASONS:
         return True
     storm = stored_storm(stored, now)
     return (storm is not None and storm.is_active) or not check.allowance(

@@ -9,7 +9,7 @@ from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, SKIPPED, events, skipped_because_of
-from health.kinds.nodehealthcheck.status import status_patch, stored_requests, stored_storm
+from health.kinds.nodehealthcheck.status import held_since, status_patch, stored_requests, stored_storm
 from health.model.node import NODES
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationRequest
@@ -46,6 +46,7 @@ NODE_HEALTH_CHECK = CheckKind(
     component="NodeHealthCheck",
     stored_requests=stored_requests,
     stored_storm=stored_storm,
+    held_since=held_since,
     failing_conditions=(
         FailingCondition(type="Disabled", status="True", finding="CheckDisabled", words="is disabled"),
     ),

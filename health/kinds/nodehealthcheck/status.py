@@ -9,6 +9,7 @@ continue from them (rule 39). Both appear with the first storm, and stay as Fals
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from health.check.health_check import HealthCheck
 from health.check.storm import Storm
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
+from health.model.details import HoldWords
 from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import items, stored_condition, string
@@ -32,8 +34,10 @@ MOST_BYTES_OF_NODES = 900_000
 """The limit for `unhealthyNodes`: etcd takes no object over 1.5 MB, and the status would be lost."""
 _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
-_HELD = "; no new remediation is begun: "
+_HELD = "; no new remediation is begun since "
 """The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
+_STORED_HOLD = re.compile(rf"{_HELD}(\S+): (\w+)")
+"""The schema of the operator has no field for a hold, so a new leader learns it from this text."""
 _SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 _REASON = "HealthyNodeThresholdChange"
@@ -72,10 +76,19 @@ def stored_requests(stored: Status) -> frozenset[tuple[str, str]]:
     return frozenset(kind for kind in found if all(kind))
 
 
-def stored_hold(stored: Status) -> str | None:
-    """The reason of the hold in a stored status; None without one."""
-    _, is_held, hold = string(stored, "reason").partition(_HELD)
-    return hold.partition(":")[0] if is_held else None
+def stored_hold(stored: Status) -> HoldWords | None:
+    """The hold in a stored status, without its sentence; None without one."""
+    found = _STORED_HOLD.search(string(stored, "reason"))
+    return HoldWords(short=found[2], since=as_time(found[1])) if found else None
+
+
+def held_since(stored: Status, reason: str) -> datetime | None:
+    """When the hold of this reason began; None: the status does not tell, as for a pause."""
+    disabled = stored_condition(stored, "Disabled")
+    if reason == HoldReason.DISABLED and disabled.get("status") == "True":
+        return as_time(disabled.get("lastTransitionTime"))
+    held = stored_hold(stored)
+    return held.since if held is not None and held.short == reason else None
 
 
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
@@ -104,7 +117,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
         reason += f"; unhealthyNodes has room for {len(listed)} of {len(nodes)} nodes"
     hold = snapshot.holds.first
     if hold is not None and hold.reason not in _SAID_BY_ITS_PHASE:
-        reason += f"{_HELD}{hold}"
+        reason += f"{_HELD}{stamp(held_since(stored, hold.reason) or now)}: {hold.words}"
     return {
         "observedNodes": snapshot.allowance.total,
         "healthyNodes": snapshot.allowance.healthy,

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from health.check.annotated_hold import PAUSED, is_paused
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.check.pause import PAUSED, is_paused
 from health.check.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.kinds.machines.check import Trigger, numbers_in_words, remediations_allowed
-from health.kinds.machines.conditions import FAILING, Form, changes, updated
+from health.kinds.machines.conditions import FAILING, Form, changes, held_since, updated
 from health.kinds.machines.events import MachineEvents, MachineNote, of_act
 from health.kinds.machines.remediation_request import MachineRequests, request_body, spec_template
 from health.kinds.openshift.check import KIND, MachineHealthCheck
@@ -143,6 +143,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     events=EVENTS.events,
     request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
+    held_since=held_since,
     failing_conditions=FAILING,
     roles=("deploy/components/openshift-machines/machine-health-checks.yaml",),
     operator="machine-api-operator",

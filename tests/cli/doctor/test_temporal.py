@@ -21,7 +21,7 @@ from cli.doctor.temporal import (
     waiting,
     waiting_tasks,
 )
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from devcluster.polling import until
 from health.model.incident_result import EndedRemediation
 from health.model.moves import Phase

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from cli.incidents.document import IncidentDocument, incident_document
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from health.model.details import Details
 from health.model.incident_result import IncidentResult
 from health.model.moves import Outcome, Phase

@@ -9,7 +9,7 @@ import pytest
 
 from cli.incidents.document import IncidentDocument, IncidentRequest, Retry
 from cli.incidents.next_steps import PossibleOrder
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from devcluster.manifests import ROOT
 from health.model.moves import Phase
 from health.runbook.state import Memory

@@ -69,8 +69,8 @@ async def test_claim_is_listed_and_the_next_one_says_whose_it_was(fleet: Fleet, 
     ran = await paramedic("unclaim", *here)
     assert ran.err.endswith("it is not claimed\n")
     await paramedic("claim", *here, "--reason", "INC-7")
-    (row,) = (await paramedic("list", "--cluster", fleet.cluster)).out.splitlines()[1:]
-    assert row.split()[5] == "ada"
+    header, row = (await paramedic("list", "--cluster", fleet.cluster)).out.splitlines()
+    assert row[header.index("CLAIM") :].split()[0] == "ada"
     ran = await paramedic("claim", *here)
     assert "shows your claim on Node/node-1 until unclaim, and goes on; ended the claim by ada@" in ran.out
     assert ": INC-7 (of 20" in ran.out

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from cli.incidents.document import IncidentDocument
 from cli.incidents.show import incident_page
-from health.model.details import Details
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import Timeline, TimelineEntry
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
 from health.model.task_subject import TaskSubject
-from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.failures import FailingActs, MaintenanceTask, TaskNote
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
@@ -76,6 +76,14 @@ def test_page_says_what_happens_next_and_when() -> None:
         "in 4m (2026-03-01 12:04:00Z): "
         "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     )
+
+
+def test_page_says_since_when_the_hold_holds_that_decides() -> None:
+    held = (HoldWords(short=HELD_BY_PERSON, since=NOW - MINUTE), BACK_OFF.began_at(NOW).words)
+    of = state(Phase.HELD, UNHEALTHY.model_copy(update={"holds": held}), unhealthy())
+    assert line("Details", of) == f"{CONDITION}; held by a person; BackOff: 2nd remediation in a row"
+    assert line("Held since", of) == "2026-03-01 11:59:00Z (1m ago)"
+    assert not any(row.startswith("Held since") for row in lines(remediating()))
 
 
 def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:

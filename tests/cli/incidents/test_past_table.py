@@ -8,12 +8,11 @@ from rich.console import Console
 
 from cli.incidents.document import IncidentDocument
 from cli.incidents.history import Kept, past_row, sums
-from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import fitted_table
-from health.model.incident_result import RequestRecord
+from cli.incidents.visibility import IncidentSummary
+from health.model.incident_result import RequestRecord, Timeline, TimelineEntry
 from health.model.moves import Outcome, Phase
 from health.model.order import OrderRecord
-from health.model.timeline import Timeline, TimelineEntry
 from health.runbook.state import Memory
 from tests.cli.incidents.summaries import UNHEALTHY, document, ended, state, summary
 from tests.support.values.builders import INCIDENT, MINUTE, NOW

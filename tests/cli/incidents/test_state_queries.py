@@ -13,7 +13,7 @@ from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWor
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incidents.state_queries import AT_ONCE, BUSY, LATE, NO_WORKER, StateQueries
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State
@@ -86,7 +86,7 @@ def summary(number: int) -> IncidentSummary:
 
 async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
     found = await asked(Script(FORGOTTEN, FORGOTTEN, HELD), 3)
-    assert [(summary.state, summary.problem) for summary in found] == [(HELD, "")] * 3
+    assert [(summary.state, summary.problem) for summary in found] == [(HELD, None)] * 3
 
 
 async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
@@ -118,7 +118,7 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
             return await super().query_workflow(input)
 
     first, second = await asked(OneIsBusy(), 2)
-    assert (first.problem, second.problem) == ("", BUSY)
+    assert (first.problem, second.problem) == (None, BUSY)
 
 
 async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, str]) -> None:
@@ -155,4 +155,4 @@ async def test_incidents_that_answer_too_late_are_unknown_and_the_others_are_kno
 
     client = await Client.connect("127.0.0.1:1", lazy=True, interceptors=[SomeNeverAnswer(HELD)])
     found = await StateQueries(client).all(map(summary, range(3)), within=timedelta(seconds=0.2))
-    assert [one.problem for one in found] == ["", LATE, ""]
+    assert [one.problem for one in found] == [None, LATE, None]

@@ -11,21 +11,21 @@ from cli.incidents.state_queries import NO_WORKER
 from cli.incidents.table import column_widths, fitted_table, headline, in_order, incident_rows
 from cli.shared.terminal import print_trimmed
 from health.cluster.global_stop import Stop
-from health.model.details import Details
+from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.model.order import OrderRecord
 from health.runbook.state import Memory
 from tests.cli.incidents.summaries import CONDITION, document, state, summary, unhealthy
-from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
+from tests.support.values.builders import ESCALATION, FIRST, MINUTE, NOW, request_of, with_steps_tried
 from tests.support.values.memories import ACTED, standing
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 NOTHING = Details()
-BY_PERSON = Details(held="disk swap")
+BY_PERSON = Details(holds=(HoldWords(short=HELD_BY_PERSON, full="disk swap", since=NOW - 3 * MINUTE),))
 REQUEST = "Reboot/remediators/node-1 exists"
-THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
+THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now", since=NOW - 120 * MINUTE)
 
 
 def incident(
@@ -46,7 +46,7 @@ DOCUMENTS = [
         replace(ACTED, **HELD),
         requests=[request_of(FIRST)],
     ),
-    incident("node-3", Phase.HELD, Details(more=(str(THRESHOLD),), ask_again_seconds=1800), hold=THRESHOLD),
+    incident("node-3", Phase.HELD, Details(holds=(THRESHOLD.words,), ask_again_seconds=1800), hold=THRESHOLD),
     document(summary(None, "node-4")),
 ]
 
@@ -71,8 +71,11 @@ def test_at_200_columns_nothing_is_cut() -> None:
 
 def test_at_80_columns_every_column_is_there_and_the_reason_of_a_hold_stands_first() -> None:
     header, *rows = drawn(80, *DOCUMENTS[1:])
-    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
-    assert "hold: disk swap; " in rows[0]
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "HELD", "AGE", "NEXT", "DETAILS"]
+    assert [row.split("  ")[0] for row in rows] == ["node-2", "node-3", "node-4"]
+    assert " 3m " in rows[0]
+    assert "held by a person: disk" in rows[0]
+    assert " 2h " in rows[1]
     assert "Threshold: not now; " in rows[1]
 
 
@@ -80,7 +83,7 @@ def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
     header, *rows = drawn(80)
     assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT", "DETAILS"]
     assert rows[0].startswith("ip-10-0-12-7.eu")
-    assert "hold: disk swap; " in rows[0]
+    assert "held by a person: disk" in rows[0]
 
 
 def test_at_40_columns_rows_can_still_be_distinguished() -> None:
@@ -155,8 +158,8 @@ def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]
 
 def test_details_begin_with_what_tells_incidents_apart() -> None:
     assert [one.brief for one in DOCUMENTS[:3]] == [
-        f"hold: disk swap; {CONDITION}",
-        f"hold: disk swap; {REQUEST}; {CONDITION}",
+        f"held by a person: disk swap; {CONDITION}",
+        f"held by a person: disk swap; {REQUEST}; {CONDITION}",
         f"Threshold: not now; {CONDITION}",
     ]
 

@@ -7,7 +7,7 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent, WorkflowTaskFailedEventAttributes
 
-from cli.incidents.task_failure import LONGEST_WORDS, task_failure
+from cli.incidents.state_queries import LONGEST_WORDS, task_failure
 
 BEGIN = datetime(2026, 11, 22, 10, tzinfo=UTC)
 CAUSE = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE

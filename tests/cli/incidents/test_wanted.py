@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from cli.incidents.table import Wanted
 from cli.incidents.visibility import Filter
-from cli.incidents.wanted import Wanted
 from health.model.details import Details
 from health.model.moves import Phase
 from tests.cli.incidents.summaries import document, state, summary

@@ -59,6 +59,10 @@ def lines(**changes: Any) -> dict[str, str]:
         ({}, "may act now"),
         ({"is_shadow": True}, "may act now; the check is in shadow, so it would only be recorded"),
         ({"decided": Decided.HELD, "holds": (THRESHOLD,)}, "held: Threshold: 3 of 5 unhealthy"),
+        (
+            {"decided": Decided.HELD, "holds": (THRESHOLD.began_at(NOW - timedelta(minutes=2)),)},
+            "held: Threshold: 3 of 5 unhealthy; since 2026-03-01 11:58:00Z (2m ago)",
+        ),
         ({"decided": Decided.HELD, "message": "back-off"}, "held: back-off"),
         ({"decided": Decided.HELD_BY_PERSON, "words": HELD, "holds": (THRESHOLD,)}, HELD),
         ({"decided": Decided.LEFT_ALONE, "words": "left alone: power work"}, "left alone: power work"),

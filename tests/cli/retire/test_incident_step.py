@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import IncidentSummary
 from cli.retire.workflows import IncidentAction, next_step
 from health.model.moves import Phase
 from health.model.order import Blocks, OrderRecord

@@ -3,7 +3,7 @@
 import pytest
 
 from detector.context.sources_of_checks import CheckFreshness
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import TargetReference

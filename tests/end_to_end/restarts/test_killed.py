@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.decision import CheckPauseState
 from runtime.paramedic_status import ConditionType

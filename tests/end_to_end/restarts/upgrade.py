@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHandle
 
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from kube.resource import Object
 from tests.support.story.audit import WORKER, writes
 from tests.support.story.machine_check import CHECKS, Check

@@ -116,7 +116,7 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 
 
 def request_lost(lost: LostRequest) -> Event:
-    return Event(seed=lost.seed, severity=Severity.NORMAL, reason="RequestLost", message=lost.words)
+    return Event(seed=lost.seed, severity=Severity.NORMAL, reason="RequestLost", message=str(lost.words))
 
 
 MACHINE_HEALTH_CHECK = CheckKind(

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.check.check_hold import CheckHolds
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckHolds, CheckSnapshot
 from health.check.template_validity import not_found
 from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.kinds.clusterapi.cluster import Clusters

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_hold import NO_HOLDS
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.kinds.nodehealthcheck.status import status_patch
+from health.check.check_snapshot import NO_HOLDS, CheckSnapshot, TargetSnapshot
+from health.kinds.nodehealthcheck.status import held_since, status_patch
+from health.model.observation import HoldReason
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     BLOCKED,
@@ -141,8 +141,8 @@ def test_status_of_a_remediation() -> None:
         pytest.param(
             snapshot(expired("node-1"), allowance=BLOCKED),
             "Enabled",
-            "NHC is enabled, no ongoing remediation; "
-            "no new remediation is begun: Threshold: 5 of 10 unhealthy, at most 4 allowed",
+            "NHC is enabled, no ongoing remediation; no new remediation is begun since 2026-03-01T12:00:00Z: "
+            "Threshold: 5 of 10 unhealthy, at most 4 allowed",
             id="enabled: unhealthy without a request",
         ),
         pytest.param(
@@ -375,3 +375,26 @@ def test_each_of_several_recovered_nodes_keeps_its_own_time() -> None:
     found = status(snapshot(*nodes), stored, LATER)["unhealthyNodes"]
 
     assert [node["conditionsHealthyTimestamp"] for node in found] == [*times, stamp(LATER)]
+
+
+def test_status_says_since_when_the_check_is_held_until_another_reason_holds_it() -> None:
+    since = "no new remediation is begun since"
+    held = status(snapshot(expired("node-1"), allowance=BLOCKED))
+    fewer = BLOCKED.model_copy(update={"healthy": 4})
+    another = snapshot(expired("node-1"), expired("node-2"), allowance=fewer)
+    assert f"{since} {stamp(NOW)}: Threshold: 5 of 10" in held["reason"]
+    later = status(another, held, LATER)
+    assert f"{since} {stamp(NOW)}: Threshold: 6 of 10" in later["reason"]
+    assert held_since(later, HoldReason.THRESHOLD) == NOW
+    assert held_since(later, HoldReason.STORM) is None
+
+    over = status(snapshot(expired("node-1")), later, LATER)
+    assert since not in over["reason"]
+    assert held_since(over, HoldReason.THRESHOLD) is None
+    again = status(another, over, LATER)
+    assert held_since(again, HoldReason.THRESHOLD) == LATER
+
+
+def test_status_says_since_when_the_check_is_disabled() -> None:
+    disabled = status(snapshot(holds=NO_SUCH_KIND))
+    assert held_since(status(snapshot(holds=NO_SUCH_KIND), disabled, LATER), HoldReason.DISABLED) == NOW

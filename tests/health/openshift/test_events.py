@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.check.check_hold import CheckHolds
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckHolds, CheckSnapshot
 from health.cluster.global_stop import Stop
 from health.kinds.openshift.kind import EVENTS, MACHINE_HEALTH_CHECK, status_patch
 from tests.health.openshift.told import (

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import NO_HOLDS, CheckHolds, CheckSnapshot
 from health.check.template_validity import invalid
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.machines.check import NOT_CREATED

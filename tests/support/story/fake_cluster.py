@@ -14,7 +14,7 @@ from typing import Any
 
 from temporalio import activity
 
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.gate.approval_hold import approval_hold
 from health.model.admission import Admission
 from health.model.approval import Progress

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.resource import Object, Resource, resource_of
 from tests.support.story.world import World

@@ -3,13 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import NO_HOLDS, CheckHolds, CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck, ParsedCheck
 from health.check.template_validity import not_found
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
-from health.gate.answer import answered
+from health.gate.admission import answered
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.admission import Admission, Intent
 from health.model.node import Node

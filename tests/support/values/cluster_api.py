@@ -3,8 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.check.check_hold import NO_HOLDS, CheckHolds
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import NO_HOLDS, CheckHolds, CheckSnapshot, TargetSnapshot
 from health.check.health_check import ParsedCheck
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck

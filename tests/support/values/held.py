@@ -5,8 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from health.check.check_hold import NO_HOLDS, CheckHold, CheckHolds
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import NO_HOLDS, CheckHold, CheckHolds, CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm, storm_hold
 from health.cluster.cluster_context import CheckProblem, ClusterContext

@@ -15,7 +15,7 @@ from devcluster.demo.facts import MachineSeen
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, SPARE, ensure, machine_health_check
 from devcluster.errors import DemoFailedError
 from devcluster.simulation.resources import DEFINITIONS
-from health.check.pause import PAUSED
+from health.check.annotated_hold import PAUSED
 from kube.client import Client
 from kube.resource import Object, Resource
 from objects.timestamps import stamp

@@ -12,8 +12,8 @@ from textual.widgets import DataTable, OptionList, Static
 from cli.incidents.document import IncidentDocument, incident_document
 from cli.incidents.live.app import LiveCalls, LiveList, matching
 from cli.incidents.live.screens import INTERRUPTED, Confirmation, IncidentScreen, OrderChoice, OrderDetails
-from cli.incidents.summary import IncidentSummary
-from cli.incidents.wanted import IncidentList
+from cli.incidents.table import IncidentList
+from cli.incidents.visibility import IncidentSummary
 from cli.shared.errors import CommandError
 from health.model.moves import Phase
 from health.runbook.orders import OrderSpec
