@@ -24,7 +24,7 @@ or `rule 14`, and decisions as `ADR 15` ([decisions](decisions/)). A test reject
 
 Each row is a section of a reference or one of our own rules. It says what Paramedic does, and which folder
 has most of the tests. Where our own rule differs from a reference, our rule holds. Other pages explain the
-differences: [NodeHealthCheck](../README.md#compared-with-the-nodehealthcheck-operator),
+differences: [NodeHealthCheck](switching.md#what-is-different-on-purpose),
 [OpenShift](machinehealthcheck-openshift.md#what-is-different-on-purpose),
 [Cluster API](cluster-api.md#what-is-different-on-purpose).
 
