@@ -5,7 +5,8 @@ from tests.conformance.page import PAGE, PROOFS, list_of_tests, page
 from tests.conformance.register import RULES
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    proofs = all_proofs()
+    PAGE.write_text(page(proofs))
     PROOFS.parent.mkdir(exist_ok=True)
-    PROOFS.write_text(list_of_tests(RULES, all_proofs()))
+    PROOFS.write_text(list_of_tests(RULES, proofs))
     print(f"{PROOFS.relative_to(ROOT)} lists the tests of each rule")  # noqa: T201  for the person who ran it

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from tests.conformance.markers import ROOT
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs")
 WRITTEN_BY_TESTS = "docs/conformance.md"
 MADE_BY_READERS = {"DIR/dev.json", "dist/", "my-cluster/"}
 _FILE = r"[\w./-]+\.(?:json|md|py|toml|txt|yaml)"

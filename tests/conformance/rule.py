@@ -10,7 +10,7 @@ class Rule:
 
     id: str
     does: str
-    not_applicable: str = ""
+    not_applicable: str | None = None
     """Why there is nothing to test."""
 
 
@@ -19,12 +19,13 @@ class Section:
     """Rules that belong together; the id of each is the prefix and its row."""
 
     prefix: str
-    title: str
+    does: str | None
+    """One sentence for the page without its subject, Paramedic; None where the page lists each rule."""
     rows: Mapping[str, str]
     not_applicable: Mapping[str, str] = field(default_factory=dict)
-    """Rows that do not apply, each with its reason; what they would be about stands in `rows`."""
+    """Rows that do not apply, each with its reason; `rows` says what they would be about."""
 
     def rules(self) -> Iterator[Rule]:
         """Return the rules in the order in which they are written down."""
         for row, does in self.rows.items():
-            yield Rule(f"{self.prefix}{row}", does, self.not_applicable.get(row, ""))
+            yield Rule(f"{self.prefix}{row}", does, self.not_applicable.get(row))

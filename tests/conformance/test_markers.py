@@ -58,14 +58,24 @@ def test_rule_without_a_test_is_named_unless_it_does_not_apply() -> None:
     assert without_tests(rules, [Proof("t", ("A",))]) == ["B: b."]
 
 
-def test_page_shows_each_rule() -> None:
-    section = Section("X ", "Title", {"1": "One.", "2": "Two."}, {"2": "no such thing."})
+def test_page_has_a_row_for_a_section_and_for_each_rule_of_our_own() -> None:
+    proofs = [
+        Proof("tests/a/test_a.py::test_one", ("X 1", "X 2")),
+        Proof("tests/b/test_b.py::test_two", ("X 2", "rule 1/part")),
+    ]
+    sections = (
+        Section("X ", "does this", {"1": "One.", "2": "Two."}),
+        Section("Y ", "leaves that", {"1": "One."}, {"1": "no such thing."}),
+        Section("rule ", None, {"1": "First.", "1/part": "Part."}),
+    )
 
-    assert page([section]).partition("## ")[2].splitlines() == [
-        "Title",
-        "",
-        "- **X 1**: One.",
-        "- **X 2**: Two. Not applicable: no such thing.",
+    assert page(proofs, {"Reference": sections}).partition("## ")[2].splitlines() == [
+        "Reference",
+        "| rule | what Paramedic does | tests |",
+        "|---|---|---|",
+        "| X | does this | [a](../tests/a/) |",
+        "| Y | leaves that | none |",
+        "| rule 1 | First. | [b](../tests/b/) |",
     ]
 
 

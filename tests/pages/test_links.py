@@ -17,7 +17,9 @@ ENDINGS = ("*.go", "*.json", "*.md", "*.py", "*.tpl", "*.txt", "*.yaml")
 NO_ENDING = ("Dockerfile", "Makefile", "pyproject.toml", ".importlinter")
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
-NAMED = re.compile(r"(?<![\w./-])(docs/[\w./-]+\.md|(?:README|CONTRIBUTING|CHANGELOG)\.md)(?:#([\w-]+))?")
+NAMED = re.compile(
+    r"(?<![\w./-])(docs/[\w./-]+\.md|(?:README|CONTRIBUTING|CHANGELOG|SECURITY)\.md)(?:#([\w-]+))?"
+)
 """A page by its path from the root, as messages and comments name it."""
 
 

@@ -73,7 +73,7 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     await world.until_phase(node, "Remediating")
     evidence = (await world.state(node)).memory.evidence
     assert evidence is not None
-    assert (evidence.problem, evidence.lacks) == ("", ())
+    assert (evidence.problem, evidence.lacks) == (None, ())
     saved = await world.client.get(CONFIG_MAPS, evidence.name, evidence.namespace)
     assert saved["metadata"]["annotations"]["paramedic.dev/workflow-id"] == incident.workflow_id
     assert "status: Unknown" in saved["data"]["node.yaml"]
