@@ -37,7 +37,7 @@ class Candidate:
         self.clock = Clock()
         self.told: list[str] = []
         self.gives_way = False
-        self.leadership = Leadership(self.clock)
+        self.leadership = Leadership(self.clock, now=lambda: NOW)
         self.election = LeaderElection(
             client,
             "leases",
@@ -85,9 +85,11 @@ async def test_free_lease_makes_a_leader_which_gives_it_back(server: ApiServer, 
     async with unhurried.running():
         await eventually(lambda: _asked(server, "PATCH") > 1)
         assert unhurried.leadership.is_leader()
+        assert unhurried.leadership.since() == NOW
         assert unhurried.told == ["started"]
 
     assert not unhurried.leadership.is_leader()
+    assert unhurried.leadership.since() is None
     assert unhurried.told == ["started", "stopped"]
     last = server.asked[-1].body
     assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "9")
@@ -290,7 +292,7 @@ async def test_new_leader_knows_until_when_another_led_and_its_own_renewals_do_n
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 2)
-        assert candidate.leadership.led_until() == NOW - timedelta(hours=3)
+        assert candidate.leadership.led_until == NOW - timedelta(hours=3)
 
 
 async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, candidate: Candidate) -> None:
@@ -300,7 +302,7 @@ async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, ca
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 0)
-        assert candidate.leadership.led_until() is None
+        assert candidate.leadership.led_until is None
 
 
 async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_for_the_first(
@@ -311,7 +313,7 @@ async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_f
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() == NOW
+        assert candidate.leadership.led_until == NOW
 
 
 async def test_leader_after_a_lease_without_a_time_does_not_take_itself_for_the_first(
@@ -321,7 +323,7 @@ async def test_leader_after_a_lease_without_a_time_does_not_take_itself_for_the_
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() == NOW
+        assert candidate.leadership.led_until == NOW
 
 
 async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candidate) -> None:
@@ -330,4 +332,4 @@ async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candida
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() is None
+        assert candidate.leadership.led_until is None
