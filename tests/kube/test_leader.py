@@ -90,9 +90,24 @@ async def test_free_lease_makes_a_leader_which_gives_it_back(server: ApiServer, 
 
     assert not unhurried.leadership.is_leader()
     assert unhurried.leadership.since() is None
+    assert not unhurried.leadership.is_in_term
     assert unhurried.told == ["started", "stopped"]
     last = server.asked[-1].body
     assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "9")
+
+
+async def test_end_of_a_term_ends_no_later_term() -> None:
+    leadership = Leadership()
+    leadership.begin_term()
+    leadership.end_term()
+    leadership.begin_term()
+    over = asyncio.create_task(leadership.wait_over())
+    await asyncio.sleep(0)
+    assert not over.done()
+
+    leadership.end_term()
+    async with asyncio.timeout(1):
+        await over
 
 
 async def test_leader_renews_without_reading(server: ApiServer, candidate: Candidate) -> None:
