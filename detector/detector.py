@@ -59,7 +59,7 @@ class Detector:
             identity,
             parts.leadership,
             on_started=self._start_leading,
-            on_stopped=self._stop_leading,
+            on_stopped=self._own_polls.lead_ends,
             gives_way=StandBack(silence, self._own_polls.silence, is_leader, times).begin_if_due,
         )
 
@@ -77,7 +77,7 @@ class Detector:
             tasks.create_task(self._report_election())
             tasks.create_task(look_forever(parts.own_status.look))
             while True:
-                await parts.term.wait_begun()
+                await parts.leadership.wait_begun()
                 await self._lead()
 
     async def _watch(self) -> None:
@@ -89,22 +89,17 @@ class Detector:
 
     def _start_leading(self) -> None:
         parts = self._parts
-        parts.term.begin()
         parts.cluster_state.act_findings.clear()
         parts.cluster_state.progress.clear()
-        parts.limits.lead_begins(parts.leadership.led_until())
+        parts.limits.lead_begins(parts.leadership.led_until)
         self._own_polls.lead_begins()
-
-    def _stop_leading(self) -> None:
-        self._own_polls.lead_ends()
-        self._parts.term.end()
 
     async def _lead(self) -> None:
         """Dispatch, answer and report until the Lease is lost."""
         await self._parts.feeds.wait_settled()
         self._note_time_without_leader()
         leading = asyncio.ensure_future(self._act_as_leader())
-        lost = asyncio.ensure_future(self._parts.term.wait_over())
+        lost = asyncio.ensure_future(self._parts.leadership.wait_over())
         try:
             await asyncio.wait((leading, lost), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -118,7 +113,7 @@ class Detector:
     def _note_time_without_leader(self) -> None:
         """Note how long no detector led: longer than the duration of a check, it restarts its timers."""
         parts = self._parts
-        led_until, now = parts.leadership.led_until(), parts.now()
+        led_until, now = parts.leadership.led_until, parts.now()
         if led_until is not None and led_until < now:
             parts.feeds.own_nodes.add_gap(Gap(since=led_until, until=now))
             parts.context.refresh()

@@ -45,7 +45,7 @@ from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.upgrade import PauseProgress
 from health.policy.policy import CurrentPolicy
-from kube.leader import Leadership, LeaderTerm
+from kube.leader import Leadership
 from kube.rate_limiter import RateLimiter
 from runtime import task_failures
 from runtime.connections import Connections
@@ -69,8 +69,7 @@ class Parts:
         self._defaults = defaults
         self.now: Callable[[], datetime] = connections.management.server_clock.now
         """The clock for deadlines and for the times of observations."""
-        self.leadership = Leadership()
-        self.term = LeaderTerm(self.leadership, self.now)
+        self.leadership = Leadership(now=self.now)
         self._feed_handlers = FeedHandlers()
 
     # The state of the cluster, and what reads it: also in a standby.
@@ -260,7 +259,7 @@ class Parts:
             snapshot_builder=SnapshotBuilder(self.cluster_state, self.attempts.before, self.unseen_checks.of),
             events=self.event_reporter,
             now=self.now,
-            led_until=self.leadership.led_until,
+            led_until=lambda: self.leadership.led_until,
         )
 
     @cached_property
@@ -314,7 +313,7 @@ class Parts:
         is_leader = self.leadership.is_leader
         of_kinds = [kind.metrics(self.cluster_state, is_leader) for kind in WATCHED_KINDS.values()]
         series = [of_requests for of_kind in of_kinds for of_requests in of_kind.requests]
-        ledger = RequestLedger(self.cluster_state, series, self.term.since, self.now)
+        ledger = RequestLedger(self.cluster_state, series, self.leadership.since, self.now)
         for request_changed in (
             self.attempts.request_changed,
             self.limits.request_changed,

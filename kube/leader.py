@@ -23,15 +23,24 @@ _logger = logging.getLogger(__name__)
 
 
 class Leadership:
-    """The leadership of one process by a monotonic clock; it ends by itself at its deadline.
+    """The leadership of one process by a monotonic clock, and its present or last term.
 
-    The election extends it. Other parts read it, and need not know the election.
+    It ends by itself at its deadline. The election extends it; other parts read it, and need not know the
+    election. A term begins with the leadership, and lasts until the election notices the end.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic_clock) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = monotonic_clock, now: Callable[[], datetime] = wall_clock
+    ) -> None:
+        """`now` dates the begin of a term."""
         self.clock = clock
+        self._now = now
         self._until = clock()
-        self._led_until: datetime | None = None
+        self.led_until: datetime | None = None
+        """When the previous leader last renewed, by its own clock; None if there was no Lease."""
+        self._began = now()
+        self._in_term = asyncio.Event()
+        self._term_is_over = asyncio.Event()
 
     def is_leader(self) -> bool:
         """True if this process leads at this very moment, even if the event loop was blocked until now."""
@@ -46,45 +55,32 @@ class Leadership:
         """Lead until this time of the clock; a time that is over ends the leadership."""
         self._until = until
 
-    def end(self) -> None:
-        self._until = self.clock()
-
-    def led_until(self) -> datetime | None:
-        """When the previous leader last renewed, by its own clock; None if there was no Lease."""
-        return self._led_until
-
     def note_previous(self, led_until: datetime | None) -> None:
-        self._led_until = led_until
+        self.led_until = led_until
 
+    @property
+    def is_in_term(self) -> bool:
+        """True from the begin of a term until the election notices its end, even after the deadline."""
+        return self._in_term.is_set()
 
-class LeaderTerm:
-    """The present or the last term of one process, from the callbacks of the election."""
-
-    def __init__(self, leadership: Leadership, now: Callable[[], datetime]) -> None:
-        self._leadership = leadership
-        self._now = now
-        self._began = now()
-        self._leads = asyncio.Event()
-        self._is_over = asyncio.Event()
-
-    def begin(self) -> None:
+    def begin_term(self) -> None:
         self._began = self._now()
-        self._is_over.clear()
-        self._leads.set()
+        self._term_is_over.clear()
+        self._in_term.set()
 
-    def end(self) -> None:
-        self._leads.clear()
-        self._is_over.set()
+    def end_term(self) -> None:
+        self._in_term.clear()
+        self._term_is_over.set()
 
     def since(self) -> datetime | None:
         """When this process became the leader; None for a standby."""
-        return self._began if self._leadership.is_leader() else None
+        return self._began if self.is_leader() else None
 
     async def wait_begun(self) -> None:
-        await self._leads.wait()
+        await self._in_term.wait()
 
     async def wait_over(self) -> None:
-        await self._is_over.wait()
+        await self._term_is_over.wait()
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,6 @@ class LeaderElection:
         self._gives_way = gives_way
         self._clock = leadership.clock
         self._now = now
-        self._started = False
         self._failing = False
         self.problem = ""
         """The problem of the last round, if the Lease could not be reached; "" if it could."""
@@ -157,7 +152,7 @@ class LeaderElection:
 
     async def _leave(self) -> None:
         """Stop leading, and release the Lease if it is ours."""
-        self._leadership.end()
+        self._leadership.extend(self._clock())
         self._ours = None
         self._stop_if_over()
 
@@ -189,8 +184,8 @@ class LeaderElection:
             self._failing = False
             self.problem = ""
             self._leadership.extend(sent + self._renew_deadline if holds else sent)
-            if holds and self._leadership.is_leader() and not self._started:
-                self._started = True
+            if holds and self._leadership.is_leader() and not self._leadership.is_in_term:
+                self._leadership.begin_term()
                 _logger.info("%s leads now.", self._identity)
                 self._on_started()
         self._stop_if_over()
@@ -204,8 +199,8 @@ class LeaderElection:
         return self._times.renew_deadline.total_seconds()
 
     def _stop_if_over(self) -> None:
-        if self._started and not self._leadership.is_leader():
-            self._started = False
+        if self._leadership.is_in_term and not self._leadership.is_leader():
+            self._leadership.end_term()
             _logger.info("%s does not lead any more.", self._identity)
             self._on_stopped()
 
@@ -213,7 +208,7 @@ class LeaderElection:
         # After our last write; a failed try forgets it.
         known, self._ours = self._ours, None
         lease = known or await self._find()
-        if not self._started:
+        if not self._leadership.is_in_term:
             renewed_at = None if lease is None else lease.spec.renew_time
             # A person deleted the Lease or its time. Another process may have led until now.
             is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))

@@ -37,7 +37,7 @@ class Candidate:
         self.clock = Clock()
         self.told: list[str] = []
         self.gives_way = False
-        self.leadership = Leadership(self.clock)
+        self.leadership = Leadership(self.clock, now=lambda: NOW)
         self.election = LeaderElection(
             client,
             "leases",
@@ -85,12 +85,29 @@ async def test_free_lease_makes_a_leader_which_gives_it_back(server: ApiServer, 
     async with unhurried.running():
         await eventually(lambda: _asked(server, "PATCH") > 1)
         assert unhurried.leadership.is_leader()
+        assert unhurried.leadership.since() == NOW
         assert unhurried.told == ["started"]
 
     assert not unhurried.leadership.is_leader()
+    assert unhurried.leadership.since() is None
+    assert not unhurried.leadership.is_in_term
     assert unhurried.told == ["started", "stopped"]
     last = server.asked[-1].body
     assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "9")
+
+
+async def test_end_of_a_term_ends_no_later_term() -> None:
+    leadership = Leadership()
+    leadership.begin_term()
+    leadership.end_term()
+    leadership.begin_term()
+    over = asyncio.create_task(leadership.wait_over())
+    await asyncio.sleep(0)
+    assert not over.done()
+
+    leadership.end_term()
+    async with asyncio.timeout(1):
+        await over
 
 
 async def test_leader_renews_without_reading(server: ApiServer, candidate: Candidate) -> None:
@@ -290,7 +307,7 @@ async def test_new_leader_knows_until_when_another_led_and_its_own_renewals_do_n
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 2)
-        assert candidate.leadership.led_until() == NOW - timedelta(hours=3)
+        assert candidate.leadership.led_until == NOW - timedelta(hours=3)
 
 
 async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, candidate: Candidate) -> None:
@@ -300,7 +317,7 @@ async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, ca
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 0)
-        assert candidate.leadership.led_until() is None
+        assert candidate.leadership.led_until is None
 
 
 async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_for_the_first(
@@ -311,7 +328,7 @@ async def test_leader_after_a_lease_that_somebody_deleted_does_not_take_itself_f
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() == NOW
+        assert candidate.leadership.led_until == NOW
 
 
 async def test_leader_after_a_lease_without_a_time_does_not_take_itself_for_the_first(
@@ -321,7 +338,7 @@ async def test_leader_after_a_lease_without_a_time_does_not_take_itself_for_the_
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() == NOW
+        assert candidate.leadership.led_until == NOW
 
 
 async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candidate) -> None:
@@ -330,4 +347,4 @@ async def test_first_leader_follows_nobody(server: ApiServer, candidate: Candida
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
-        assert candidate.leadership.led_until() is None
+        assert candidate.leadership.led_until is None
