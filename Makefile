@@ -50,7 +50,7 @@ fast: $(INSTALLED) ## the inner loop: the same without what starts a control pla
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not cluster" --ignore tests/cli --ignore tests/devcluster \
 		--ignore tests/workflows/test_without_a_detector.py --ignore tests/workflows/test_recorded_histories.py
 
-bench: install ## the figures, beside their goals; about a quarter of an hour
+bench: install ## the figures, beside their goals; about twenty minutes
 	@$(BIN)/python -m bench
 
 format: $(INSTALLED) ## lay the code out, and mend what can be mended

@@ -155,8 +155,14 @@ class CacheRoom:
 
     @property
     def fullness(self) -> Mapping[str, float]:
-        """How full each cache is, by its name: 1 is all that it may have, or more than fits."""
-        return {cache.source: cache.fullness for cache in self._caches}
+        """How full each cache is, by its name: 1 is all that it may have, or more than fits.
+
+        Two caches may have the same objects, of other fields; then the fuller one counts.
+        """
+        found: dict[str, float] = {}
+        for cache in self._caches:
+            found[cache.source] = max(cache.fullness, found.get(cache.source, 0.0))
+        return found
 
 
 class StoreMemory:

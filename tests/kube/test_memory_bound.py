@@ -127,6 +127,17 @@ def test_fullness_is_the_larger_part_of_memory_and_number_and_one_after_a_list_t
     assert room.fullness == {"widgets": 0}
 
 
+def test_fuller_of_two_caches_of_one_name_counts() -> None:
+    room = CacheRoom(objects=2)
+    full: ObjectStore[Widget] = ObjectStore("widgets", None, room=room)
+    full.note_overflow()
+    empty: ObjectStore[Widget] = ObjectStore("widgets", None, room=room)
+    assert room.fullness == {"widgets": 1}
+    full.clear()
+    empty.note_overflow()
+    assert room.fullness == {"widgets": 1}
+
+
 async def test_cache_whose_list_does_not_fit_is_full(
     server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:

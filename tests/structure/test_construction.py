@@ -25,7 +25,7 @@ MOST_FIELDS, MOST_POSITIONAL, MOST_LINES = 4, 5, 19
 
 LONG_CONSTRUCTORS = {
     "kube/reflector.py": "the reflector owns its parts, and its state is of numbers and flags",
-    "tools/bench/event_loop.py": "a bench that wires the parts of a detector with made-up inputs",
+    "tools/bench/simulated_leader.py": "a bench that wires the parts of a detector with made-up inputs",
 }
 
 _LIBRARY, _RECORD, _COPY = (

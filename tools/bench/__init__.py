@@ -1,1 +1,1 @@
-"""Benchmarks on real servers: `make bench` prints each figure with its goal and the operators' figure."""
+"""Benchmarks on real servers: `make bench` prints each figure with its goal and its ratio to a fixed loop."""

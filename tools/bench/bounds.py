@@ -1,25 +1,42 @@
-"""Measures how long the worst inputs block the event loop, and their memory, with one process per case."""
+"""Measures how long the worst inputs and crowds block the event loop, and their memory.
+
+Each case runs in a process of its own.
+"""
 
 import asyncio
+import json
 import multiprocessing
 import resource
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import NamedTuple
 
-from bench import event_loop, limits, workers
 from bench.cluster import BenchCluster
-from bench.clusterapi import join
-from bench.figure import Figure, longest_stop
-from detector.reporting.snapshot_builder import rendered
+from bench.clusterapi import nodes_of_machines
+from bench.figure import Goal, longest_stop, scenario
+from bench.simulated_leader import (
+    ASKED,
+    CHECK,
+    CREATED,
+    KIND,
+    NAMES,
+    TARGETS,
+    SimulatedLeader,
+    check_object,
+    request_object,
+)
+from bench.watched_detector import watch_event_loop
+from detector.inspection.inspector import Inspector
+from detector.reporting.snapshot_builder import SnapshotBuilder, rendered
+from detector.state.check_state import CheckRecord
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import ParsedCheck
 from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
 from health.model.node import Node
 from health.model.references import RequestReference
+from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY
 from health.policy.policy import InvalidPolicyError, Policy
@@ -35,23 +52,15 @@ from kube.decoding_thread import decoded
 from kube.errors import Malformed
 from objects.yaml_document import LONGEST, MOST_PARTS
 from runtime.process import keep_full_collections_short
+from workflows.inspection_contracts import NameInput, SimulateInput
 
 MOST_MEMORY_MIB = 100
 MOST_KEYS = MOST_PARTS - 1
 """The keys of the largest policy: the mapping is a part, too."""
 _TICK = 0.001
 _LONGEST_CASE_SECONDS = 60.0
-_CREATED = datetime(2026, 1, 1, tzinfo=UTC)
-_TARGETS = 5_000
 
 Work = Callable[[], Awaitable[object]]
-
-
-class Cost(NamedTuple):
-    """The longest block of the event loop, and the memory of one case."""
-
-    stop_seconds: float
-    memory_mib: float
 
 
 def _policy(text: str) -> Work:
@@ -68,13 +77,9 @@ def policy_of_many_keys() -> str:
 
 
 def _line(labels: bytes, conditions: bytes, more: bytes = b"") -> Work:
-    node = (
-        b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1","creationTimestamp":"%s","labels":%s},'
-        % (
-            _CREATED.isoformat().encode(),
-            labels,
-        )
-    )
+    created = CREATED.isoformat().encode()
+    fields = b'"name":"a","uid":"u","resourceVersion":"1","creationTimestamp":"%s","labels":%s'
+    node = b'{"metadata":{%s},' % (fields % (created, labels))
     line = b'{"type":"ADDED","object":%s"status":{"conditions":%s}%s}}' % (node, conditions, more)
     return lambda: decoded(Decoder(Node).line, line)
 
@@ -103,23 +108,77 @@ def _recovering_nodes() -> Work:
     reference = RequestReference(
         api_version="example.com/v1", kind="Reboot", namespace="a", name="n", uid="u"
     )
-    requests = (RequestSnapshot(reference=reference, created=_CREATED),)
-    names = [f"node-{number}" for number in range(_TARGETS)]
+    requests = (RequestSnapshot(reference=reference, created=CREATED),)
     targets = {
         name: TargetSnapshot(name=name, uid=f"uid-{name}", verdict=HEALTHY, requests=requests)
-        for name in names
+        for name in NAMES
     }
-    check = workers.KIND.parse(workers.check_object(_CREATED, "51%"))
     snapshot = CheckSnapshot(
-        parsed=ParsedCheck(check),
-        uid="u",
-        allowance=Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS),
+        parsed=ParsedCheck(KIND.parse(check_object("51%"))),
+        uid="uid-workers",
+        allowance=Allowance.of_required(1, total=TARGETS, healthy=TARGETS),
         targets=targets,
     )
 
     async def work() -> None:
-        stored = await rendered(snapshot, lambda: workers.KIND.status_patch(snapshot, {}, _CREATED))
-        await rendered(snapshot, lambda: workers.KIND.status_patch(snapshot, stored, _CREATED))
+        stored = await rendered(snapshot, lambda: KIND.status_patch(snapshot, {}, CREATED))
+        await rendered(snapshot, lambda: KIND.status_patch(snapshot, stored, CREATED))
+
+    return work
+
+
+def _after(change: Callable[[SimulatedLeader], object]) -> Work:
+    leader = SimulatedLeader()
+    return lambda: leader.compare_all_after(lambda: change(leader))
+
+
+def _edit_check(leader: SimulatedLeader) -> None:
+    edited = CheckRecord.model_validate(check_object(min_healthy=1, generation=2))
+    leader.state.check_changed(KIND, CHECK, edited)
+
+
+def _reconciliation() -> Work:
+    """The start of a lead: what should be is compared with what is, twice."""
+    leader = SimulatedLeader()
+
+    async def work() -> None:
+        async with leader.leading():
+            await asyncio.sleep(1)
+
+    return work
+
+
+def _report() -> Work:
+    leader = SimulatedLeader()
+    for name in NAMES:
+        request = RemediationRequest.model_validate(request_object(name))
+        leader.state.request_changed("example.com/v1", "Reboot", request, exists=True)
+    builder = SnapshotBuilder(leader.state, leader.attempts.before)
+
+    async def work() -> None:
+        draft = builder.draft(CHECK, None, ASKED)
+        assert draft is not None
+        snapshot = await draft.in_pieces()
+        await rendered(snapshot, lambda: KIND.events(None, snapshot, {}, ASKED))
+        await rendered(snapshot, lambda: KIND.status_patch(snapshot, {}, ASKED))
+
+    return work
+
+
+def _questions() -> Work:
+    """The answers to `check` and `simulate` of the command."""
+    leader = SimulatedLeader()
+    inspector = Inspector(
+        cluster_state=leader.state,
+        observer=leader.observer,
+        is_heard=lambda _: True,
+        is_leader=lambda: True,
+        identity="bench",
+    )
+
+    async def work() -> None:
+        await inspector.check(NameInput(name=CHECK.name))
+        await inspector.simulate(SimulateInput(text=json.dumps(check_object(min_healthy=1))))
 
     return work
 
@@ -161,56 +220,51 @@ CASES: dict[str, Callable[[], Work]] = {
     ),
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
-    **event_loop.CASES,
-    **join.CASES,
+    "policy edit with 5,000 open incidents": lambda: _after(
+        lambda leader: leader.state.take_context(ClusterContext(stop=Stop("power work")))
+    ),
+    "edit of a check with 5,000 open incidents": lambda: _after(_edit_check),
+    "clock skew begins with 5,000 open incidents": lambda: _after(lambda leader: leader.state.notify_all()),
+    "reconciliation of 5,000 incidents": _reconciliation,
+    "snapshot, Events and status of one check of 5,000": _report,
+    "answers to check and simulate for 5,000 targets": _questions,
+    "Nodes of 5,000 Machines are read": nodes_of_machines,
 }
 
 
-async def measure(_: BenchCluster) -> list[Figure]:
-    """Run each case in a process of its own, to measure its memory alone."""
-    figures = []
+def _goals() -> Iterator[Goal]:
     for name in CASES:
-        cost = await asyncio.to_thread(_in_a_process, name)
-        figures += [
-            longest_stop(name, cost.stop_seconds),
-            Figure(f"memory, {name}", cost.memory_mib, unit="MiB", goal=MOST_MEMORY_MIB),
-        ]
-    figures += await asyncio.to_thread(limits.measure_limits)
-    return figures
+        yield longest_stop(name)
+        yield Goal(f"memory, {name}", MOST_MEMORY_MIB, "MiB")
 
 
-def _in_a_process(name: str) -> Cost:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
-        return processes.submit(_cost, name).result(_LONGEST_CASE_SECONDS)
+@scenario("bounds", tuple(_goals()))
+async def bounds(_: BenchCluster) -> list[float]:
+    """Run each case in a process of its own, to measure its memory alone."""
+    values: list[float] = []
+    for name in CASES:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
+            running = processes.submit(_cost, name)
+            values += await asyncio.to_thread(running.result, _LONGEST_CASE_SECONDS)
+    return values
 
 
-def _cost(name: str) -> Cost:
+def _cost(name: str) -> tuple[float, float]:
+    """The longest stop of the event loop in milliseconds, and the memory of one case in MiB."""
     keep_full_collections_short()  # as our processes do
     work = CASES[name]()
     return asyncio.run(_measured(work))
 
 
-async def _measured(work: Work) -> Cost:
+async def _measured(work: Work) -> tuple[float, float]:
+    stops = [0.0]
     before = _memory()
-    watching = asyncio.create_task(_longest_stop())
+    watching = asyncio.create_task(watch_event_loop(_TICK, lambda _, seconds: stops.append(seconds)))
     await asyncio.sleep(10 * _TICK)
     await work()
     await asyncio.sleep(10 * _TICK)
     watching.cancel()
-    with suppress(asyncio.CancelledError):
-        await watching
-    return Cost(_stops[-1], _memory() - before)
-
-
-_stops: list[float] = [0.0]
-
-
-async def _longest_stop() -> None:
-    """Record how much later than planned the loop continued."""
-    while True:
-        began = time.perf_counter()
-        await asyncio.sleep(_TICK)
-        _stops.append(max(_stops[-1], time.perf_counter() - began - _TICK))
+    return 1000 * max(stops), _memory() - before
 
 
 def _memory() -> float:

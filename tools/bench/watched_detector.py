@@ -1,14 +1,13 @@
 """`python -m bench.watched_detector`: the detector, which writes down how long its event loop stops.
 
-Each stop is a line of the file that STOPS_FILE names: when it ended by the monotonic clock, its seconds, and
-for how many of them the thread of the loop had a processor. The clocks cost no system call that gives the GIL
-away: a read of /proc at each turn took a fifth of the time of the loop.
+Each stop is a line of the file that STOPS_FILE names: when it ended by the monotonic clock, and its seconds.
 """
 
 import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from detector import detector
@@ -23,20 +22,24 @@ _SHORTEST_SECONDS = 0.02
 
 async def run(settings: Settings) -> None:
     """Run the detector and watch its event loop until cancelled."""
+    stops = Path(os.environ[STOPS_FILE]).open("a", buffering=1)  # noqa: ASYNC230, SIM115  open until the end
+
+    def note(ended: float, seconds: float) -> None:
+        if seconds >= _SHORTEST_SECONDS:
+            stops.write(f"{ended} {seconds}\n")
+
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_note_stops(Path(os.environ[STOPS_FILE])))
+        tasks.create_task(watch_event_loop(_TICK_SECONDS, note))
         await detector.run(settings)
 
 
-async def _note_stops(file: Path) -> None:
-    with file.open("a", buffering=1) as stops:
-        while True:
-            began, worked = time.monotonic(), time.thread_time()
-            await asyncio.sleep(_TICK_SECONDS)
-            ended = time.monotonic()
-            seconds = ended - began - _TICK_SECONDS
-            if seconds >= _SHORTEST_SECONDS:
-                stops.write(f"{ended} {seconds} {time.thread_time() - worked}\n")
+async def watch_event_loop(tick_seconds: float, note: Callable[[float, float], None]) -> None:
+    """Note at each tick when it ended, and how many seconds later than planned, until cancelled."""
+    while True:
+        began = time.monotonic()
+        await asyncio.sleep(tick_seconds)
+        ended = time.monotonic()
+        note(ended, ended - began - tick_seconds)
 
 
 if __name__ == "__main__":

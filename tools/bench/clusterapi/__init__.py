@@ -1,1 +1,0 @@
-"""The measurements of Cluster API's MachineHealthChecks, with Machines and Nodes in two clusters."""
