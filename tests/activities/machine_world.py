@@ -134,7 +134,7 @@ class MachineWorld(World):
             api_version=DEMO, kind=REQUESTS.kind, namespace=NAMESPACE, name=self.name, uid=uid
         )
 
-    async def machine(self) -> Object | None:
+    async def machine(self) -> Any:
         try:
             return await self.client.get(MACHINES, self.name, NAMESPACE)
         except NotFound:
@@ -156,7 +156,7 @@ class MachineWorld(World):
     def _is_about_machine(self, regarding: Object) -> bool:
         return (regarding["kind"], regarding["name"]) == (MACHINES.kind, self.name)
 
-    async def machine_lease(self) -> Object | None:
+    async def machine_lease(self) -> Any:
         """The spec of the Machine's Lease; None if there is none."""
         return await self._lease(self.machine_lease_name)
 

@@ -182,7 +182,7 @@ class ClusterApiWorld:
     async def is_marked(self) -> bool:
         return "OwnerRemediated" in await self.conditions()
 
-    async def request(self) -> Object | None:
+    async def request(self) -> Any:
         try:
             return await self.client.get(REQUESTS, self.name, NAMESPACE)
         except NotFound:
@@ -192,7 +192,7 @@ class ClusterApiWorld:
         found = await self.client.list(EVENTS, NAMESPACE)
         return [event for event in found if event["involvedObject"]["name"] == self.name]
 
-    async def lease(self) -> Object | None:
+    async def lease(self) -> Any:
         """The spec of the Machine's Lease; None if there is none."""
         try:
             found = await self.client.get(LEASES, self.lease_name, LEASE_NAMESPACE)
