@@ -87,7 +87,7 @@ async def test_task_that_times_out_is_noted_and_the_incident_goes_on(
     incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)
-    monkeypatch.setattr("workflows.contracts.ANNOTATE", impatient)
+    monkeypatch.setattr("workflows.calls.ANNOTATE", impatient)
     await take_first_step(incident)
     gate = incident.cluster.gates["annotate"]
     gate.close()
