@@ -32,7 +32,7 @@ async def test_skip_marks_the_request_keeps_it_and_takes_the_next_step_long_befo
 
     assert incident.cluster.tried == ["first", "second"]
     assert [(one, *names) for one, names in incident.cluster.annotated] == [("first", TIMED_OUT)]
-    assert await incident.now() - began < timedelta(minutes=1)
+    assert await incident.now() - began < timedelta(minutes=5), "the timeout of the first step"
     assert [request.reference.template for request in state.requests] == ["first", "second"]
     assert (state.memory.skipped, state.memory.orders[-1].refused) == ((state.requests[0].uid,), "")
 
