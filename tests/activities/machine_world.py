@@ -16,7 +16,6 @@ from health.model.references import (
     RequestReference,
     Step,
     TargetReference,
-    TemplateReference,
 )
 from health.model.verdict import Fact
 from kube.errors import NotFound
@@ -176,13 +175,6 @@ class MachineWorld(World):
 
     def order(self, **changes: object) -> ActInput:
         return super().order(step=DELETE).model_copy(update=changes)
-
-    def order_request(self, **changes: object) -> ActInput:
-        """The order of an incident after the check got a template."""
-        template = TemplateReference(
-            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
-        )
-        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
 
     async def order_as_node_is_gone(self) -> ActInput:
         """The order of an incident that sees no Node; the Machine itself reports no time."""

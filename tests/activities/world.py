@@ -216,6 +216,13 @@ class World:
         )
         return asked.model_copy(update=changes)
 
+    def order_request(self, **changes: object) -> ActInput:
+        """The order of the incident of a Machine after its check got a template."""
+        template = TemplateReference(
+            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
+        )
+        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
+
     async def order_with_template(self, api_version: str, kind: str, name: str = "") -> ActInput:
         """The order of an incident after the check was edited to name this template."""
         template = TemplateReference(
