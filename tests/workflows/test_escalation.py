@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.orders import ResumeOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import adopt_exhausted, fail_steps, take_first_step
 from tests.support.story.polling import polled
 from tests.support.story.settling import REAL_TIME, ROUNDING, pass_until, rests, settle
-from tests.support.values.observations import escalating, expired, healthy
+from tests.support.values.observations import expired, healthy
 
 TIMEOUTS = {
     "first": timedelta(seconds=300),
@@ -166,20 +165,3 @@ async def test_look_that_comes_while_the_lease_is_given_back_does_not_claim_it_a
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.count("deleted") == 1
-
-
-@pytest.mark.rule("rule 28")
-async def test_mark_that_its_consumer_took_off_in_vain_is_set_again(incident: IncidentDriver) -> None:
-    marked = escalating(expired(), Step(action=Action.MARK))
-    says = {"under_way": "marked for external remediation", "is_marked": True}
-    under_way = marked.model_copy(update=says)
-    await incident.start(marked)
-    await incident.happens("Mark of the target")
-    await incident.sees(under_way)
-    await rests(incident, Phase.REMEDIATING)
-    await incident.sees(marked)
-    await incident.happens("Mark of the target", 2)
-    await incident.sees(under_way)
-    await rests(incident, Phase.REMEDIATING)
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.REMEDIATED
