@@ -16,7 +16,6 @@ from health.model.references import (
     RequestReference,
     Step,
     TargetReference,
-    TemplateReference,
 )
 from health.model.verdict import Fact
 from kube.errors import NotFound
@@ -134,7 +133,7 @@ class MachineWorld(World):
             api_version=DEMO, kind=REQUESTS.kind, namespace=NAMESPACE, name=self.name, uid=uid
         )
 
-    async def machine(self) -> Object | None:
+    async def machine(self) -> Any:
         try:
             return await self.client.get(MACHINES, self.name, NAMESPACE)
         except NotFound:
@@ -156,7 +155,7 @@ class MachineWorld(World):
     def _is_about_machine(self, regarding: Object) -> bool:
         return (regarding["kind"], regarding["name"]) == (MACHINES.kind, self.name)
 
-    async def machine_lease(self) -> Object | None:
+    async def machine_lease(self) -> Any:
         """The spec of the Machine's Lease; None if there is none."""
         return await self._lease(self.machine_lease_name)
 
@@ -176,13 +175,6 @@ class MachineWorld(World):
 
     def order(self, **changes: object) -> ActInput:
         return super().order(step=DELETE).model_copy(update=changes)
-
-    def order_request(self, **changes: object) -> ActInput:
-        """The order of an incident after the check got a template."""
-        template = TemplateReference(
-            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
-        )
-        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
 
     async def order_as_node_is_gone(self) -> ActInput:
         """The order of an incident that sees no Node; the Machine itself reports no time."""

@@ -24,7 +24,6 @@ def order(world: World, *annotations: tuple[RequestReference, dict[str, str | No
 
 async def annotations(world: World) -> dict[str, str]:
     found = await world.request()
-    assert found is not None
     texts: dict[str, str] = found["metadata"].get("annotations") or {}
     return texts
 

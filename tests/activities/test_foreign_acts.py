@@ -161,10 +161,11 @@ async def test_healthy_machine_is_held_while_the_check_of_the_request_for_it_can
     of_operator = await machine_world.make_machine_request()
     await machine_world.annotate_check({"paramedic.dev/max-in-flight": "many"})
     fact = Fact(condition=SAME_BOOT, status="boot-2", since=SINCE)
-    result = await admin_worker.act(machine_world.order(fact=fact, requests=(of_operator,)))
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.NOT_TRUE
-    assert "was remediated in this boot" in result.hold.message
+    await admin_worker.held(
+        machine_world.order(fact=fact, requests=(of_operator,)),
+        HoldReason.NOT_TRUE,
+        "was remediated in this boot",
+    )
 
 
 async def test_no_evidence_is_saved_that_the_check_does_not_want(

@@ -171,9 +171,7 @@ async def test_act_that_begins_late_touches_nothing_of_the_act_that_was_tried_in
     late = world.order(seen_at=datetime.now(UTC) - seconds(21))
     assert (await worker.act(world.order())).request is not None
     lease, request = await world.lease(), await world.request()
-    result = await worker.act(late)
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.STALE_FACTS
+    await worker.held(late, HoldReason.STALE_FACTS)
     assert (await world.lease(), await world.request()) == (lease, request)
 
 
@@ -207,7 +205,6 @@ async def test_machine_that_was_paused_with_all_its_clocks_learns_the_time_from_
     own_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + behind)
     worker, clock = WorkerActivities(own_transport), own_transport.server_clock
     seen_at = datetime.now(UTC) + behind
-    result = await worker.act(world.order(seen_at=seen_at), now=clock.now, monotonic=clock.monotonic)
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.STALE_FACTS
+    order = world.order(seen_at=seen_at)
+    await worker.held(order, HoldReason.STALE_FACTS, now=clock.now, monotonic=clock.monotonic)
     assert await world.request() is None

@@ -9,7 +9,7 @@ from kube.resource import NODES
 from tests.activities.machine_world import CHECKS, MachineWorld
 from tests.activities.worker_activities import LABELS, WorkerActivities
 from tests.activities.world import NAMESPACE, POD_TEMPLATES
-from workflows.contracts import ActInput, RequestExists
+from workflows.contracts import RequestExists
 
 pytestmark = pytest.mark.cluster
 
@@ -29,7 +29,6 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
     result = await worker.act(requesting.order_request(attempt=2))
 
     made = await requesting.request()
-    assert made is not None
     assert isinstance(result.outcome, RequestExists)
     assert result.outcome.request.uid == made["metadata"]["uid"]
     assert result.outcome.lease_acquired_at is not None
@@ -84,7 +83,7 @@ async def test_template_that_is_broken_makes_no_request(
         CHECKS, requesting.name, {"spec": {"remediationTemplate": named}}, NAMESPACE
     )
     order = requesting.order_request(step=Step(template=broken), generation=3)
-    await _is_held(order, admin_worker, HoldReason.TEMPLATE, "didn't find spec.template")
+    await admin_worker.held(order, HoldReason.TEMPLATE, "didn't find spec.template")
     assert await requesting.request() is None
     assert await requesting.machine_lease() is None
 
@@ -107,9 +106,7 @@ async def test_request_of_another_checks_incident_is_left_to_it(
         f"/{NAMESPACE}/{requesting.name}/", f"/{NAMESPACE}/another/", 1
     )
     await requesting.make_machine_request(annotations={INCIDENT: theirs})
-    await _is_held(
-        requesting.order_request(), worker, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner"
-    )
+    await worker.held(requesting.order_request(), HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")
 
 
 @pytest.mark.rule("rule 13")
@@ -119,14 +116,4 @@ async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns
     # The second owner exists, else the garbage collector would remove the reference to it.
     node = {"apiVersion": "v1", "kind": NODES.kind, "name": requesting.name, "uid": requesting.node_uid}
     await requesting.make_machine_request(owners=(node,))
-    await _is_held(
-        requesting.order_request(), worker, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner"
-    )
-
-
-async def _is_held(order: ActInput, worker: WorkerActivities, reason: HoldReason, words: str) -> None:
-    result = await worker.act(order)
-    assert result.request is None
-    assert result.hold is not None
-    assert result.hold.reason is reason
-    assert words in result.hold.message
+    await worker.held(requesting.order_request(), HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
@@ -18,6 +19,8 @@ from activities.revalidation import Revalidation
 from activities.save_evidence import EvidenceConfigMaps, SaveEvidenceActivity
 from activities.target_lease import TargetLeases
 from health.evidence import Retention
+from health.model.observation import Hold, HoldReason
+from health.model.request_snapshot import RequestSnapshot
 from kube.client import Client
 from kube.connection import ClusterConnection, ClusterConnections, WorkloadConnections
 from kube.transport import Transport
@@ -84,6 +87,20 @@ class WorkerActivities:
         clock = Clock(now, monotonic)
         act = Act(self._leases, self._revalidation, clock, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
+
+    async def requested(self, asked: ActInput) -> RequestSnapshot:
+        """The request of an act that must not be held."""
+        request = (await self.act(asked)).request
+        assert request is not None
+        return request
+
+    async def held(self, asked: ActInput, reason: HoldReason, words: str = "", **clocks: Any) -> Hold:
+        """The hold of an act that must be held for that reason, with these words in its message."""
+        hold = (await self.act(asked, **clocks)).hold
+        assert hold is not None
+        assert hold.reason is reason
+        assert words in hold.message
+        return hold
 
     async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
         return await ActivityEnvironment().run(self._maintenance.annotate, annotation)

@@ -157,28 +157,27 @@ class World:
         lease = for_target(lease, LeaseHolder(holder, lock=lock))
         await self.client.create(LEASES, lease, LEASE_NAMESPACE)
 
-    async def request(self) -> Object | None:
+    async def request(self) -> Any:
         """The request of the node; None if there is none."""
         found = await self.client.list(REQUESTS, NAMESPACE)
         mine = [request for request in found if request["metadata"]["name"].startswith(self.name)]
         assert len(mine) <= 1
         return mine[0] if mine else None
 
-    async def lease(self) -> Object | None:
+    async def lease(self) -> Any:
         """The spec of the node's Lease; None if there is none."""
         return await self._lease(f"node-{self.name}")
 
-    async def control_plane_lock(self) -> Object | None:
+    async def control_plane_lock(self) -> Any:
         """The spec of the control-plane lock's Lease; None if there is none."""
         return await self._lease(CONTROL_PLANE_LOCK)
 
-    async def _lease(self, name: str) -> Object | None:
+    async def _lease(self, name: str) -> Any:
         try:
             found = await self.client.get(LEASES, name, LEASE_NAMESPACE)
         except NotFound:
             return None
-        spec: Object = found["spec"]
-        return spec
+        return found["spec"]
 
     @property
     def check_owner(self) -> Object:
@@ -216,6 +215,13 @@ class World:
             generation=1,
         )
         return asked.model_copy(update=changes)
+
+    def order_request(self, **changes: object) -> ActInput:
+        """The order of the incident of a Machine after its check got a template."""
+        template = TemplateReference(
+            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
+        )
+        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
 
     async def order_with_template(self, api_version: str, kind: str, name: str = "") -> ActInput:
         """The order of an incident after the check was edited to name this template."""

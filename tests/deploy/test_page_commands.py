@@ -19,7 +19,7 @@ from tests.support.page_commands import PageCommand, page_commands
 pytestmark = pytest.mark.cluster
 
 OTHERS = ("install.md", "remediators.md", "switching.md", "cluster-api-switch.md", "openshift.md")
-VALUES = {"NAME": "node-4", "NODE": "node-4", "CHECK": "workers", "NAMESPACE": "fleet"}
+VALUES = {"NAME": "node-4", "NODE": "node-4", "node-1": "node-4", "CHECK": "workers", "NAMESPACE": "fleet"}
 WRITES = {"annotate", "create", "label", "patch", "scale", "uncordon"}
 ELSEWHERE = ("kubectl paramedic", "kubectl krew", "kubectl auth can-i", "kubectl describe clusterversion")
 """Plugins, the name of a command, and a kind of OpenShift."""
@@ -84,6 +84,7 @@ class Shell:
         self._commands = folder / "bin"
         self._commands.mkdir()
         (self._commands / "kubectl").symlink_to(programs.kubectl())
+        (folder / "KUBECONFIG").symlink_to(kubeconfig)  # as the demo page names its file
 
     async def run(self, script: str) -> tuple[int, str]:
         return await run(script, self.folder, self._commands, self._kubeconfig)

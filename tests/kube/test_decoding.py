@@ -1,3 +1,6 @@
+"""Answers and lines of a watch become records, or are named; large ones in a thread."""
+
+import gc
 import json
 import tracemalloc
 from typing import Any
@@ -7,6 +10,7 @@ import pytest
 from health.model.node import Node
 from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE
 from kube.decoding import Bookmark, Decoder, ObjectEvent, Undecodable, WatchError
+from kube.decoding_thread import SMALL, decoded
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key
 from tests.kube.objects import Widget, bookmark, event, failed, listed, widget
@@ -171,3 +175,21 @@ def test_unknown_field_of_an_object_that_does_not_decode_becomes_no_python_value
     assert isinstance(received.found, Undecodable)
     assert received.found.error.startswith("spec.size: ")
     assert peak < 1_000_000
+
+
+async def test_no_garbage_is_collected_while_a_large_answer_is_decoded() -> None:
+    def decode(_: bytes) -> bool:
+        return gc.isenabled()
+
+    assert gc.isenabled()
+    assert await decoded(decode, b" " * (SMALL + 1)) is False
+    assert gc.isenabled()
+
+
+async def test_garbage_is_collected_after_an_answer_that_does_not_decode() -> None:
+    def decode(_: bytes) -> None:
+        raise Malformed("no answer")
+
+    with pytest.raises(Malformed, match="no answer"):
+        await decoded(decode, b" " * (SMALL + 1))
+    assert gc.isenabled()

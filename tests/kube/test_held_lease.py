@@ -175,15 +175,23 @@ async def test_renewal_that_meets_a_change_looks_again(server: ApiServer, leases
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
-@pytest.mark.rule("NHC 2.5/manage/not ours")
-@pytest.mark.parametrize("answer", [GONE, said(lease_object("another"))], ids=["gone", "of another"])
-async def test_lease_that_is_not_ours_any_more_is_not_renewed(
+@pytest.mark.rule("NHC 2.5/manage/not ours", "rule 11")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(GONE, id="gone"),
+        pytest.param(said(lease_object("another")), id="of another"),
+        pytest.param(held_for("the next", renewed=timedelta(minutes=9)), id="of the next target of the name"),
+    ],
+)
+async def test_lease_that_is_not_ours_is_neither_renewed_nor_released(
     server: ApiServer, leases: HeldLeases, answer: Answer
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    assert await leases.renew("node-a", ME, TEN_MINUTES, NOW) is None
-    assert _asked(server) == ["GET /node-a"]
+    assert await leases.renew("node-a", OF_NODE, TEN_MINUTES, NOW) is None
+    await leases.release("node-a", OF_NODE)
+    assert _asked(server) == ["GET /node-a"] * 2
 
 
 @pytest.mark.rule("NHC 2.5/release", "rule 2/preconditions")
@@ -194,17 +202,6 @@ async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: 
     await leases.release("node-a", OF_NODE)
 
     assert server.asked[-1].body["preconditions"] == {"uid": "uid-of-lease", "resourceVersion": "7"}
-
-
-@pytest.mark.parametrize("answer", [GONE, said(lease_object("another"))], ids=["gone", "of another"])
-async def test_release_of_a_lease_that_is_not_ours_does_nothing(
-    server: ApiServer, leases: HeldLeases, answer: Answer
-) -> None:
-    server.answer("GET", ONE, answer)
-
-    await leases.release("node-a", OF_NODE)
-
-    assert _asked(server) == ["GET /node-a"]
 
 
 async def test_release_of_a_lease_of_another_node_of_the_name_does_nothing(
@@ -271,17 +268,6 @@ async def test_lease_of_an_earlier_target_blocks_no_longer_than_its_duration(
         "annotations": {TARGET_UID: "node-uid"},
     }
     assert patch["spec"]["leaseTransitions"] == 5
-
-
-@pytest.mark.rule("rule 11")
-async def test_lease_of_the_next_target_of_the_name_is_neither_renewed_nor_released(
-    server: ApiServer, leases: HeldLeases
-) -> None:
-    server.answer("GET", ONE, held_for("the next", renewed=timedelta(minutes=9)))
-
-    assert await leases.renew("node-a", OF_NODE, TEN_MINUTES, NOW) is None
-    await leases.release("node-a", OF_NODE)
-    assert _asked(server) == ["GET /node-a"] * 2
 
 
 @pytest.mark.rule("rule 39")

@@ -1,17 +1,20 @@
-"""A reflector on a healthy API server."""
+"""A reflector on a healthy API server: its name, its store, and the version in which it reads a kind."""
 
 import dataclasses
 from datetime import timedelta
 
 import pytest
 
+from kube.discovery import KindName
 from kube.record import Key
-from kube.reflector import ReflectorState
+from kube.reflector import Reflector, ReflectorState
 from kube.reflector_settings import SHORTEST_LIMIT
+from kube.resource import LEASES, NODES, Resource
 from kube.transport import Transport
-from tests.kube.objects import PATH, bookmark, event, listed, widget
+from objects.group_kind import ServedKind
+from tests.kube.objects import PATH, Widget, bookmark, event, listed, widget
 from tests.kube.watched import IMPATIENT, reflecting, with_silence
-from tests.support.api.api_server import ApiServer, LiveWatch, lines, refused, said
+from tests.support.api.api_server import CORE, NOT_SERVED, ApiServer, LiveWatch, lines, refused, said
 from tests.support.api.eventually import eventually
 
 SILENT = lines(then="silent")
@@ -26,7 +29,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
     )
     server.watch(PATH, SILENT)
 
-    async with reflecting(transport, label_selector="x=y") as (reflector, told):
+    async with reflecting(transport, label_selector="x=y", clock=lambda: 100.0) as (reflector, told):
         assert reflector.age() is None
         assert not reflector.synced
         await reflector.wait_synced()
@@ -38,9 +41,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
             {"limit": "2", "labelSelector": "x=y"},
             {"limit": "500", "labelSelector": "x=y", "continue": "more"},
         ]
-        age = reflector.age()
-        assert age is not None
-        assert age < timedelta(seconds=5)
+        assert reflector.age() == timedelta(0)
         assert reflector.problem == ""
 
 
@@ -200,10 +201,99 @@ async def test_shorter_limit_is_proven_within_it_though_the_watch_was_opened_by_
         await eventually(server.watches)
         settings = IMPATIENT.proving_life_within(SHORTEST_LIMIT)
         await eventually(lambda: len(server.watches()) > 1)
-        await eventually(server.reads, within_seconds=SHORTEST_LIMIT.total_seconds())
-        age = reflector.age()
+        await eventually(server.reads)
         assert reflector.problem == ""
 
     first, second = (int(asked.query["timeoutSeconds"]) for asked in server.watches()[:2])
-    assert age is not None
-    assert age + timedelta(seconds=second) < SHORTEST_LIMIT < timedelta(seconds=first)
+    assert timedelta(seconds=second) < SHORTEST_LIMIT < timedelta(seconds=first)
+
+
+def test_watch_of_one_object_is_named_by_it(transport: Transport) -> None:
+    reflector = Reflector(transport, NODES, Widget, name="a", notify=lambda _: None)
+    assert reflector.name == "nodes with metadata.name=a"
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "selector", "name"),
+    [
+        (NODES, "", "", "nodes"),
+        (LEASES, "", "", "leases.coordination.k8s.io"),
+        (LEASES, "medik8s-leases", "", "leases.coordination.k8s.io in medik8s-leases"),
+        (NODES, "", "role=worker", "nodes with role=worker"),
+        (KindName("example.com/v1", "Widget"), "", "", "Widget (example.com/v1)"),
+    ],
+)
+async def test_watch_is_named_by_resource_group_and_namespace(
+    transport: Transport, resource: Resource | KindName, namespace: str, selector: str, name: str
+) -> None:
+    reflector = Reflector(
+        transport,
+        resource,
+        Widget,
+        namespace=namespace,
+        label_selector=selector,
+        notify=lambda _: None,
+    )
+    assert reflector.name == name
+
+
+BOTH = ServedKind(
+    group="example.com", kind="Widget", plural="widgets", versions=("v2", "v1"), is_namespaced=False
+)
+OLD, NEW = "/apis/example.com/v1", "/apis/example.com/v2"
+NEW_PATH = f"{NEW}/widgets"
+SERVED = said({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": False}]})
+IN_OLD, IN_NEW = said(listed(1, widget("a", 1))), said(listed(1, widget("a", 1, size=2)))
+
+
+async def test_version_that_is_liked_better_is_read_once_it_is_served(
+    server: ApiServer, transport: Transport
+) -> None:
+    watch = LiveWatch()
+    server.answer("GET", OLD, SERVED)
+    server.answer("GET", NEW, NOT_SERVED, NOT_SERVED, SERVED)
+    server.answer("GET", PATH, IN_OLD)
+    server.watch(PATH, lines(), watch)
+    server.answer("GET", NEW_PATH, IN_NEW)
+    server.watch(NEW_PATH, SILENT)
+
+    async with reflecting(transport, resource=BOTH) as (reflector, told):
+        await eventually(lambda: len(server.watches()) == 2)
+        assert reflector.store[Key("", "a")].spec.size == 1
+        watch.end()
+        await eventually(lambda: len(server.watches()) == 3)
+
+        assert reflector.store[Key("", "a")].spec.size == 2
+        assert told.brief() == [("ADDED", "a"), ("MODIFIED", "a")]
+    assert [asked.path for asked in server.lists()] == [PATH, NEW_PATH]
+
+
+async def test_one_that_is_read_in_the_version_liked_best_is_looked_for_nowhere_else(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", NEW, SERVED)
+    server.answer("GET", NEW_PATH, IN_NEW)
+    server.watch(NEW_PATH, lines(), lines(), SILENT)
+
+    async with reflecting(transport, resource=BOTH):
+        await eventually(lambda: len(server.watches()) == 3)
+
+    assert sum(asked.path == NEW for asked in server.asked) == 1
+
+
+async def test_version_that_ceases_to_be_served_is_left_for_the_other_and_nothing_goes_meanwhile(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", "/api/v1", CORE)
+    server.answer("GET", NEW, SERVED, NOT_SERVED)
+    server.answer("GET", OLD, SERVED)
+    server.answer("GET", NEW_PATH, IN_NEW, NOT_SERVED)
+    server.watch(NEW_PATH, NOT_SERVED)
+    server.answer("GET", PATH, IN_OLD)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport, resource=BOTH) as (reflector, told):
+        await eventually(lambda: server.watches() and server.watches()[-1].path == PATH)
+
+        assert reflector.store[Key("", "a")].spec.size == 1
+        assert told.brief() == [("ADDED", "a"), ("MODIFIED", "a")]

@@ -223,28 +223,6 @@ async def test_cancelled_request_stays_cancelled(server: ApiServer, transport: T
             await transport.request("GET", "/x")
 
 
-async def test_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotConfigured, match="nowhere"):
-        await Transport.connect(str(tmp_path / "nowhere"))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param("", id="empty"),
-        pytest.param("{", id="not YAML"),
-        pytest.param("[]", id="a list"),
-        pytest.param("current-context: a", id="without contexts"),
-    ],
-)
-async def test_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "broken"
-    file.write_text(content)
-
-    with pytest.raises(NotConfigured, match="broken"):
-        await Transport.connect(str(file))
-
-
 async def test_context_that_is_not_there_is_named(server: ApiServer) -> None:
     with pytest.raises(NotConfigured, match="elsewhere"):
         await Transport.connect(str(server.kubeconfig), "elsewhere")

@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -261,53 +262,13 @@ def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
         client_key="e",
         token="f",
     )
-    assert (
-        one.endpoint
-        == WorkloadKubeconfig(
-            server="https://a",
-            certificate_authority="b",
-            tls_server_name="c",
-            client_certificate="d",
-            client_key="e",
-            token="g",
-        ).endpoint
-    )
+    assert replace(one, token="g").endpoint == one.endpoint
     others = [
-        WorkloadKubeconfig(
-            server="https://b",
-            certificate_authority="b",
-            tls_server_name="c",
-            client_certificate="d",
-            client_key="e",
-        ),
-        WorkloadKubeconfig(
-            server="https://a",
-            certificate_authority=None,
-            tls_server_name="c",
-            client_certificate="d",
-            client_key="e",
-        ),
-        WorkloadKubeconfig(
-            server="https://a",
-            certificate_authority="b",
-            tls_server_name=None,
-            client_certificate="d",
-            client_key="e",
-        ),
-        WorkloadKubeconfig(
-            server="https://a",
-            certificate_authority="b",
-            tls_server_name="c",
-            client_certificate=None,
-            client_key="e",
-        ),
-        WorkloadKubeconfig(
-            server="https://a",
-            certificate_authority="b",
-            tls_server_name="c",
-            client_certificate="d",
-            client_key=None,
-        ),
+        replace(one, server="https://b"),
+        replace(one, certificate_authority=None),
+        replace(one, tls_server_name=None),
+        replace(one, client_certificate=None),
+        replace(one, client_key=None),
     ]
     assert len({one.endpoint, *(other.endpoint for other in others)}) == 1 + len(others)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from temporalio import activity
+from temporalio.api.workflowservice.v1 import CountWorkflowExecutionsRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -124,7 +125,7 @@ async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_report
         await eventually(lambda: bool(problems.sentences), 20)
         assert problems.sentences == (f"temporal: Temporal at {proxy.address} does not answer",)
         with pytest.raises(RPCError) as failed:
-            await link().count_workflows("")
+            await link().workflow_service.count_workflow_executions(CountWorkflowExecutionsRequest())
         assert one_sentence(failed.value) == "Temporal does not answer"  # as other parts tell it
     assert [part for part, _ in warnings_in(caplog) if part == "temporal"] == ["temporal", "temporal"]
 

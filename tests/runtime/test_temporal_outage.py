@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from temporalio.api.workflowservice.v1 import CountWorkflowExecutionsRequest
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.problems import one_sentence
@@ -94,7 +95,7 @@ async def test_temporal_that_answers_with_an_error_is_not_called_silent(answer: 
         client = await connect(environment=environment)
         server.answer = answer
         with pytest.raises(RPCError) as refused:
-            await client.count_workflows("")
+            await client.workflow_service.count_workflow_executions(CountWorkflowExecutionsRequest())
         assert not is_silence(refused.value)
         assert one_sentence(refused.value) == words
 

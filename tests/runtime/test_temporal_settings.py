@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.settings import SettingsError
-from runtime.temporal import connect, temporal_settings
+from runtime.temporal import connect, in_utf8, temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
 from tests.support.api.ports import free_port
 
@@ -127,3 +127,14 @@ async def test_setting_that_only_the_core_rejects_is_no_outage(
 async def test_usable_settings_of_a_temporal_that_is_away_are_an_outage() -> None:
     with pytest.raises(TemporalUnreachable):
         await connect(environment={"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}", "TEMPORAL_TLS": "true"})
+
+
+@pytest.mark.parametrize("text", ["", "node-1", "Grüße… 🙂"])
+def test_text_is_itself_whatever_locale_it_was_read_in(text: str) -> None:
+    assert in_utf8(text) == text
+    assert in_utf8(text.encode().decode("ascii", "surrogateescape")) == text
+
+
+def test_bytes_that_are_none_are_refused() -> None:
+    with pytest.raises(UnicodeError):
+        in_utf8(os.fsdecode(b"caf\xe9"))

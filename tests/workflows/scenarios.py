@@ -4,8 +4,11 @@ The history file has the name of the scenario. A new behaviour is a new scenario
 new name, because incidents that began with the old one may still run.
 """
 
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from inspect import iscoroutinefunction
+from types import ModuleType
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
@@ -24,15 +27,7 @@ from tests.support.values.observations import (
     unknown,
     waiting,
 )
-from tests.workflows import (
-    scenarios_of_absence,
-    scenarios_of_evidence,
-    scenarios_of_machines,
-    scenarios_of_orders,
-    scenarios_of_requests,
-    scenarios_of_shadow,
-    scenarios_of_steps,
-)
+from tests.workflows import scenarios_of_orders, scenarios_of_requests, scenarios_of_steps
 from tests.workflows.stories import MINUTE, begin, recover
 
 Scenario = Callable[[IncidentDriver], Awaitable[None]]
@@ -195,43 +190,46 @@ async def continued_as_new(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
-SCENARIOS: dict[str, Scenario] = {
-    scenario.__name__.replace("_", "-"): scenario
-    for scenario in (
-        remediated,
-        remediated_at_once,
-        recovered_before_the_deadline,
-        deadline_moved,
-        held_then_admitted,
-        held_and_asks_again_by_itself,
-        held_blind_then_admitted,
-        act_refused_then_done,
-        act_refused_for_another_fact,
-        lease_renewed,
-        request_adopted,
-        request_of_a_recovered_node,
-        request_removed_by_somebody,
-        request_hangs_on_a_finalizer,
-        fails_again_during_the_clean_up,
-        gone_while_waiting,
-        gone_while_remediating,
-        released_while_held,
-        released_while_remediating,
-        carried_on_from_an_earlier_run,
-        *scenarios_of_evidence.SCENARIOS,
-        *scenarios_of_machines.SCENARIOS,
-        *scenarios_of_orders.SCENARIOS,
-        *scenarios_of_requests.SCENARIOS,
-        *scenarios_of_shadow.SCENARIOS,
-        *scenarios_of_steps.SCENARIOS,
-    )
-}
-LONG_SCENARIOS: dict[str, Scenario] = {
-    "continued-as-new": continued_as_new,
-    "continued-as-new-in-the-second-step": scenarios_of_steps.continued_as_new_in_the_second_step,
-}
+async def lease_renewed_without_a_detector(incident: IncidentDriver) -> None:
+    async with incident.worker():
+        async with incident.detector():
+            await begin(incident, act)
+            await incident.pass_time(10 * MINUTE - timedelta(seconds=1))
+            await rests(incident, Phase.REMEDIATING)
+        await incident.wake()
+        await incident.happens("renew")
+        async with incident.detector():
+            await incident.happens("answered", 2)
+            await rests(incident, Phase.REMEDIATING)
+            await recover(incident)
+
+
+async def recovered_before_a_worker_ran(incident: IncidentDriver) -> None:
+    """A worker that is killed during an act leaves the same history."""
+    await incident.start(expired())
+    await incident.sees(healthy())
+    async with incident.detector(), incident.worker():
+        await incident.outcome()
+
+
+def _of(*modules: ModuleType) -> dict[str, Scenario]:
+    """The scenarios of these modules: each coroutine function without a leading underscore that is there."""
+    return {
+        name.replace("_", "-"): value
+        for module in modules
+        for name, value in vars(module).items()
+        if iscoroutinefunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+SCENARIOS = _of(sys.modules[__name__], scenarios_of_orders, scenarios_of_requests, scenarios_of_steps)
+
+
+def _taken(*names: str) -> dict[str, Scenario]:
+    return {name: SCENARIOS.pop(name) for name in names}
+
+
+LONG_SCENARIOS = _taken("continued-as-new", "continued-as-new-in-the-second-step")
 """Recorded on a server that suggests to continue as new after a few dozen events."""
-BARE_SCENARIOS: dict[str, Scenario] = {
-    scenario.__name__.replace("_", "-"): scenario for scenario in scenarios_of_absence.SCENARIOS
-}
+BARE_SCENARIOS = _taken("lease-renewed-without-a-detector", "recovered-before-a-worker-ran")
 """They start and stop detector and worker themselves."""

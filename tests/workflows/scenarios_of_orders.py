@@ -243,30 +243,3 @@ async def cancelled_while_cleaning_up(incident: IncidentDriver) -> None:
     await incident.handle.cancel()
     gate.open()
     await incident.outcome()
-
-
-SCENARIOS = (
-    aborted_while_waiting,
-    aborted_while_held,
-    aborted_while_acting,
-    aborted_while_remediating,
-    aborted_while_cleaning_up,
-    aborted_without_a_detector,
-    aborted_for_a_time,
-    aborted_and_resumed,
-    aborted_and_resumed_by_signal,
-    held_by_a_person,
-    held_by_a_person_while_remediating,
-    held_by_a_person_for_a_time,
-    claimed_by_people,
-    remediated_by_order,
-    order_expired_while_held,
-    order_aborted_while_remediating,
-    approved_by_a_person,
-    approved_with_a_receiver_of_notifications,
-    approved_by_default,
-    rejected_and_resumed,
-    cancelled_while_waiting,
-    cancelled_while_acting,
-    cancelled_while_cleaning_up,
-)

@@ -140,19 +140,3 @@ async def clean_up_told_to_wait(incident: IncidentDriver) -> None:
     await begin(incident, act)
     incident.cluster.failing["clean_up"], incident.cluster.retry_after = 2, MINUTE / 60
     await recover(incident)
-
-
-SCENARIOS = (
-    kept_for_the_healthy_delay,
-    failed_again_during_the_healthy_delay,
-    healthy_delay_edited,
-    kept_until_a_person_confirms,
-    request_lost,
-    request_lost_and_resumed,
-    attempt_in_a_row,
-    overdue,
-    overdue_and_resumed,
-    request_grew_old,
-    end_of_the_node_expected,
-    clean_up_told_to_wait,
-)

@@ -1,23 +1,28 @@
-"""Scenarios of escalations: one step after the other, no step left, a new start."""
+"""Scenarios of steps: escalations, deleted and marked Machines, evidence before a step, and shadow."""
 
-from health.model.moves import Phase
-from health.model.observation import HoldReason
+from datetime import timedelta
+
+from health.model.evidence import EvidenceStore
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason, Observation
+from health.model.references import Action, Step
 from health.runbook.orders import HoldOrder, ResumeOrder, SkipOrder
 from tests.support.story.incident import IncidentDriver
-from tests.support.story.phases import exhaust, fail_steps, take_first_step
+from tests.support.story.phases import act, exhaust, fail_steps, take_first_step
 from tests.support.story.settling import pass_until, rests
-from tests.support.values.observations import escalating, expired, healthy, held, hold, waiting
+from tests.support.values.observations import escalating, expired, gone, healthy, held, hold, waiting
 from tests.workflows.stories import MINUTE, begin, recover
+from workflows.contracts import SAVE_EVIDENCE
 
 
-async def let_first_step_time_out(incident: IncidentDriver) -> None:
+async def _let_first_step_time_out(incident: IncidentDriver) -> None:
     await pass_until(incident, incident.cluster.request_of("first").created + 5 * MINUTE + MINUTE / 10)
     await incident.happens("annotate")
 
 
 async def escalated_by_a_timeout(incident: IncidentDriver) -> None:
     await begin(incident, take_first_step)
-    await let_first_step_time_out(incident)
+    await _let_first_step_time_out(incident)
     await incident.happens("created", 2)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -35,7 +40,7 @@ async def next_step_held_then_admitted(incident: IncidentDriver) -> None:
     await begin(incident, take_first_step)
     await incident.sees(escalating(held()))
     await rests(incident, Phase.REMEDIATING)
-    await let_first_step_time_out(incident)
+    await _let_first_step_time_out(incident)
     await rests(incident, Phase.HELD)
     await incident.sees(escalating())
     await incident.happens("created", 2)
@@ -139,16 +144,133 @@ async def continued_as_new_in_the_second_step(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
-SCENARIOS = (
-    escalated_by_a_timeout,
-    escalated_by_a_failure,
-    next_step_held_then_admitted,
-    next_step_held_by_a_person,
-    next_step_refused_then_done,
-    step_kept_while_only_a_timer_runs,
-    exhausted_until_recovery,
-    exhausted_and_resumed,
-    resumed_from_a_named_step,
-    step_overdue_while_held,
-    skipped_by_a_person,
-)
+DELETING = escalating(expired(), Step(action=Action.DELETE))
+MARKING = escalating(expired(), Step(action=Action.MARK))
+UNDER_WAY = "marked for external remediation"
+
+
+def _marked(observation: Observation) -> Observation:
+    return observation.model_copy(update={"under_way": UNDER_WAY, "is_marked": True})
+
+
+async def machine_deleted(incident: IncidentDriver) -> None:
+    await incident.start(DELETING)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(gone())
+    await incident.outcome()
+
+
+async def deleted_machine_hangs_on_a_finalizer(incident: IncidentDriver) -> None:
+    await incident.start(DELETING)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(DELETING)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.pass_time(11 * MINUTE)
+    await incident.happens("renew")
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(gone())
+    await incident.outcome()
+
+
+async def answer_of_a_deletion_lost(incident: IncidentDriver) -> None:
+    incident.cluster.failing["act"] = 1
+    await incident.start(DELETING)
+    await rests(incident, Phase.HELD)
+    await incident.sees(gone())
+    await incident.outcome()
+
+
+async def machine_marked(incident: IncidentDriver) -> None:
+    await incident.start(MARKING)
+    await incident.happens("Mark of the target")
+    await incident.sees(_marked(MARKING))
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def mark_taken_off_in_vain(incident: IncidentDriver) -> None:
+    limited = MARKING.model_copy(update={"back_off_limit_seconds": 1800})
+    await incident.start(limited)
+    await incident.happens("Mark of the target")
+    await incident.sees(_marked(limited))
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(limited)
+    await rests(incident, Phase.HELD)
+    await incident.pass_time(MINUTE + MINUTE / 10)
+    await incident.happens("Mark of the target", 2)
+    await incident.sees(_marked(limited))
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def request_kept_until_its_machine_is_fit(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.sees(healthy().model_copy(update={"counts_as_healthy": False}))
+    await incident.tells("does not count as healthy yet")
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+def wanted() -> Observation:
+    """An observation under a check that wants evidence as ConfigMaps."""
+    return escalating().model_copy(update={"evidence": EvidenceStore.CONFIG_MAP})
+
+
+async def evidence_saved_once_for_two_steps(incident: IncidentDriver) -> None:
+    await incident.start(wanted())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.pass_time(5 * MINUTE + MINUTE)
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def evidence_that_cannot_be_saved(incident: IncidentDriver) -> None:
+    incident.cluster.failing[SAVE_EVIDENCE.name] = 99
+    await incident.start(wanted())
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def evidence_held_and_saved_later(incident: IncidentDriver) -> None:
+    incident.cluster.refusals.append(hold(HoldReason.NOT_TRUE, timedelta(seconds=2)))
+    await incident.start(wanted())
+    await rests(incident, Phase.HELD)
+    await incident.pass_time(MINUTE)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+def shadowed(observation: Observation) -> Observation:
+    return observation.model_copy(update={"is_shadow": True})
+
+
+async def _record_two_steps(incident: IncidentDriver) -> None:
+    await incident.start(shadowed(escalating()))
+    await rests(incident, Phase.REMEDIATING)
+    await incident.pass_time(6 * MINUTE)
+    state = await rests(incident, Phase.REMEDIATING)
+    assert [step.number for step in state.memory.shadow.steps] == [1, 2]
+
+
+async def in_shadow_to_the_end(incident: IncidentDriver) -> None:
+    await _record_two_steps(incident)
+    incident.cluster.put_request()
+    await incident.sees(shadowed(healthy()))
+    await rests(incident, Phase.CLEANING_UP)
+    await incident.cluster.lose_requests()
+    await incident.wake()
+    result = await incident.result()
+    assert result.outcome is Outcome.WOULD_HAVE_REMEDIATED
+    assert result.shadow is not None
+    assert [other.ended is not None for other in result.shadow.others] == [True]
+
+
+async def shadow_left_in_the_second_step(incident: IncidentDriver) -> None:
+    await _record_two_steps(incident)
+    await incident.sees(escalating().model_copy(update={"is_shadow": False}))
+    await incident.happens("created")
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)

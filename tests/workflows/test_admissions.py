@@ -8,7 +8,7 @@ from health.model.observation import HoldReason
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import rests
 from tests.support.values.observations import expired, healthy, held
-from tests.workflows.scenarios_of_shadow import shadowed
+from tests.workflows.scenarios_of_steps import shadowed
 
 pytestmark = pytest.mark.rule("rule 49")
 

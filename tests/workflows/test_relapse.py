@@ -10,18 +10,15 @@ from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import rests
 from tests.support.values.builders import fact
 from tests.support.values.observations import ESCALATION, escalating, healthy
-from workflows.contracts import CLEAN_UP
 
 pytestmark = pytest.mark.rule("rule 64")
 
 RELAPSE = timedelta(minutes=30)
 
 
-async def fails(
-    incident: IncidentDriver, relapse: timedelta = RELAPSE, after: timedelta = timedelta()
-) -> None:
-    """Start the incident of a failure that begins so long after now."""
-    since = (await incident.now() if incident.cluster.log else datetime.now(UTC)) + after
+async def fails(incident: IncidentDriver, relapse: timedelta = RELAPSE) -> None:
+    """Start the incident of a failure that begins now."""
+    since = await incident.now() if incident.cluster.log else datetime.now(UTC)
     says = {"relapse_seconds": relapse.total_seconds(), "fact": fact(since, "False")}
     await incident.start(escalating().model_copy(update=says))
 
@@ -52,14 +49,6 @@ async def test_each_failure_that_comes_back_takes_the_next_step_until_none_is_le
     assert remediation.ended > incident.cluster.times("deleted")[-1]
 
 
-async def test_failure_after_the_time_takes_the_first_step(incident: IncidentDriver) -> None:
-    await fails(incident)
-    await recovers(incident)
-    await fails(incident, after=RELAPSE + timedelta(minutes=1))
-    await recovers(incident)
-    assert incident.cluster.tried == ["first", "first"]
-
-
 async def test_without_a_relapse_each_failure_takes_the_first_step_and_the_result_says_how_often(
     incident: IncidentDriver,
 ) -> None:
@@ -71,34 +60,3 @@ async def test_without_a_relapse_each_failure_takes_the_first_step_and_the_resul
     assert remediation is not None
     assert remediation.in_a_row == 3
     assert [act.repetition for act in incident.cluster.acts] == [None, None, repeated(3, 1)]
-
-
-async def test_failure_while_the_first_incident_is_open_takes_the_next_step_in_it(
-    incident: IncidentDriver,
-) -> None:
-    await fails(incident)
-    await rests(incident, Phase.REMEDIATING)
-    gate = incident.cluster.gates[CLEAN_UP.name]
-    gate.close()
-    await incident.sees(healthy())
-    await gate.entered.wait()
-    await fails(incident)
-    gate.open()
-    await incident.happens("created", 2)
-    assert incident.cluster.tried == ["first", "second"]
-
-
-async def test_failure_while_a_finalizer_keeps_the_request_of_the_first_step_takes_the_next_one(
-    incident: IncidentDriver,
-) -> None:
-    incident.cluster.has_finalizer = True
-    await fails(incident)
-    await rests(incident, Phase.REMEDIATING)
-    await incident.sees(healthy())
-    await rests(incident, Phase.CLEANING_UP)
-    await fails(incident)
-    await rests(incident, Phase.REMEDIATING)
-    incident.cluster.remove_finalizer()
-    await incident.wake()
-    await incident.happens("created", 2)
-    assert incident.cluster.tried == ["first", "second"]

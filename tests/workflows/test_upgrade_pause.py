@@ -264,11 +264,11 @@ async def test_order_that_no_sync_carries_out_in_time_stands_and_its_answer_says
 
 async def test_person_pauses_a_check_for_a_time_while_no_upgrade_is_under_way(upgrading: Upgrading) -> None:
     upgrading.end()
-    answer = await begun_by(upgrading, PauseOrder(check="a", reason="it reboots", for_seconds=3600))
+    answer = await begun_by(upgrading, PauseOrder(check="a", reason="it reboots", for_seconds=300))
     assert answer == "pauses MachineHealthCheck/machines/a: it reboots"
     assert upgrading.annotations() == {"a": "PM", "b": ""}
     await upgrading.rests()
-    await upgrading.passes(HOUR)
+    await upgrading.passes(5 * MINUTE)
     result = await upgrading.result()
 
     assert upgrading.annotations() == {"a": "", "b": ""}

@@ -1,7 +1,7 @@
 """While no detector answers, the Lease of a running request is kept, and orders are obeyed.
 
-The clock of these tests cannot be moved while a question waits, so these tests run in real time: the shortest
-timeout of a question is five seconds.
+The clock of these tests cannot be moved while a question waits, so these tests run in real time, and the
+shortest timeout of a question is one second here.
 """
 
 from dataclasses import replace
@@ -18,6 +18,11 @@ from tests.support.story.polling import polled
 from tests.support.story.settling import rests, settle
 from tests.support.values.memories import HELD_LEASE
 from tests.support.values.observations import expired, healthy, waiting
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workflows.question.SHORTEST_WAIT", timedelta(seconds=1))
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:

@@ -53,12 +53,8 @@ async def worker(management_cluster: ControlPlane) -> AsyncIterator[WorkerActivi
 
 
 async def is_held(world: World, worker: WorkerActivities, words: str) -> None:
-    result = await worker.act(world.order())
-    assert result.request is None
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.CONTROL_PLANE
-    assert words in result.hold.message
-    assert result.hold.ask_again_seconds == 60
+    hold = await worker.held(world.order(), HoldReason.CONTROL_PLANE, words)
+    assert hold.ask_again_seconds == 60
     assert await world.request() is None
     assert await world.lease() is None
     assert await world.control_plane_lock() is None

@@ -1,7 +1,5 @@
 """Evidence of a Machine whose Node is in a workload cluster that answers, or that does not answer in time."""
 
-import asyncio
-
 import pytest
 import yaml
 
@@ -11,7 +9,6 @@ from tests.activities.evidence import evidence_asked
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, WANTS_EVIDENCE
 from tests.support.api.api_server import hanging, said
-from workflows.contracts import EVIDENCE_READING
 
 pytestmark = pytest.mark.cluster
 
@@ -25,11 +22,9 @@ async def test_late_answers_of_a_workload_cluster_are_missing_and_the_rest_is_sa
     world.workload.answer("GET", PODS.path(), hanging)
     wants: Object = {"metadata": {"annotations": dict(WANTS_EVIDENCE)}}
     await world.client.merge_patch(world.checks, world.name, wants, NAMESPACE)
-    began = asyncio.get_running_loop().time()
 
     record = (await worker.save_evidence(evidence_asked(world.order()))).record
 
-    assert asyncio.get_running_loop().time() - began < EVIDENCE_READING.total_seconds() + 1
     assert record is not None
     assert (record.problem, record.lacks) == ("", ("no pods: it was not read within 2s",))
     found = await world.client.get(CONFIG_MAPS, record.name, record.namespace)

@@ -145,10 +145,7 @@ async def test_machine_that_became_another_between_look_and_mark_is_judged_as_it
         await happens(world)
 
     async with overtaken(management, world, _nothing, change) as worker:
-        result = await worker.act(world.order())
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.NOT_TRUE
-    assert words in result.hold.message
+        await worker.held(world.order(), HoldReason.NOT_TRUE, words)
     assert await world.lease() is None
 
 
@@ -156,15 +153,16 @@ async def _recovers(world: ClusterApiWorld) -> None:
     world.node("True")
 
 
-async def _template_comes(world: ClusterApiWorld) -> None:
-    await world.use_template()
-
-
 async def _gate_closes(world: ClusterApiWorld) -> None:
     await world.patch_cluster(conditions=[ready("ControlPlaneInitialized")])
 
 
-@pytest.mark.rule("CAPI B.2.7/nothing", "rule 2")
+async def _cluster_of_an_ordered_machine_is_gone(world: ClusterApiWorld) -> None:
+    await world.annotate_machine("remediate-machine")
+    await world.remove_cluster()
+
+
+@pytest.mark.rule("CAPI B.2.7/nothing", "CAPI B.2.2/no Cluster", "rule 2")
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
@@ -174,8 +172,9 @@ async def _gate_closes(world: ClusterApiWorld) -> None:
             ClusterApiWorld.pause_cluster, "Cluster spec.paused is set to true", id="paused Cluster"
         ),
         pytest.param(ClusterApiWorld.remove_cluster, "is gone", id="no Cluster"),
+        pytest.param(_cluster_of_an_ordered_machine_is_gone, "is gone", id="ordered, no Cluster"),
         pytest.param(_gate_closes, "no longer true", id="infrastructure not ready"),
-        pytest.param(_template_comes, "was edited", id="a template"),
+        pytest.param(ClusterApiWorld.use_template, "was edited", id="a template"),
     ],
 )
 async def test_nothing_is_written_where_what_admitted_it_is_over(
@@ -183,15 +182,6 @@ async def test_nothing_is_written_where_what_admitted_it_is_over(
 ) -> None:
     await happens(world)
     await _is_held(world, worker, HoldReason.NOT_TRUE, words)
-
-
-@pytest.mark.rule("CAPI B.2.2/no Cluster")
-async def test_machine_that_is_to_be_remediated_is_not_marked_without_its_cluster(
-    world: ClusterApiWorld, worker: WorkerActivities
-) -> None:
-    await world.annotate_machine("remediate-machine")
-    await world.remove_cluster()
-    await _is_held(world, worker, HoldReason.NOT_TRUE, "is gone")
 
 
 @pytest.mark.rule("CAPI B.2.3/Node gone", "rule 33")
@@ -264,9 +254,6 @@ async def _nothing() -> None: ...
 
 
 async def _is_held(world: ClusterApiWorld, worker: WorkerActivities, reason: HoldReason, words: str) -> None:
-    result = await worker.act(world.order())
-    assert result.hold is not None
-    assert result.hold.reason is reason
-    assert words in result.hold.message
+    await worker.held(world.order(), reason, words)
     assert not await world.is_marked()
     assert await world.lease() is None

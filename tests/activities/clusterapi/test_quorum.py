@@ -112,7 +112,6 @@ async def test_request_for_a_machine_of_a_control_plane_is_made_under_the_lock_a
     await member.patch_machine(ownerReferences=[OWNER])
     assert (await worker.act(member.order_request())).request is not None
     request = await member.request()
-    assert request is not None
     assert request["metadata"]["labels"][CONTROL_PLANE_LABEL] == ""
     assert await lock(member) is not None
 

@@ -73,6 +73,5 @@ async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     await old_world.use_template()
     await worker.act(old_world.order_request())
     made = await old_world.request()
-    assert made is not None
     (owner,) = made["metadata"]["ownerReferences"]
     assert (owner["apiVersion"], owner["uid"]) == (V1BETA1, old_world.machine_uid)

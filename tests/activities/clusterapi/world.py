@@ -6,7 +6,6 @@ of the Cluster names. A finalizer keeps a deleted Machine readable.
 
 import json
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -21,9 +20,7 @@ from health.model.references import (
     IncidentReference,
     Step,
     TargetReference,
-    TemplateReference,
 )
-from health.model.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, NODES, SECRETS, Object, Resource
@@ -37,6 +34,7 @@ from tests.activities.world import (
     REQUESTS,
     SINCE,
     TEMPLATES,
+    World,
 )
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.kubeconfigs import Pair, encoded, kubeconfig
@@ -61,14 +59,13 @@ def ready(type_: str) -> Object:
     return condition(type_, "True", SINCE) | {"reason": "Ready", "message": "it is"}
 
 
-class ClusterApiWorld:
+class ClusterApiWorld(World):
     """The objects of one test, which all have the same name."""
 
     def __init__(
         self, client: Client, name: str, workload: tuple[ApiServer, Pair], api_version: str = V1BETA2
     ) -> None:
-        self.client = client
-        self.name = name
+        super().__init__(client, name)
         self.workload, self._pair = workload
         self.machines = resource(MACHINES, api_version)
         self.clusters = resource(CLUSTERS, api_version)
@@ -182,24 +179,14 @@ class ClusterApiWorld:
     async def is_marked(self) -> bool:
         return "OwnerRemediated" in await self.conditions()
 
-    async def request(self) -> Object | None:
-        try:
-            return await self.client.get(REQUESTS, self.name, NAMESPACE)
-        except NotFound:
-            return None
-
     async def events(self) -> list[Object]:
         found = await self.client.list(EVENTS, NAMESPACE)
         return [event for event in found if event["involvedObject"]["name"] == self.name]
 
-    async def lease(self) -> Object | None:
-        """The spec of the Machine's Lease; None if there is none."""
-        try:
-            found = await self.client.get(LEASES, self.lease_name, LEASE_NAMESPACE)
-        except NotFound:
-            return None
-        spec: Object = found["spec"]
-        return spec if spec.get("holderIdentity") else None
+    async def lease(self) -> Any:
+        """The spec of the Machine's Lease; None if there is none, or it has no holder."""
+        spec = await self._lease(self.lease_name)
+        return spec if spec and spec.get("holderIdentity") else None
 
     @property
     def lease_name(self) -> str:
@@ -221,23 +208,7 @@ class ClusterApiWorld:
         )
 
     def order(self, **changes: object) -> ActInput:
-        """The order of an incident whose observation equals the world as created."""
-        asked = ActInput(
-            incident=self.incident,
-            run_id="run-1",
-            step=MARK,
-            fact=Fact(condition="Ready", status="False", since=SINCE),
-            seen_at=datetime.now(UTC),
-            generation=1,
-        )
-        return asked.model_copy(update=changes)
-
-    def order_request(self, **changes: object) -> ActInput:
-        """The same order, after the check got a template."""
-        template = TemplateReference(
-            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
-        )
-        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
+        return super().order(step=MARK).model_copy(update=changes)
 
     async def _make(self, kind: Resource, body: Object) -> Object:
         named = {"metadata": {"name": self.name}, "apiVersion": kind.api_version, "kind": kind.kind}

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -14,7 +15,13 @@ from temporalio.api.workflowservice.v1 import (
     PollWorkflowExecutionUpdateRequest,
     ResetWorkflowExecutionRequest,
 )
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowHistory,
+    WorkflowUpdateFailedError,
+)
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
@@ -34,7 +41,7 @@ from tests.support.story.polling import PATIENCE_SECONDS, polled
 from tests.support.story.runs import histories_of, summaries_of
 from tests.support.values.builders import INCIDENT, incident_reference, without_limits
 from workflows.contracts import worker_queue
-from workflows.messages import WORKFLOW, RemediationInput, State
+from workflows.messages import ORDER_REFUSED, WORKFLOW, RemediationInput, State
 
 LOG_SECONDS = 0.02
 """The interval of polls of a log in this process, which cost nothing."""
@@ -156,6 +163,14 @@ class IncidentDriver:
 
     async def skip(self, *order: object) -> str:
         return await self._order("skip", *order)
+
+    async def refusal(self, name: str, *order: object) -> str:
+        """Give an order that must be refused; return why."""
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await self._order(name, *order)
+        assert isinstance(refused.value.cause, ApplicationError)
+        assert refused.value.cause.type == ORDER_REFUSED
+        return refused.value.cause.message
 
     async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
         """Send an order; return when Temporal has it, even if the incident is too busy to answer."""

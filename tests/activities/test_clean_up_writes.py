@@ -1,4 +1,4 @@
-"""A request that the detector cannot decode, on a server with arbitrary answers."""
+"""The writes of a clean-up, recorded by a server with arbitrary answers."""
 
 from pathlib import Path
 
@@ -58,3 +58,32 @@ async def test_request_of_ours_that_does_not_parse_is_deleted_as_it_was_read(tmp
 
     assert result.remaining == ()
     assert deletion["preconditions"] == {"uid": "request-uid", "resourceVersion": "7"}
+
+
+NODE = "/api/v1/nodes/node-1"
+OURS = {
+    "metadata": {
+        "name": "node-node-1",
+        "namespace": "medik8s-leases",
+        "uid": "lease-uid",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-03-01T12:00:00Z",
+    },
+    "spec": {"holderIdentity": "NodeHealthCheck-workers"},
+}
+
+
+@pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
+@pytest.mark.parametrize("removes_confirmations", [True, False])
+async def test_confirmation_of_a_person_goes_before_the_lease_unless_the_worker_keeps_confirmations(
+    tmp_path: Path, *, removes_confirmations: bool
+) -> None:
+    async with ApiServer(tmp_path) as server:
+        server.answer("PATCH", NODE, said({}))
+        server.answer("GET", LEASE, said(OURS))
+        server.answer("DELETE", LEASE, said({}))
+        async with await Transport.connect(str(server.kubeconfig)) as transport:
+            worker = WorkerActivities(transport, removes_confirmations=removes_confirmations)
+            await worker.clean_up(CleanUpInput(incident=INCIDENT, requests=(), is_confirmed=True))
+        writes = [(asked.method, asked.path) for asked in server.asked if asked.method != "GET"]
+    assert writes == [("PATCH", NODE)] * removes_confirmations + [("DELETE", LEASE)]

@@ -1,4 +1,4 @@
-"""A Lease names the uid of its target: an incident does not touch the Lease of a later target."""
+"""Renewals of Leases, and Leases that name the uid of an earlier or a later target of the same name."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -99,10 +99,7 @@ async def test_act_waits_for_what_is_held_for_an_earlier_target_until_that_has_r
     name = f"node-{world.name}" if of == "lease" else CONTROL_PLANE_LOCK
     holder = world.holder if of == "lease" else lock_holder(world)
     await make_lease(world, name, holder, "earlier")
-    result = await worker.act(world.order())
-    assert result.hold is not None
-    assert result.hold.reason is reason
-    assert "for an earlier target of this name" in result.hold.message
+    await worker.held(world.order(), reason, "for an earlier target of this name")
     assert await world.request() is None
 
     await remove_all(world, name)
@@ -111,3 +108,40 @@ async def test_act_waits_for_what_is_held_for_an_earlier_target_until_that_has_r
     (lease,) = await leases(world, name)
     assert lease["metadata"]["annotations"][TARGET_UID] == world.node_uid
     await worker.clean_up(CleanUpInput(incident=world.incident, requests=()))
+
+
+@pytest.fixture(params=["world", "machine_world"])
+def either(request: pytest.FixtureRequest) -> tuple[World, str]:
+    """The world of a Node or of a Machine, with the name of its Lease."""
+    world = request.getfixturevalue(request.param)
+    return world, world.machine_lease_name if isinstance(world, MachineWorld) else f"node-{world.name}"
+
+
+@pytest.mark.rule("NHC 1.8/duration", "NHC 2.5/manage/renew")
+async def test_lease_that_would_end_too_early_is_renewed_once(
+    either: tuple[World, str], worker: WorkerActivities
+) -> None:
+    world, name = either
+    before = datetime.now(UTC) - NOT_LONG_AGO
+    await world.make_lease(world.holder, before, name)
+    renewal = RenewInput(incident=world.incident, duration_seconds=TEN_MINUTES.total_seconds())
+    assert (await worker.renew(renewal)).acquired_at == before
+    (lease,) = await leases(world, name)
+    assert datetime.fromisoformat(lease["spec"]["renewTime"]) > before + timedelta(minutes=4)
+    assert datetime.fromisoformat(lease["spec"]["acquireTime"]) == before
+    assert lease["spec"]["leaseDurationSeconds"] == 660
+    await worker.renew(renewal)
+    assert await leases(world, name) == [lease]
+
+
+@pytest.mark.rule("NHC 2.5/manage/not ours")
+async def test_lease_of_another_is_not_renewed_and_one_that_is_gone_is_not_made_anew(
+    world: World, worker: WorkerActivities
+) -> None:
+    renewal = RenewInput(incident=world.incident, duration_seconds=TEN_MINUTES.total_seconds())
+    await worker.renew(renewal)
+    assert await world.lease() is None
+    await world.make_lease("another", datetime.now(UTC) - timedelta(minutes=20))
+    lease = await world.lease()
+    await worker.renew(renewal)
+    assert await world.lease() == lease

@@ -1,4 +1,4 @@
-"""An incident that is held for long asks the detector early; people read what its wait is for."""
+"""When an incident asks the detector early, and how long it waits after answers that come too late."""
 
 from datetime import timedelta
 from random import Random
@@ -10,7 +10,21 @@ from health.model.moves import Deadline, NextEvent, NextTransition, Phase, Wait
 from health.runbook.rows import BY_AN_ANSWER
 from health.runbook.state import Memory
 from tests.support.values.builders import NOW
-from workflows.question import spread
+from workflows.question import LATE_ANSWERS, after_late_answers, spread
+
+
+@pytest.mark.parametrize(
+    ("late", "longest"), [(0, 0), (1, 0), (2, 20), (3, 40), (4, 60), (5, 60), (1000, 60)]
+)
+def test_pause_between_answers_that_come_too_late_grows_to_a_minute_and_is_not_the_same_for_all(
+    late: int, longest: int
+) -> None:
+    whole, random = timedelta(seconds=longest), Random(1)  # noqa: S311  no secret
+    pauses = {after_late_answers(late, random) for _ in range(100)}
+    least, most = LATE_ANSWERS.jitter
+    assert whole * least <= min(pauses) <= max(pauses) <= whole * most
+    assert len(pauses) == (100 if longest else 1)
+
 
 DAY = timedelta(days=1)
 SAFETY_NET = Deadline(NOW + 7 * DAY)
