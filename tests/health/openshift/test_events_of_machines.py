@@ -1,15 +1,26 @@
-"""Events of a MachineHealthCheck about one Machine (MHC A.1): once for each time that it fails."""
+"""Events of a MachineHealthCheck about one Machine (MHC A.1), from its failure to the loss of its request."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.gate.back_off import LostRequest
+from health.kinds.openshift.kind import (
+    EVENTS,
+    MACHINE_HEALTH_CHECK,
+    deleted,
+    deletion_failed,
+    marked,
+    marking_failed,
+)
+from health.kinds.openshift.machine import MachineTarget
 from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Fact
-from objects.event import InvolvedObject, Severity
+from objects.event import Event, InvolvedObject, Severity
 from tests.health.openshift.told import (
     DETECTED,
     FORTY,
@@ -18,7 +29,15 @@ from tests.health.openshift.told import (
 )
 from tests.support.values.builders import NOW, request_snapshot
 from tests.support.values.machines import expired, waiting
-from tests.support.values.openshift import INVALID, NAMESPACE, NO_CONTROLLER, failed, snapshot, starting
+from tests.support.values.openshift import (
+    INVALID,
+    NAMESPACE,
+    NO_CONTROLLER,
+    failed,
+    machine,
+    snapshot,
+    starting,
+)
 from tests.support.values.reporter import Reporter
 
 
@@ -257,3 +276,97 @@ def test_lasting_state_of_a_machine_is_not_reported_again_when_the_api_server_ha
     assert reporter.sees(snapshot(lasting))
     reporter.is_forgotten()
     assert reporter.sees(snapshot(lasting)) == []
+
+
+TARGET = MachineTarget(machine())
+INCIDENT = IncidentReference(
+    cluster="c",
+    check=CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers"),
+    target=TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid"),
+)
+FIRST, SECOND = (
+    RemediationAttempt(incident=INCIDENT, run_id="run-1"),
+    RemediationAttempt(incident=INCIDENT, run_id="run-2"),
+)
+NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
+
+
+@pytest.mark.rule(
+    "MHC A.1/event/MachineDeleted",
+    "MHC A.1/event/MachineDeletionFailed",
+    "MHC A.1/event/ExternalAnnotationAdded",
+    "MHC A.1/event/ExternalAnnotationFailed",
+)
+@pytest.mark.parametrize(
+    ("told", "severity", "reason", "message"),
+    [
+        (
+            deleted(FIRST, TARGET),
+            Severity.NORMAL,
+            "MachineDeleted",
+            f"Machine {NAMED} has been remediated by requesting to delete Machine object",
+        ),
+        (
+            deletion_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "MachineDeletionFailed",
+            f"Machine {NAMED} remediation failed: unable to delete Machine object: no.",
+        ),
+        (
+            marked(FIRST, TARGET),
+            Severity.NORMAL,
+            "ExternalAnnotationAdded",
+            f"Requesting external remediation of node associated with machine {NAMED}",
+        ),
+        (
+            marking_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "ExternalAnnotationFailed",
+            f"Requesting external remediation of node associated with machine {NAMED} failed: no.",
+        ),
+    ],
+    ids=lambda value: value.reason if isinstance(value, Event) else "",
+)
+def test_texts_are_those_of_the_operator(told: Event, severity: Severity, reason: str, message: str) -> None:
+    assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
+
+
+@pytest.mark.rule("rule 15")
+def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
+    assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
+    assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
+    assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed
+
+
+@pytest.mark.rule("rule 15", "MHC A.1/event/ExternalAnnotationAdded")
+def test_mark_that_is_set_again_after_its_removal_is_reported_again() -> None:
+    again = FIRST.model_copy(update={"number": 2})
+    assert marked(again, TARGET).seed != marked(FIRST, TARGET).seed
+
+
+LOST = LostRequest(
+    incident=INCIDENT,
+    run_id="run-1",
+    uids=("request-1",),
+    due=datetime(2026, 3, 1, 12, 0, 7, 900_000, tzinfo=UTC),
+    check_uid="check-uid",
+    node_name="node-1",
+)
+
+
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
+def test_event_about_a_deleted_request_says_when_the_next_one_is_due() -> None:
+    told = EVENTS.request_lost(LOST)
+    assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
+    assert told.message == (
+        f"Machine {NAMED} remediation restricted: "
+        "BackOff: its request was removed by another actor, the next one is due at 2026-03-01T12:00:07Z"
+    )
+    assert told.subject is None, "it is of the Machine"
+
+
+@pytest.mark.rule("rule 14/event", "rule 15")
+def test_each_loss_is_reported_once() -> None:
+    told, later = EVENTS.request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
+    assert EVENTS.request_lost(later).seed == told.seed, "the attempt that found it was made again"
+    assert EVENTS.request_lost(replace(LOST, uids=("request-2",))).seed != told.seed
