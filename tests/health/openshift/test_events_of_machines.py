@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.back_off import LostRequest
 from health.kinds.openshift.kind import (
     EVENTS,
@@ -30,7 +29,6 @@ from tests.health.openshift.told import (
 from tests.support.values.builders import NOW, request_snapshot
 from tests.support.values.machines import expired, waiting
 from tests.support.values.openshift import (
-    INVALID,
     NAMESPACE,
     NO_CONTROLLER,
     failed,
@@ -65,18 +63,6 @@ def test_machine_is_reported_once_for_each_time_that_it_fails(reporter: Reporter
     assert reporter.sees(snapshot(expired())) == []
     assert reporter.sees(snapshot()) == []
     assert reporter.sees(snapshot(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
-
-
-@pytest.mark.rule("rule 15")
-def test_machine_that_is_a_target_again_and_has_not_recovered_is_reported_each_time(
-    reporter: Reporter,
-) -> None:
-    told = [reporter.sees(snapshot(waiting()))]
-    for minutes in (1, 2):
-        assert reporter.sees(snapshot()) == []  # its label goes, and comes back
-        told.append(reporter.sees(snapshot(waiting()), NOW + timedelta(minutes=minutes)))
-
-    assert told == [[DETECTED]] * 3
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 11")
@@ -209,73 +195,6 @@ def test_machine_that_fails_for_another_reason_is_reported_again(reporter: Repor
     verdict = replace(other.verdict, reason="", fact=missing)
 
     assert reporter.sees(snapshot(replace(other, verdict=verdict, node_name="node-1"))) == [DETECTED]
-
-
-@pytest.mark.rule("rule 15")
-def test_machine_that_failed_long_ago_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
-    assert reporter.sees(snapshot(expired())) == [DETECTED]
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [DETECTED]
-
-
-LONG_AGO = expired(since=NOW - timedelta(hours=5), hold=NO_CONTROLLER)
-
-
-@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController", "MHC A.1/event/DetectedUnhealthy")
-def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> None:
-    assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
-
-
-@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController")
-def test_machine_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
-    reporter.sees(snapshot())
-    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
-    assert reporter.sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO)) == []
-
-
-@pytest.mark.rule("rule 53")
-@pytest.mark.parametrize(
-    "held",
-    [
-        pytest.param(snapshot(of=INVALID), id="it could not be read"),
-        pytest.param(blocked(LONG_AGO), id="its threshold was broken"),
-    ],
-)
-def test_machine_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
-    reporter: Reporter, held: CheckSnapshot
-) -> None:
-    reporter.sees(held)
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO, of=FORTY, healthy=4)) == [DETECTED, SKIPPED]
-
-
-@pytest.mark.rule("rule 15", "MHC A.1/event/SkippedNoController", "rule 13/Machine")
-@pytest.mark.parametrize(
-    "lasting",
-    [
-        pytest.param(waiting(), id="its timer runs"),
-        pytest.param(expired(hold=NO_CONTROLLER), id="nobody would replace it"),
-        pytest.param(
-            expired(hold=Hold(reason=HoldReason.TAKEN, message="its Lease is held")), id="it is taken"
-        ),
-        pytest.param(
-            replace(
-                expired(), back_off=Hold(reason=HoldReason.BACK_OFF, message="due later"), earlier_attempts=1
-            ),
-            id="it waits for back-off",
-        ),
-    ],
-)
-def test_lasting_state_of_a_machine_is_not_reported_again_when_the_api_server_has_forgotten_it(
-    reporter: Reporter, lasting: TargetSnapshot
-) -> None:
-    assert reporter.sees(snapshot(lasting))
-    reporter.is_forgotten()
-    assert reporter.sees(snapshot(lasting)) == []
 
 
 TARGET = MachineTarget(machine())
