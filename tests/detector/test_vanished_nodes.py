@@ -13,7 +13,7 @@ from health.model.references import CheckReference
 from kube.resource import NODES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import stamp
-from tests.detector.test_unreadable_machine import machine_object, serve, watched
+from tests.detector.test_unreadable_objects import machine_object, serve, watched
 from tests.support.api.api_server import ApiServer, LiveWatch
 from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import CHECK, UNKNOWN
