@@ -178,7 +178,7 @@ async def test_until_temporal_answers_it_is_not_known_and_that_is_said(
         assert reader.problems.sentences[0].startswith("ended remediations: ")
 
         async with proxy:
-            await eventually(lambda: not reader.attempts.unread, 20)
+            await eventually(lambda: not reader.attempts.unread)
             assert not reader.problems.sentences
     finally:
         await reader.stop()
@@ -202,7 +202,7 @@ async def test_until_the_key_of_what_ended_is_there_it_is_not_known_and_that_is_
     assert reader.problems.sentences == (f"ended remediations: a payload in Temporal is {lacking}",)
 
     reader.client = encrypting
-    await eventually(lambda: not reader.attempts.unread, 20)
+    await eventually(lambda: not reader.attempts.unread)
     assert reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE)
     await reader.stop()
 

@@ -190,7 +190,7 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
         await observer.until_settled()
         assert observer.cluster_state.cluster_context.upgrade == NEVER_UPGRADED
 
-        await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown, 5)
+        await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown)
         assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.inputs.unread_context
         await eventually(
             lambda: any("ClusterVersion" in sentence for sentence in observer.problems.sentences), 5
@@ -274,7 +274,7 @@ async def test_namespace_of_the_leases_that_does_not_decode_stops_everything(
     server.forget("GET", NAMESPACES.path())
     observer.answer(NAMESPACES.path(), said({"metadata": {"resourceVersion": "10"}, "items": [namespace]}))
     async with observer.open():
-        await eventually(lambda: observer.cluster_state.cluster_context.stop is not None, 10)
+        await eventually(lambda: observer.cluster_state.cluster_context.stop is not None)
         stop = observer.cluster_state.cluster_context.stop
         assert stop is not None
         assert "metadata.managedFields[0].time" in stop.reason

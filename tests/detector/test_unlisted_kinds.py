@@ -271,7 +271,7 @@ async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Obse
         assert "was answered 403 Forbidden" in unread.problem
         assert unread.since is not None
         assert observer.is_read(OF_MACHINES)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(60):
             await observer.sources.of_checks.wait_read(OF_MACHINES)
 
 

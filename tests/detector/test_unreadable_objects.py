@@ -60,14 +60,14 @@ async def test_machine_that_cannot_be_read_is_left_out_and_the_others_are_cared_
     serve(server, MACHINES.path(), broken, machine_object("a", "9"))
     serve(server, NODES.path(), node_object(condition("Ready", "Unknown", NOW), name="node-1"))
     async with watched(server, transport) as state:
-        await eventually(lambda: wanted(state) == {"a"}, 10)
+        await eventually(lambda: wanted(state) == {"a"})
         assert state.targets.is_unreadable(TargetName("Machine", NAMESPACE, "broken"))
         allowance = state.allowance(CHECK)
         assert allowance is not None
         assert (allowance.healthy, allowance.total) == (0, 1)
 
         live.send({"type": "MODIFIED", "object": machine_object("broken", "11")})
-        await eventually(lambda: wanted(state) == {"a", "broken"}, 10)
+        await eventually(lambda: wanted(state) == {"a", "broken"})
 
 
 @pytest.mark.rule("rule 8/node")
@@ -79,19 +79,19 @@ async def test_machine_never_looks_as_if_its_node_was_gone_while_that_does_not_d
     serve(server, NODES.path(), ready)
     serve(server, MACHINES.path(), machine_object("a", "9"))
     async with watched(server, transport) as state:
-        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1, 10)
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1)
         lost: list[bool] = []
         state.event_handlers.add_change_handler(lambda _, target: lost.append(target in wanted(state)))
         live.send({"type": "MODIFIED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "11")})
-        await eventually(lambda: state.targets.is_unreadable(node_name("node-1")), 10)
+        await eventually(lambda: state.targets.is_unreadable(node_name("node-1")))
         live.send({"type": "MODIFIED", "object": at_version(ready, "12")})
-        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1, 10)
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1)
         assert len(lost) > 1
         assert not any(lost)
 
         live.send({"type": "MODIFIED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "13")})
         live.send({"type": "DELETED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "14")})
-        await eventually(lambda: wanted(state) == {"a"}, 10)
+        await eventually(lambda: wanted(state) == {"a"})
 
 
 def wanted(state: ClusterState) -> set[str]:
