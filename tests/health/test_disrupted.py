@@ -53,42 +53,32 @@ def test_lease_is_kept_while_a_finalizer_keeps_the_machine() -> None:
     assert next_move(EXPIRED, DELETED, LATER) == RenewLease(Phase.REMEDIATING, details)
 
 
-@pytest.mark.rule("MHC A.2.5/delete")
-def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> None:
-    assert next_move(GONE, DELETED, NOW) == RemoveRequests(because("it is so"))
-    assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, because("it is so"))
+MARK_SEEN = Memory(has_acted=True, is_marked=True)
+MARK_UNSEEN = Memory(has_acted=True, disruption=Disruption(action=Action.MARK, at=NOW))
+MARK_OF_A_LOST_ANSWER = learned(Memory(), EXPIRED.model_copy(update={"is_marked": True}), NOW)
 
 
-@pytest.mark.rule("CAPI B.2.6/replaced")
+@pytest.mark.rule("MHC A.2.5/delete", "CAPI B.2.6/replaced", "rule 10", "rule 39")
 @pytest.mark.parametrize(
-    "memory",
+    ("observation", "memory", "outcome"),
     [
-        pytest.param(Memory(has_acted=True, is_marked=True), id="the mark was seen"),
+        pytest.param(GONE, DELETED, None, id="deleted by us, with a Lease"),
+        pytest.param(GONE, GIVEN_BACK, Outcome.REMEDIATED, id="deleted by us"),
+        pytest.param(GONE, learned(MARK_SEEN, GONE, NOW), Outcome.REMEDIATED, id="marked"),
+        pytest.param(GONE, learned(MARK_UNSEEN, GONE, NOW), Outcome.REMEDIATED, id="marked, not seen yet"),
         pytest.param(
-            Memory(has_acted=True, disruption=Disruption(action=Action.MARK, at=NOW)),
-            id="it was not seen yet",
+            GONE, learned(MARK_OF_A_LOST_ANSWER, GONE, NOW), Outcome.REMEDIATED, id="marked, answer was lost"
         ),
+        pytest.param(GONE, Memory(), Outcome.GONE, id="deleted by another client"),
+        pytest.param(RELEASED, GIVEN_BACK, Outcome.RELEASED, id="its check is gone"),
     ],
 )
-def test_incident_that_marked_its_machine_ends_remediated_when_its_owner_has_deleted_it(
-    memory: Memory,
+def test_incident_of_a_machine_that_is_gone_or_released_ends_once_it_is_cleaned_up(
+    observation: Observation, memory: Memory, outcome: Outcome | None
 ) -> None:
-    assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
-
-
-@pytest.mark.rule("rule 39", "CAPI B.2.6/replaced")
-def test_incident_whose_act_never_answered_takes_the_mark_that_it_sees_for_its_own() -> None:
-    memory = learned(Memory(), EXPIRED.model_copy(update={"is_marked": True}), NOW)
-    assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
-
-
-def test_machine_that_another_client_deleted_ends_its_incident_as_gone() -> None:
-    assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, because("it is so"))
-
-
-@pytest.mark.rule("rule 10")
-def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
-    assert next_move(RELEASED, GIVEN_BACK, NOW) == End(Outcome.RELEASED, because("it is so"))
+    words = because("it is so")
+    expected = RemoveRequests(words) if outcome is None else End(outcome, words)
+    assert next_move(observation, memory, NOW) == expected
 
 
 @pytest.mark.rule("rule 40")
