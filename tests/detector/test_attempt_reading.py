@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -17,6 +20,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.attempts.attempts import NOT_READ, AttemptReading, Attempts
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls, ListedEnd
+from detector.limits.in_flight import Remediated
+from detector.limits.remediation_records import RecentStarts
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
@@ -24,6 +29,7 @@ from health.gate.back_off import EndedAttempt
 from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import TargetName
+from health.policy.limits import HOUR
 from health.policy.policy import Policy
 from runtime import search_attributes
 from runtime.payload_codec import PayloadKeys, with_keys
@@ -32,8 +38,9 @@ from tests.support.api.eventually import eventually
 from tests.support.api.ports import free_port
 from tests.support.api.tcp_proxy import TcpProxy
 from tests.support.cluster.temporal_servers import client_of
+from tests.support.state.small_cluster import CHECK
 from tests.support.state.small_machines import SmallMachines
-from tests.support.values.builders import without_limits
+from tests.support.values.builders import MINUTE, NOW, without_limits
 from tests.support.values.payload_keys import THIS_YEAR, keys_file
 from workflows.messages import (
     ATTEMPT,
@@ -44,11 +51,7 @@ from workflows.messages import (
     RemediationInput,
 )
 
-pytestmark = pytest.mark.rule("rule 14")
-
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LIMIT = timedelta(minutes=30)
-MINUTE = timedelta(minutes=1)
 
 
 async def note_end(client: Client, incident: IncidentReference, attempt: EndedAttempt) -> None:
@@ -125,6 +128,7 @@ async def reader(client: Client) -> AsyncIterator[Reader]:
     await made.stop()
 
 
+@pytest.mark.rule("rule 14")
 async def test_latest_end_of_each_target_is_known_after_a_restart(reader: Reader) -> None:
     await reader.ended("node-1", 2, NOW - 5 * MINUTE)
     await reader.ended("node-1", 1, NOW - 20 * MINUTE)
@@ -139,6 +143,7 @@ async def test_latest_end_of_each_target_is_known_after_a_restart(reader: Reader
     assert reader.latest("node-2") == EndedAttempt(7, NOW - 59 * MINUTE)
 
 
+@pytest.mark.rule("rule 14")
 async def test_attempts_that_are_too_old_or_of_other_clusters_are_left_out(
     reader: Reader, client: Client
 ) -> None:
@@ -155,6 +160,7 @@ async def test_attempts_that_are_too_old_or_of_other_clusters_are_left_out(
     assert reader.latest("node-2") is None
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 3")
 async def test_until_temporal_answers_it_is_not_known_and_that_is_said(
     temporal_server: TemporalServer,
@@ -172,12 +178,13 @@ async def test_until_temporal_answers_it_is_not_known_and_that_is_said(
         assert reader.problems.sentences[0].startswith("ended remediations: ")
 
         async with proxy:
-            await eventually(lambda: not reader.attempts.unread, 20)
+            await eventually(lambda: not reader.attempts.unread)
             assert not reader.problems.sentences
     finally:
         await reader.stop()
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 3")
 async def test_until_the_key_of_what_ended_is_there_it_is_not_known_and_that_is_said(
     client: Client, tmp_path: Path
@@ -195,11 +202,12 @@ async def test_until_the_key_of_what_ended_is_there_it_is_not_known_and_that_is_
     assert reader.problems.sentences == (f"ended remediations: a payload in Temporal is {lacking}",)
 
     reader.client = encrypting
-    await eventually(lambda: not reader.attempts.unread, 20)
+    await eventually(lambda: not reader.attempts.unread)
     assert reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE)
     await reader.stop()
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/limit")
 async def test_nothing_is_read_where_back_off_is_off() -> None:
     nobody = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True)
@@ -212,6 +220,7 @@ async def test_nothing_is_read_where_back_off_is_off() -> None:
     await reader.stop()
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/limit")
 async def test_ended_attempts_are_read_as_soon_as_a_limit_needs_them(client: Client) -> None:
     reader = Reader(client, limit=timedelta())
@@ -269,6 +278,7 @@ class NewLeader:
         return self.observe(incident).hold
 
 
+@pytest.mark.rule("rule 14")
 async def test_an_old_target_needs_no_list_of_temporal(client: Client) -> None:
     leader = NewLeader(client)
     incident = leader.unhealthy(created=timedelta(hours=3))
@@ -279,6 +289,7 @@ async def test_an_old_target_needs_no_list_of_temporal(client: Client) -> None:
     assert await leader.start(incident) is None
 
 
+@pytest.mark.rule("rule 14")
 async def test_a_target_that_may_replace_another_one_waits_for_the_list(client: Client) -> None:
     leader = NewLeader(client)
     held = await leader.start(leader.unhealthy(created=timedelta(minutes=59)))
@@ -286,6 +297,7 @@ async def test_a_target_that_may_replace_another_one_waits_for_the_list(client: 
     assert held.message == NOT_READ
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.parametrize("is_noted_by", ["itself", "its memo", "another check"])
 async def test_the_latest_remediation_of_one_target_is_known_without_a_list(
     client: Client, is_noted_by: str
@@ -309,6 +321,7 @@ async def test_the_latest_remediation_of_one_target_is_known_without_a_list(
     assert held.message.startswith("4th remediation in a row")
 
 
+@pytest.mark.rule("rule 14")
 async def test_an_incident_that_began_later_passes_on_the_remediation_before_it(client: Client) -> None:
     leader = NewLeader(client)
     incident = leader.unhealthy(created=timedelta(hours=3))
@@ -318,6 +331,7 @@ async def test_an_incident_that_began_later_passes_on_the_remediation_before_it(
     assert await leader.calls.latest_attempts(incident) == (EndedAttempt(3, NOW - MINUTE),)
 
 
+@pytest.mark.rule("rule 14")
 async def test_an_incident_that_does_not_tell_the_remediation_before_it_waits_for_the_list(
     client: Client,
 ) -> None:
@@ -331,8 +345,70 @@ async def test_an_incident_that_does_not_tell_the_remediation_before_it_waits_fo
     assert held.message == NOT_READ
 
 
+@pytest.mark.rule("rule 14")
 async def test_an_incident_without_an_earlier_remediation_says_so(client: Client) -> None:
     leader = NewLeader(client)
     incident = leader.unhealthy(created=timedelta(hours=3))
     assert await leader.start(incident) is None
     assert await leader.calls.latest_attempts(incident) == ()
+
+
+NODE = Remediated(CHECK, "node-1")
+
+
+def count(began: list[datetime], ended: list[datetime]) -> int:
+    starts = RecentStarts()
+    for time in began:
+        starts.note(NODE, time)
+    for time in ended:
+        starts.note_ended(NODE, time)
+    return sum(time > NOW - HOUR for time in starts.of(NODE))
+
+
+def ago(minutes: float) -> datetime:
+    return NOW - minutes * MINUTE
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.parametrize(
+    ("began", "ended", "number"),
+    [
+        pytest.param([], [ago(40), ago(10)], 2, id="two of one node, none seen to begin"),
+        pytest.param([], [ago(10), ago(40)], 2, id="the same, listed the other way round"),
+        pytest.param([ago(50)], [ago(40)], 1, id="one that was seen to begin"),
+        pytest.param([ago(50)], [ago(40), ago(10)], 2, id="the first was seen to begin"),
+        pytest.param([ago(20)], [ago(40), ago(10)], 2, id="the second was seen to begin"),
+        pytest.param([ago(5)], [ago(40), ago(10)], 3, id="a third is under way"),
+        pytest.param([ago(50), ago(45)], [ago(40)], 2, id="its request was lost and made anew"),
+        pytest.param([], [ago(70)], 0, id="over an hour ago"),
+    ],
+)
+def test_count(began: list[datetime], ended: list[datetime], number: int) -> None:
+    assert count(began, ended) == number
+
+
+@pytest.mark.rule("rule 43")
+@given(st.lists(st.tuples(st.integers(1, 5), st.booleans()), max_size=8), st.randoms())
+def test_each_remediation_counts_once_in_whatever_order_and_however_often_it_is_listed(
+    remediations: list[tuple[int, bool]], random: Random
+) -> None:
+    now, began, ended = NOW - HOUR, [], []
+    for minutes, is_seen in remediations:
+        now += timedelta(seconds=30)
+        began += [now] if is_seen else []
+        now += minutes * MINUTE
+        ended.append(now)
+    listed = ended * 2
+    random.shuffle(listed)
+    assert count(began, listed) == len(remediations)
+
+
+@pytest.mark.rule("rule 43")
+def test_listed_start_is_forgotten_after_an_hour() -> None:
+    starts = RecentStarts()
+    starts.note(NODE, ago(50))
+    assert starts.note_ended(NODE, ago(40))
+    assert not starts.note_ended(NODE, ago(40))
+    starts.forget(ago(30))
+    assert starts.of(NODE) == ()
+    assert starts.note_ended(NODE, ago(40)), "the start was forgotten"

@@ -1,17 +1,21 @@
-"""Which incidents a change of the cluster context notifies, and their observations after it."""
+"""When the cluster context changes, which incidents a change notifies, and their observations after it."""
 
+import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from detector.answers.judged_target import check_holds
+from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import Template, TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
-from health.cluster.global_stop import Stop
+from health.cluster.global_stop import STOP, Stop
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.kinds.nodehealthcheck.disabled import CONFLICT, OtherChecks
@@ -20,6 +24,12 @@ from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from health.model.verdict import Health
+from kube.connection import ClusterConnection
+from kube.resource import NAMESPACES, Object, Resource
+from kube.transport import Transport
+from objects.group_kind import GroupKind
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.api.eventually import eventually
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
@@ -160,3 +170,77 @@ def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world
     made = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
     known[TEMPLATE["namespace"], TEMPLATE["name"]] = made
     assert check_holds(world.cluster_state, WORKERS, LATER).problem is None
+
+
+NAMESPACE = "leases"
+
+
+def changed(change: str, name: str, version: int, spec: Object | None = None, stop: str = "") -> Object:
+    metadata = {
+        "name": name,
+        "uid": "u",
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "annotations": {STOP: stop} if stop else {},
+    }
+    return {"type": change, "object": {"metadata": metadata, "spec": spec or {}}}
+
+
+async def contexts(
+    server: ApiServer, transport: Transport, resource: Resource, *changes: Object
+) -> list[tuple[Stop | None, dict[GroupKind, Any]]]:
+    """The global stop and the contexts of kinds after each of these watch events."""
+    for watched in (NAMESPACES, MACHINE_HEALTH_CHECKS):
+        server.answer("GET", watched.path(), said({"metadata": {"resourceVersion": "10"}, "items": []}))
+        server.watch(watched.path(), lines(*(changes if watched == resource else ()), then="silent"))
+    noted: list[tuple[Stop | None, dict[GroupKind, Any]]] = []
+    context = ClusterContextWatch(
+        ClusterConnection.over(transport),
+        NAMESPACE,
+        (),
+        (NODE_HEALTH_CHECK.group_kind,),
+        lambda: noted.append((context.stop(), context.of_kinds())),
+    )
+    running = [asyncio.create_task(source.run()) for source in context.sources.values()]
+    await eventually(lambda: len(noted) == len(changes))
+    for task in running:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    return noted
+
+
+@pytest.mark.rule("rule 42")
+async def test_annotation_stops_from_when_it_is_put_on_until_it_is_taken_off(
+    server: ApiServer, transport: Transport
+) -> None:
+    noted = await contexts(
+        server,
+        transport,
+        NAMESPACES,
+        changed("ADDED", NAMESPACE, 11),
+        changed("MODIFIED", NAMESPACE, 12, stop="power work in row 7"),
+        changed("MODIFIED", NAMESPACE, 13),
+    )
+    stops = [stop.words if stop else "" for stop, _ in noted]
+    assert stops == ["", "stopped in the whole cluster: power work in row 7", ""]
+
+
+@pytest.mark.rule("NHC 2.0/MachineHealthChecks", "NHC 2.1/4")
+async def test_conflict_lasts_from_when_a_machine_health_check_is_made_until_it_is_deleted(
+    server: ApiServer, transport: Transport
+) -> None:
+    terminating: dict[str, Any] = {"unhealthyConditions": [{"type": "Terminating"}]}
+    noted = await contexts(
+        server,
+        transport,
+        MACHINE_HEALTH_CHECKS,
+        changed("ADDED", "termination", 11, terminating),
+        changed("ADDED", "workers", 12, {"unhealthyConditions": [{"type": "Ready"}]}),
+        changed("DELETED", "workers", 13, {"unhealthyConditions": [{"type": "Ready"}]}),
+    )
+    assert [of_kinds[NODE_HEALTH_CHECK.group_kind] for _, of_kinds in noted] == [
+        OtherChecks.TERMINATING_ONLY,
+        OtherChecks.OTHERS,
+        OtherChecks.TERMINATING_ONLY,
+    ]

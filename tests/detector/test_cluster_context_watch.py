@@ -96,15 +96,15 @@ async def test_edit_of_a_check_that_changes_no_context_is_no_change_of_it(
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport)
         await client.create(CHECKS, spare_check() | {"metadata": {"name": "noted"}}, NAMESPACE)
-        await eventually(lambda: bool(changes) and changes[-1][NODES] is OtherChecks.OTHERS, 10)
+        await eventually(lambda: bool(changes) and changes[-1][NODES] is OtherChecks.OTHERS)
         before = len(changes)
         edit = {"metadata": {"annotations": {"example.com/edited": "yes"}}}
         edited = await client.merge_patch(CHECKS, "noted", edit, NAMESPACE)
         version = edited["metadata"]["resourceVersion"]
-        await eventually(lambda: version in _versions(source), 10)
+        await eventually(lambda: version in _versions(source))
         assert len(changes) == before
         await client.delete(CHECKS, "noted", NAMESPACE)
-        await eventually(lambda: version not in _versions(source), 10)
+        await eventually(lambda: version not in _versions(source))
     assert changes[-1] == context.of_kinds()
 
 

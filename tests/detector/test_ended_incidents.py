@@ -1,4 +1,4 @@
-"""An ended incident is not started again for a request that a late watch still shows."""
+"""Which incidents start or wake again: after their end, for a late request, or by a threshold."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -156,14 +156,102 @@ async def test_incident_that_temporal_refuses_for_good_keeps_no_other_from_being
     leading = asyncio.create_task(made.dispatch.lead())
     for name in (*sorted(made.calls.refused), "good"):
         made.fail(name)
-    await eventually(lambda: made.calls.names == ["good"], 10)
-    await eventually(lambda: len(made.dispatch.refused()) == CALLS_AT_ONCE, 10)
+    await eventually(lambda: made.calls.names == ["good"])
+    await eventually(lambda: len(made.dispatch.refused()) == CALLS_AT_ONCE)
     state, one = made.cluster.cluster_state, incident_of("bad-1")
     hold = state.act_findings.of(one.check, one.target.name, one.target.uid)
     assert str(hold) == (
         "TemporalRefuses: Temporal refuses to start or wake its incident: InvalidArgument: the id is too long"
     )
     assert f"{one.workflow_id}: InvalidArgument: the id is too long" in made.dispatch.refused()
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+ANOTHER = "node-2"
+
+
+@pytest.fixture
+async def admitted() -> AsyncIterator[Detector]:
+    """A leading admitted that has started the incident of a node with an admission."""
+    made = Detector()
+    made.cluster.check(minHealthy=0)
+    made.fail(NODE)
+    leading = asyncio.create_task(made.dispatch.lead())
+    await eventually(lambda: made.calls.names == [NODE])
+    yield made
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+def is_reported(admitted: Detector, *, would_act: bool = True) -> None:
+    """Let the incident of the node ask, and return the answer."""
+    observation = admitted.observe(incident_of(NODE))
+    admitted.dispatch.answer(incident_of(NODE), observation, observation, Intent(would_act=would_act))
+
+
+async def woken(admitted: Detector) -> list[str]:
+    """The incidents that were started or woken, by name; a node that fails now ends the wait."""
+    admitted.fail(ANOTHER)
+    await eventually(lambda: ANOTHER in admitted.calls.names)
+    return sorted(admitted.calls.names[1:])
+
+
+@pytest.mark.rule("rule 41/late")
+async def test_request_that_an_incident_makes_on_its_admission_wakes_no_incident(admitted: Detector) -> None:
+    admitted.cluster.request(NODE)
+    assert await woken(admitted) == [ANOTHER]
+
+
+@pytest.mark.rule("rule 41/late")
+async def test_request_that_appears_after_the_time_of_an_act_wakes_its_incident(
+    admitted: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detector.dispatching.dispatch.ACTED_ON_WITHIN", timedelta())
+    admitted.cluster.request(NODE)
+    await eventually(lambda: admitted.calls.names == [NODE, NODE])
+    admitted.cluster.request(NODE)
+    assert admitted.calls.names.count(NODE) == 2
+
+
+@pytest.mark.rule("rule 41/late")
+async def test_request_of_an_incident_that_is_left_alone_wakes_it_at_once(admitted: Detector) -> None:
+    is_reported(admitted, would_act=False)
+    admitted.cluster.request(NODE)
+    await eventually(lambda: admitted.calls.names == [NODE, NODE])
+
+
+@pytest.mark.rule("rule 41/late")
+async def test_request_that_appears_after_the_end_of_its_incident_gets_another_at_once(
+    admitted: Detector,
+) -> None:
+    admitted.cluster.node(NODE)
+    await eventually(lambda: admitted.calls.looked == 1)
+    is_reported(admitted)
+    admitted.calls.has_ended = True
+
+    admitted.cluster.request(NODE)
+    await eventually(lambda: admitted.calls.names == [NODE, NODE])
+    assert admitted.calls.looked == 2
+
+
+OTHER, WELL = "another", "well"
+
+
+@pytest.mark.rule("rule 4", "NHC 2.8/thresholds")
+async def test_incident_that_the_threshold_held_is_woken_when_another_node_recovers() -> None:
+    detector = Detector()
+    detector.cluster.check(minHealthy=2)
+    detector.cluster.node(WELL)
+    for name in (NODE, OTHER):
+        detector.fail(name)
+    leading = asyncio.create_task(detector.dispatch.lead())
+    await eventually(lambda: sorted(detector.calls.names) == sorted([NODE, OTHER]))
+
+    detector.cluster.node(OTHER)
+    await eventually(lambda: detector.calls.names.count(NODE) > 1)  # signal-with-start, as it may act now
     leading.cancel()
     with suppress(asyncio.CancelledError):
         await leading

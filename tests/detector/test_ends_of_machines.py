@@ -1,16 +1,16 @@
-"""Which deletions of Machines, and which removed marks, delay the next remediation (rule 14)."""
+"""Deletions and marks of Machines: how long they stay in flight, and which delay the next remediation."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
 
+from detector.limits.in_flight import InFlight, Remediated
 from health.model.observation import HoldReason
 from health.model.references import Action
 from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
 from tests.support.values.openshift import EXTERNAL
-
-pytestmark = pytest.mark.rule("rule 14")
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 HALF = SECOND / 2
@@ -35,6 +35,7 @@ def wait_of(cluster: SmallMachines, machine: str) -> float | None:
     return seen.hold.ask_again_seconds
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/controller")
 def test_unhealthy_machine_that_goes_in_an_instant_delays_the_one_made_after_it(
     cluster: SmallMachines,
@@ -51,6 +52,7 @@ def test_unhealthy_machine_that_goes_in_an_instant_delays_the_one_made_after_it(
     assert wait_of(cluster, "machine-3") == pytest.approx(120)
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("deleted", [None, NOW], ids=["in an instant", "with a finalizer"])
 def test_machine_that_was_there_already_is_not_delayed_however_young_it_is(
@@ -64,6 +66,7 @@ def test_machine_that_was_there_already_is_not_delayed_however_young_it_is(
     assert wait_of(cluster, "machine-5") is None
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("is_seen_going", [False, True])
 def test_machine_that_is_deleted_before_its_deadline_delays_no_remediation(
@@ -77,6 +80,7 @@ def test_machine_that_is_deleted_before_its_deadline_delays_no_remediation(
     assert wait_of(cluster, "machine-2") is None
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 14/controller", "rule 8")
 def test_machine_that_cannot_be_read_any_more_is_not_taken_for_a_deleted_one(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", phase="Failed")
@@ -85,6 +89,7 @@ def test_machine_that_cannot_be_read_any_more_is_not_taken_for_a_deleted_one(clu
     assert wait_of(cluster, "machine-2") is None
 
 
+@pytest.mark.rule("rule 14")
 def test_machine_whose_mark_was_taken_off_and_that_fails_again_is_marked_after_a_wait(
     cluster: SmallMachines,
 ) -> None:
@@ -100,6 +105,7 @@ def test_machine_whose_mark_was_taken_off_and_that_fails_again_is_marked_after_a
         assert wait_of(cluster, "machine-1") is None
 
 
+@pytest.mark.rule("rule 14")
 def test_remediation_under_way_by_a_mark_is_not_held_for_what_follows_it(cluster: SmallMachines) -> None:
     cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
@@ -112,6 +118,7 @@ def test_remediation_under_way_by_a_mark_is_not_held_for_what_follows_it(cluster
     assert wait_of(cluster, "machine-1") is None
 
 
+@pytest.mark.rule("rule 14")
 def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallMachines) -> None:
     cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
@@ -120,6 +127,7 @@ def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallM
     assert wait_of(cluster, "machine-1") is None
 
 
+@pytest.mark.rule("rule 14")
 @pytest.mark.rule("rule 10", "rule 28")
 def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
     """The Machine fails, or its check drops the strategy: the Machine is deleted with its mark."""
@@ -138,3 +146,92 @@ def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
     for seen in (failed, edited):
         assert [step.action for step in seen.steps] == [Action.DELETE]
         assert (seen.under_way, seen.is_marked, seen.may_be_admitted) == ("", True, True)
+
+
+UNREADABLE = {"paramedic.dev/no-such-choice": "true"}
+
+
+class Watched:
+    """A cluster with one deleted, one marked and one merely unhealthy Machine."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallMachines()
+        self.began: dict[str, datetime | None] = {}
+        self.ended: list[str] = []
+        self.under_way: set[str] = set()
+        self.in_flight = InFlight(
+            self.cluster.cluster_state,
+            self._began,
+            self._ended,
+        )
+        self.cluster.cluster_state.event_handlers.add_change_handler(self.in_flight.changed)
+        self.cluster.check()
+        self.cluster.machine("deleted", node="n1", deleted=NOW)
+        self.cluster.machine("marked", node="n2", mark="")
+        self.cluster.machine("unhealthy", node="n3")
+
+    def _began(self, remediated: Remediated, since: datetime | None) -> None:
+        self.began[remediated.target] = since
+        self.under_way.add(remediated.target)
+
+    def _ended(self, remediated: Remediated) -> None:
+        self.ended.append(remediated.target)
+        self.under_way.remove(remediated.target)
+
+    def names(self) -> set[str]:
+        return set(self.under_way)
+
+    def look_again(self) -> set[str]:
+        self.in_flight.look_again()
+        return self.names()
+
+
+@pytest.mark.rule("rule 43", "rule 8")
+def test_deleted_and_marked_machines_are_under_way_and_unhealthy_ones_are_not() -> None:
+    watched = Watched()
+    assert watched.names() == {"deleted", "marked"}
+    assert watched.began == {"deleted": NOW, "marked": None}
+    assert "unhealthy" not in watched.under_way
+
+
+@pytest.mark.rule("rule 43", "rule 8")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda cluster: cluster.check(annotations=UNREADABLE),
+        SmallMachines.delete_check,
+        lambda cluster: cluster.check(
+            annotations={"edited": ""}, selector={"matchLabels": {"role": "other"}}
+        ),
+    ],
+    ids=["unreadable", "deleted", "selects others"],
+)
+def test_they_are_under_way_until_they_are_gone_also_without_a_check_that_says_so(
+    edit: Callable[[SmallMachines], None],
+) -> None:
+    watched = Watched()
+    edit(watched.cluster)
+    assert watched.look_again() == {"deleted", "marked"}
+
+    watched.cluster.machine("marked", node="n2")
+    watched.cluster.delete_machine("deleted")
+    assert watched.look_again() == set()
+
+    watched.cluster.machine("marked", node="n2", mark="")
+    assert watched.look_again() == set(), "a removed mark is not a remediation"
+
+
+@pytest.mark.rule("rule 43", "rule 8")
+def test_check_that_can_be_read_again_goes_on_where_it_was_and_nothing_begins_twice() -> None:
+    watched = Watched()
+    watched.cluster.check(annotations=UNREADABLE)
+    watched.began.clear()
+    watched.cluster.check()
+    assert (watched.names(), watched.began, watched.ended) == ({"deleted", "marked"}, {}, [])
+
+
+@pytest.mark.rule("rule 43", "rule 8")
+def test_machine_that_cannot_be_read_is_under_way_as_it_was() -> None:
+    watched = Watched()
+    watched.cluster.break_machine("deleted", "spec is a list")
+    assert watched.names() == {"deleted", "marked"}

@@ -116,10 +116,10 @@ async def test_kind_that_is_removed_is_empty_and_refused_and_is_back_before_the_
 ) -> None:
     await other.grant()
     await other.install()
-    await eventually(lambda: watched.names == {"reset"}, 10)
+    await eventually(lambda: watched.names == {"reset"})
 
     await other.uninstall()
-    await eventually(lambda: not watched.is_served, 10)
+    await eventually(lambda: not watched.is_served)
     assert watched.names == set()
     told = watched.told
     await eventually(lambda: watched.told > told or watched.refusal, SOON_SECONDS)
@@ -135,7 +135,7 @@ async def test_right_that_is_missing_is_reported_until_it_is_granted(
     watched: Watched, other: OtherKind
 ) -> None:
     await other.install()
-    await eventually(lambda: "forbidden" in watched.refusal, 10)
+    await eventually(lambda: "forbidden" in watched.refusal)
     (told,) = watched.problems.sentences
     assert told.startswith(f"templates of kind ResetTemplate ({other.api_version}): ")
     assert "forbidden" in told

@@ -1,27 +1,41 @@
 """The metrics of the cluster state at a scrape are complete and have no stale series."""
 
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
 import pytest
 from prometheus_client import CollectorRegistry
+from temporalio.service import RPCError, RPCStatusCode
 
-from detector.metrics.live_metrics import LiveMetrics
+from detector.metrics.live_metrics import FailingWorkflows, LiveMetrics
 from detector.nodehealthcheck.kind import OngoingRemediations
+from detector.openshift.kind import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
+from detector.state.check_state import CheckRecord
 from health.cluster.cluster_context import ClusterContext
+from health.kinds.machines.conditions import REMEDIATION_ALLOWED
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Progress
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
+from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster import SmallCluster, incident_of
+from tests.support.state.small_machines import CHECK, SmallMachines
 from tests.support.values.builders import ESCALATION, NOW, seen, with_steps_tried
 from tests.support.values.metric_samples import Series, named, scrape, series
+from tests.support.values.openshift import PAUSED, check_object
 from tests.support.values.remediation_orders import ordered
+from workflows.messages import WORKFLOW
+from workflows.upgrade_contracts import UPGRADE_PAUSE
 
 ONGOING = "nodehealthcheck_ongoing_remediation"
 EXPIRED = Observation(state=TargetState.EXPIRED, reason="Ready is Unknown")
 HELD = EXPIRED.model_copy(update={"hold": Hold(reason=HoldReason.THRESHOLD, message="too many")})
-CHECK = "NodeHealthCheck/workers"
+NODE_CHECK = "NodeHealthCheck/workers"
 
 
 def ongoing(name: str) -> Series:
@@ -29,7 +43,7 @@ def ongoing(name: str) -> Series:
 
 
 def incidents(phase: str) -> Series:
-    return series("paramedic_open_incidents", check=CHECK, phase=phase)
+    return series("paramedic_open_incidents", check=NODE_CHECK, phase=phase)
 
 
 class Detector:
@@ -120,8 +134,8 @@ def test_holds_are_counted_by_reason_and_by_what_began_the_remediation(detector:
     detector.cluster.answered("node-3", EXPIRED)
     detector.cluster.answered("node-4", ordered(hold=HELD.hold))
     assert named(detector.scrape(), "paramedic_holds") == {
-        series("paramedic_holds", check=CHECK, reason="Threshold", trigger="automated"): 2,
-        series("paramedic_holds", check=CHECK, reason="Threshold", trigger="manual"): 1,
+        series("paramedic_holds", check=NODE_CHECK, reason="Threshold", trigger="automated"): 2,
+        series("paramedic_holds", check=NODE_CHECK, reason="Threshold", trigger="manual"): 1,
     }
 
 
@@ -174,3 +188,97 @@ def test_checks_in_shadow_and_a_policy_that_is_refused_are_counted(detector: Det
     refused = PolicyInForce(policy=Policy(shadow=True)).refused("it is not valid YAML")
     detector.cluster.cluster_state.take_context(ClusterContext(policy=refused))
     assert scraped() == (1, 1)
+
+
+PUBLISHED = {
+    "expectedMachines": 1,
+    "conditions": [{"type": REMEDIATION_ALLOWED, "status": "False"}],
+}
+
+
+def gauges(cluster: SmallMachines) -> tuple[float | None, float | None]:
+    registry = CollectorRegistry()
+    registry.register(MachineCheckMetrics(cluster.cluster_state, lambda: True))
+    labels = {"name": CHECK.name, "namespace": CHECK.namespace}
+    return registry.get_sample_value(COVERED, labels), registry.get_sample_value(SHORT_CIRCUIT, labels)
+
+
+@pytest.fixture
+def cluster() -> SmallMachines:
+    made = SmallMachines()
+    for name in ("machine-1", "machine-2"):
+        made.machine(name, phase="Failed")
+    return made
+
+
+@pytest.mark.rule(
+    "MHC A.1/metric/mapi_machinehealthcheck_nodes_covered",
+    "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
+)
+def test_gauges_are_what_is_so_now_and_end_with_the_check(cluster: SmallMachines) -> None:
+    cluster.check(maxUnhealthy=1)
+    assert gauges(cluster) == (2, 1)
+    cluster.delete_check()
+    assert gauges(cluster) == (None, None)
+    cluster.check(maxUnhealthy=2)
+    assert gauges(cluster) == (2, 0)
+
+
+def test_checks_of_that_name_of_another_group_have_no_such_gauges(
+    cluster: SmallMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(MACHINE_HEALTH_CHECK, group="example.com")
+    monkeypatch.setitem(CHECK_KINDS, other.group_kind, other)
+    reference = CHECK.model_copy(update={"group": other.group})
+    cluster.cluster_state.check_changed(other, reference, CheckRecord.model_validate(check_object()))
+    assert cluster.cluster_state.allowance(reference) is not None
+    assert gauges(cluster) == (None, None)
+
+
+@pytest.mark.rule("MHC A.1/annotation/paused")
+def test_gauges_of_a_paused_check_stay_as_they_were_published(cluster: SmallMachines) -> None:
+    cluster.check(annotations=PAUSED, maxUnhealthy=2)
+    assert gauges(cluster) == (None, None)
+    cluster.delete_check()
+    cluster.check(annotations=PAUSED, status=PUBLISHED, maxUnhealthy=2)
+    assert gauges(cluster) == (1, 1)
+
+
+INCIDENTS, PAUSES = series("paramedic_failing_incidents"), series("paramedic_failing_upgrade_pauses")
+Answer = Mapping[str, int] | RPCError
+AWAY = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
+
+
+async def test_leader_exports_how_many_fail_and_nothing_while_temporal_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("COUNT_EVERY_SECONDS", "AGAIN_SECONDS"):
+        monkeypatch.setattr(f"detector.metrics.live_metrics.{name}", 0.01)
+    temporal: list[Answer] = [{}]
+
+    async def counts() -> Mapping[str, int]:
+        (answer,) = temporal
+        if isinstance(answer, RPCError):
+            raise answer
+        return answer
+
+    failing, registry = FailingWorkflows(counts), CollectorRegistry()
+    registry.register(failing)
+
+    def shows(expected: Mapping[Series, float]) -> Callable[[], bool]:
+        return lambda: scrape(registry) == expected
+
+    leading = asyncio.create_task(failing.lead())
+    told: tuple[tuple[Answer, Mapping[Series, float]], ...] = (
+        ({WORKFLOW: 2, UPGRADE_PAUSE: 0}, {INCIDENTS: 2, PAUSES: 0}),
+        (AWAY, {}),
+        ({WORKFLOW: 0, UPGRADE_PAUSE: 1}, {INCIDENTS: 0, PAUSES: 1}),
+        ({}, {}),
+        ({WORKFLOW: 3, UPGRADE_PAUSE: 0}, {INCIDENTS: 3, PAUSES: 0}),
+    )
+    for answer, expected in told:
+        temporal[0] = answer
+        await eventually(shows(expected))
+    leading.cancel()
+    await asyncio.wait([leading])
+    assert scrape(registry) == {}, "a standby exports nothing"

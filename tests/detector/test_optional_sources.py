@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 
 from detector.context.sources_of_checks import CheckFreshness
 from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.feeds.source import Source, first_unread, unread
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
+from health.gate.check_holds import UnreadSource
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -26,7 +29,7 @@ from runtime.problems import Problems
 from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.state.sources import Sources, Watched
-from tests.support.values.builders import condition, node_object
+from tests.support.values.builders import NOW, condition, node_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 NAMESPACE = "leases"
@@ -187,7 +190,7 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
         await observer.until_settled()
         assert observer.cluster_state.cluster_context.upgrade == NEVER_UPGRADED
 
-        await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown, 5)
+        await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown)
         assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.inputs.unread_context
         await eventually(
             lambda: any("ClusterVersion" in sentence for sentence in observer.problems.sentences), 5
@@ -271,7 +274,50 @@ async def test_namespace_of_the_leases_that_does_not_decode_stops_everything(
     server.forget("GET", NAMESPACES.path())
     observer.answer(NAMESPACES.path(), said({"metadata": {"resourceVersion": "10"}, "items": [namespace]}))
     async with observer.open():
-        await eventually(lambda: observer.cluster_state.cluster_context.stop is not None, 10)
+        await eventually(lambda: observer.cluster_state.cluster_context.stop is not None)
         stop = observer.cluster_state.cluster_context.stop
         assert stop is not None
         assert "metadata.managedFields[0].time" in stop.reason
+
+
+LIMIT = timedelta(seconds=5)
+REFUSED = "GET /api/v1/nodes was answered 403 Forbidden"
+
+
+class WatchedSource:
+    """A source that was read completely and then confirmed, unless `of_age` is None."""
+
+    is_served = True
+    unproven_since: datetime | None = NOW
+
+    def __init__(self, of_age: timedelta | None, name: str = "nodes", problem: str = "") -> None:
+        self._age, self.name, self.problem = of_age, name, problem
+        self.synced = of_age is not None
+
+    def age(self) -> timedelta | None:
+        return self._age
+
+
+def watched(of_age: timedelta | None, name: str = "nodes", problem: str = "") -> Source:
+    return cast("Source", WatchedSource(of_age, name, problem))
+
+
+@pytest.mark.rule("rule 3")
+@pytest.mark.parametrize(
+    ("age", "is_unread"),
+    [
+        (timedelta(), False),
+        (LIMIT, False),
+        (LIMIT + timedelta(microseconds=1), True),
+        (None, True),
+    ],
+    ids=["new", "exactly as old as it may be", "an instant too old", "never complete"],
+)
+def test_source_is_unread_once_it_is_too_old(age: timedelta | None, *, is_unread: bool) -> None:
+    assert (unread(watched(age), LIMIT) is not None) == is_unread
+
+
+def test_first_source_that_cannot_be_read_is_named_with_its_error_and_since_when() -> None:
+    sources = (watched(timedelta(), "checks"), watched(None, "nodes", REFUSED), watched(None, "machines"))
+    assert first_unread(sources, LIMIT) == UnreadSource("nodes", REFUSED, NOW)
+    assert first_unread(sources[:1], LIMIT) is None

@@ -1,17 +1,24 @@
-"""The detector measures by its own polls if it serves the queue of questions, on a real Temporal server."""
+"""The worker of the detector: when it is created, and whether it serves the queue of questions."""
 
 from datetime import timedelta
+from typing import NoReturn, cast
 from uuid import uuid4
 
 import pytest
 from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Worker
+from temporalio.worker import Worker, _worker
 
+from detector.answers.answering import Answering
+from detector.dispatching.dispatch import Dispatch
 from detector.handover import OwnPolls
+from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 from tests.support.cluster.temporal_servers import client_of
+from workflows.contracts import detector_queue
 
 WITHIN = timedelta(seconds=20)
 
@@ -82,3 +89,21 @@ async def test_leader_stays_while_temporal_never_lists_pollers(
     clock.seconds += 60
     await polls.look()
     assert polls.silence() == silence
+
+
+def unasked(_: IncidentReference) -> Observation:
+    raise AssertionError
+
+
+async def test_worker_is_made_without_a_hash_of_all_modules(
+    temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hashed(*, memoize: bool = True) -> NoReturn:
+        raise AssertionError(memoize)
+
+    monkeypatch.setattr(_worker, "load_default_build_id", hashed)
+    dispatch = cast("Dispatch", None)  # the worker only gets questions, and there is none
+    answering = Answering(unasked, dispatch, ClusterState("test"), lambda: True, lambda *_: None)
+    client = await client_of(temporal_server)
+    worker = answering.worker(client, "test")
+    assert worker.task_queue == detector_queue("test")

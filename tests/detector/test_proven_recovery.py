@@ -1,20 +1,26 @@
-"""The observations and wakes of an incident whose recovery must be proven."""
+"""Observations and wakes of a recovery: proven, confirmed by a user, or followed by a relapse."""
 
 from datetime import datetime, timedelta
 
 import pytest
 
 from detector.context.sources_of_checks import CheckFreshness
+from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from health.check.same_boot import SAME_BOOT
-from health.gate.back_off import RemediationBackOff
+from health.cluster.cluster_context import ClusterContext
+from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.model.node import EXCLUDE_LABEL, Node
+from health.model.approval import Progress
+from health.model.node import CONFIRMED_HEALTHY, EXCLUDE_LABEL, Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.target import TargetName
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from health.runbook.wake_up import needs_wake_up
+from objects.timestamps import stamp
 from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
-from tests.support.values.builders import NOW, check_object, condition, node_object
+from tests.support.values.builders import NOW, check, check_object, condition, escalation, node_object
 
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 BACK_OFF_LIMIT = timedelta(minutes=30)
@@ -114,3 +120,96 @@ def test_node_whose_boot_changes_under_no_incident_changes_no_number() -> None:
     before = observed(one)
     put_node(one, "boot-2")
     assert not needs_wake_up(before, observed(one))
+
+
+CONFIRMED = {CONFIRMED_HEALTHY: ""}
+SHADOW = ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True)))
+
+
+def with_confirmed_node(*, removes_confirmations: bool = True) -> SmallCluster:
+    cluster = SmallCluster(removes_confirmations=removes_confirmations)
+    cluster.check()
+    cluster.node("node-1", annotations=CONFIRMED)
+    return cluster
+
+
+def wanted(cluster: SmallCluster) -> list[str]:
+    return [incident.target.name for incident in cluster.cluster_state.all_wanted()]
+
+
+@pytest.mark.rule("NHC 2.1/13")
+def test_confirmed_node_has_an_incident_that_takes_the_mark_off() -> None:
+    assert wanted(with_confirmed_node()) == ["node-1"]
+
+
+@pytest.mark.rule("NHC 2.1/13")
+def test_confirmed_node_has_none_where_marks_are_kept() -> None:
+    cluster = with_confirmed_node(removes_confirmations=False)
+    assert wanted(cluster) == []
+
+    cluster.node("node-1", ready="Unknown", annotations=CONFIRMED)
+    assert wanted(cluster) == ["node-1"]
+
+
+@pytest.mark.rule("NHC 2.1/13")
+def test_shadow_of_the_policy_counts_from_the_moment_that_it_is_seen() -> None:
+    cluster = with_confirmed_node()
+    told: list[tuple[object, str | None]] = []
+    cluster.cluster_state.event_handlers.add_change_handler(lambda *one: told.append(one))
+
+    cluster.cluster_state.take_context(SHADOW)
+    assert wanted(cluster) == []
+    assert (CHECK, "node-1") in told
+
+    told.clear()
+    cluster.cluster_state.take_context(ClusterContext())
+    assert wanted(cluster) == ["node-1"]
+    assert (CHECK, "node-1") in told
+
+
+@pytest.mark.rule("rule 64")
+@pytest.mark.parametrize(("annotations", "seconds"), [({}, 0), ({"paramedic.dev/relapse": "30m"}, 1800)])
+def test_incident_of_an_unhealthy_target_learns_the_relapse_of_its_check(
+    annotations: dict[str, str], seconds: float
+) -> None:
+    one = SmallCluster()
+    body = check_object(minHealthy=0) | {"status": {}}
+    body["metadata"]["annotations"] = annotations
+    one.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+    one.unhealthy("node-1")
+    assert one.observe("node-1").relapse_seconds == seconds
+
+
+@pytest.mark.rule("rule 64")
+@pytest.mark.parametrize(
+    ("relapse", "age", "is_new"),
+    [(None, 60, True), (None, 61, False), ("30m", 60, True), ("2h", 61, True), ("2h", 121, False)],
+)
+def test_failure_of_a_node_that_was_created_lately_may_be_a_relapse_of_an_earlier_one(
+    relapse: str | None, age: int, *, is_new: bool
+) -> None:
+    one = SmallCluster()
+    body = check_object(minHealthy=0) | {"status": {}}
+    body["metadata"]["annotations"] = {"paramedic.dev/relapse": relapse} if relapse else {}
+    one.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+    created = NOW - timedelta(minutes=age)
+    one.node("node-1", ready="Unknown", since=NOW, creationTimestamp=stamp(created))
+    assert one.observe("node-1").is_new is is_new
+
+
+@pytest.mark.rule("rule 64")
+def test_check_reports_a_relapse_without_a_step_left_although_it_has_no_request() -> None:
+    one = SmallCluster()
+    escalating = [escalation(1), escalation(2, name="reset")]
+    one.check(escalatingRemediations=escalating, remediationTemplate=None)
+    one.unhealthy("node-1")
+    templates = [
+        step.template for step in check(escalatingRemediations=escalating, remediationTemplate=None).steps
+    ]
+    exhausted = []
+    for number in range(3):
+        one.cluster_state.reported(incident_of("node-1"), Progress(spent=tuple(templates[:number])))
+        snapshot = SnapshotBuilder(one.cluster_state, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
+        assert snapshot is not None
+        exhausted.append(snapshot.targets["node-1"].is_exhausted)
+    assert exhausted == [False, False, True]

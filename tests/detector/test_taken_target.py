@@ -1,14 +1,23 @@
-"""How the cluster state shows a node that another controller has, by a Lease or only by a request."""
+"""How the cluster state shows a node that another controller has: by a Lease, a request, or the policy."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from detector.answers.judged_target import JudgedTarget
+from health.gate.admission import target_hold
+from health.model.node import Node
 from health.model.observation import Hold, HoldReason
+from health.model.target import TargetName
+from health.policy.held_nodes import HeldNodes
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
 from tests.support.state.small_cluster import CHECK, SmallCluster
-from tests.support.values.builders import NOW
+from tests.support.values.builders import NOW, condition, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
 MASTER = {"role": "worker", "node-role.kubernetes.io/master": ""}
@@ -110,3 +119,48 @@ def test_lock_that_our_check_holds_for_an_earlier_node_of_the_name_holds_this_on
     hold = hold_of(cluster)
 
     assert (hold.reason if hold else None) == (HoldReason.CONTROL_PLANE if is_held else None)
+
+
+CORDONED = {"unschedulable": True, "taints": [{"key": "node.kubernetes.io/unschedulable"}]}
+TAINTED = {"taints": [{"key": "other"}, {"key": "example.com/maintenance", "effect": "NoSchedule"}]}
+
+
+def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = False) -> str:
+    cluster = SmallCluster()
+    in_force = PolicyInForce(policy=Policy(held_nodes=HeldNodes.model_validate(policy)))
+    cluster.cluster_state.take_context(replace(cluster.cluster_state.cluster_context, policy=in_force))
+    cluster.check()
+    body = node_object(condition("Ready", "Unknown", NOW), name="a", uid="uid-a", labels={"role": "worker"})
+    node = Node.model_validate(body | {"spec": spec})
+    cluster.cluster_state.target_changed(TargetName("Node", "", "a"), node)
+    if is_under_way:
+        cluster.request("a")
+    check = cluster.cluster_state.checks[CHECK].check
+    assert check is not None
+    return str(target_hold(JudgedTarget(cluster.cluster_state, check, node, NOW).facts) or "")
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.parametrize(
+    ("spec", "policy", "expected"),
+    [
+        (CORDONED, {}, ""),
+        (CORDONED, {"cordoned": True}, "NodeMaintenance: its Node is under maintenance: it is cordoned"),
+        (TAINTED, {"cordoned": True}, ""),
+        (
+            TAINTED,
+            {"tainted": ["example.com/maintenance"]},
+            "NodeMaintenance: its Node is under maintenance: it has the taint example.com/maintenance",
+        ),
+        ({"taints": None}, {"tainted": ["example.com/maintenance"]}, ""),
+    ],
+)
+def test_node_is_left_alone_while_what_the_policy_names_says_so(
+    spec: dict[str, Any], policy: dict[str, Any], expected: str
+) -> None:
+    assert held(spec, policy) == expected
+
+
+@pytest.mark.rule("rule 43")
+def test_remediation_that_is_under_way_goes_on_as_remediators_cordon_nodes_themselves() -> None:
+    assert held(CORDONED, {"cordoned": True}, is_under_way=True) == ""

@@ -147,7 +147,7 @@ async def test_right_to_get_is_enough_to_know_the_templates_that_are_named(
 async def test_right_that_is_missing_altogether_is_named_and_noticed_soon_after_it_is_granted(
     polled: Polled, other: OtherKind
 ) -> None:
-    await eventually(lambda: "cannot get resource" in polled.reason("reset"), 10)
+    await eventually(lambda: "cannot get resource" in polled.reason("reset"))
     assert other.group in polled.reason("reset")
     assert polled.reason("reset").startswith("Remediation template may not be read: ")
     assert any("cannot get resource" in sentence for sentence in polled.problems.sentences)
@@ -165,7 +165,7 @@ async def test_edit_of_a_check_reads_its_templates_at_once(
     polled: Polled, other: OtherKind, admin: Client
 ) -> None:
     await other.grant("get")
-    await eventually(lambda: polled.is_known, 10)
+    await eventually(lambda: polled.is_known)
 
     polled.edit("reset", "another")
     assert polled.reason("another") == ""
@@ -184,7 +184,7 @@ async def test_template_that_changes_is_noticed_without_an_edit(
     polled: Polled, other: OtherKind, admin: Client
 ) -> None:
     await other.grant("get")
-    await eventually(lambda: polled.is_known, 10)
+    await eventually(lambda: polled.is_known)
     told = polled.told
 
     await admin.merge_patch(other.templates, "reset", {"spec": {"template": None}}, "default")
@@ -199,7 +199,7 @@ async def test_list_is_tried_again_and_takes_over_when_it_is_allowed(
     polled: Polled, other: OtherKind
 ) -> None:
     await other.grant("get")
-    await eventually(lambda: polled.is_known, 10)
+    await eventually(lambda: polled.is_known)
     told = polled.told
 
     await other.grant("get", "list", "watch")
@@ -213,7 +213,7 @@ async def test_right_to_list_without_that_to_watch_is_as_good_as_none(
     polled: Polled, other: OtherKind, admin: Client
 ) -> None:
     await other.grant("get", "list")
-    await eventually(lambda: polled.is_polled and polled.is_known, 10)
+    await eventually(lambda: polled.is_polled and polled.is_known)
     assert polled.problems.sentences == ()
 
     await admin.delete(other.templates, "reset", "default")
@@ -225,11 +225,11 @@ async def test_kind_that_is_removed_is_reported_though_the_list_says_forbidden(
     polled: Polled, other: OtherKind
 ) -> None:
     await other.grant("get")
-    await eventually(lambda: polled.is_known, 10)
+    await eventually(lambda: polled.is_known)
     await other.uninstall()
 
     unknown = f"the API server serves no kind ResetTemplate in {other.api_version}"
-    await eventually(lambda: polled.watches.rejection(polled.kind) == unknown, 10)
+    await eventually(lambda: polled.watches.rejection(polled.kind) == unknown)
     assert not polled.is_polled
     assert "may not be read" not in polled.reason("reset")
 
@@ -246,7 +246,7 @@ async def test_two_steps_of_one_kind_need_the_annotation_on_every_template_that_
     await admin.merge_patch(other.templates, "reset", marked, "default")
     await other.grant("get")
     polled.edit("reset", "hard")
-    await eventually(lambda: "duplicate template kind: ResetTemplate" in polled.reason("reset", "hard"), 10)
+    await eventually(lambda: "duplicate template kind: ResetTemplate" in polled.reason("reset", "hard"))
     await eventually(lambda: polled.unread("reset") == polled.unread("hard") == "", SOON_SECONDS)
 
     await admin.merge_patch(other.templates, "hard", marked, "default")
@@ -258,7 +258,7 @@ async def test_two_steps_of_one_kind_need_the_annotation_on_every_template_that_
 @seldom
 async def test_reading_that_is_older_than_the_limit_holds(polled: Polled, other: OtherKind) -> None:
     await other.grant("get")
-    await eventually(lambda: polled.is_known, 10)
+    await eventually(lambda: polled.is_known)
 
     too_old = str(polled.polling.unread([polled.reference("reset")], timedelta()))
     assert too_old.startswith("ResetTemplate/default/reset: without any activity for too long (since ")

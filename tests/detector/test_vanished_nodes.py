@@ -13,7 +13,7 @@ from health.model.references import CheckReference
 from kube.resource import NODES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import stamp
-from tests.detector.test_unreadable_machine import machine_object, serve, watched
+from tests.detector.test_unreadable_objects import machine_object, serve, watched
 from tests.support.api.api_server import ApiServer, LiveWatch
 from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import CHECK, UNKNOWN
@@ -38,7 +38,7 @@ def machine(name: str, **metadata: str) -> Object:
 
 
 async def until_healthy(state: ClusterState) -> None:
-    await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3, 10)
+    await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 3)
 
 
 @pytest.mark.rule("rule 50/vanished")
@@ -63,14 +63,14 @@ async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_r
         state.event_handlers.add_change_handler(unheld)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
-        await eventually(lambda: len(state.checks[CHECK].unhealthy) == 3, 10)
+        await eventually(lambda: len(state.checks[CHECK].unhealthy) == 3)
         hold = state.cluster_context.distrusted[""]
         assert hold.reason is HoldReason.NODES_VANISHED
         assert failed == []
 
         for number, name in enumerate(NAMES):
             nodes.send({"type": "ADDED", "object": node(name, str(21 + number))})
-        await eventually(lambda: not state.cluster_context.distrusted, 10)
+        await eventually(lambda: not state.cluster_context.distrusted)
         assert state.cluster_context.gone_from("") is not None
 
 
@@ -87,7 +87,7 @@ async def test_confirmation_in_the_future_ends_no_hold_and_one_in_the_past_does(
         await until_healthy(state)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
-        await eventually(lambda: bool(state.cluster_context.distrusted), 10)
+        await eventually(lambda: bool(state.cluster_context.distrusted))
 
         def confirm(time: datetime, version: str) -> None:
             found = check_object(unhealthyConditions=[UNKNOWN])
@@ -96,11 +96,11 @@ async def test_confirmation_in_the_future_ends_no_hold_and_one_in_the_past_does(
 
         now = datetime.now(UTC)
         confirm(now + timedelta(hours=1), "20")
-        await eventually(lambda: CHECK in state.cluster_context.refused_confirmations, 10)
+        await eventually(lambda: CHECK in state.cluster_context.refused_confirmations)
         assert state.cluster_context.distrusted
 
         confirm(now + timedelta(seconds=1), "21")
-        await eventually(lambda: not state.cluster_context.distrusted, 10)
+        await eventually(lambda: not state.cluster_context.distrusted)
         assert not state.cluster_context.refused_confirmations
 
 
@@ -129,14 +129,14 @@ async def test_machines_whose_provider_says_that_the_instance_is_gone_hold_nothi
 
         if is_known_before:
             fail_machines()
-            await eventually(have_failed, 10)
+            await eventually(have_failed)
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(21 + number))})
-        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()))
         assert bool(state.cluster_context.distrusted) is not is_known_before
         if not is_known_before:
             fail_machines()
-        await eventually(lambda: have_failed() and not state.cluster_context.distrusted, 10)
+        await eventually(lambda: have_failed() and not state.cluster_context.distrusted)
 
 
 @pytest.mark.rule("rule 50/vanished")
@@ -148,9 +148,9 @@ async def test_machines_that_are_being_deleted_may_lose_all_their_nodes(
     serve(server, NODES.path(), *(node(name, "9") for name in NAMES))
     serve(server, MACHINES.path(), *(machine(name, **going) for name in NAMES))
     async with watched(server, transport) as state:
-        await eventually(lambda: len(state.targets.of(CHECK)) == 3, 10)
-        await eventually(lambda: all(target.node for target in state.targets.of(CHECK).values()), 10)
+        await eventually(lambda: len(state.targets.of(CHECK)) == 3)
+        await eventually(lambda: all(target.node for target in state.targets.of(CHECK).values()))
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
-        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()))
         assert not state.cluster_context.distrusted

@@ -116,7 +116,7 @@ async def test_templates_are_known_where_a_watch_shows_all_of_them_and_is_fresh(
     assert detector.kinds.watched_templates(("nobody.example.com/v1", "NamesThisTemplate"), LIMIT) is None
     await other.grant()
 
-    await eventually(lambda: detector.names() == {"reset", "hard"}, 10)
+    await eventually(lambda: detector.names() == {"reset", "hard"})
     assert detector.names(timedelta()) is None
 
 

@@ -1,24 +1,83 @@
-"""`paramedic.dev/hold` holds while it stands, and `paramedic.dev/approve` answers one question."""
+"""The annotations of Nodes and Machines: how they are read, and the effect of `hold` and `approve`."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from health.check.annotated_hold import answers_on, hold_on_check, hold_on_target
 from health.kinds.clusterapi.machine import Machine as ClusterApiMachine
+from health.kinds.clusterapi.machine import MachineAnnotations as ClusterApiAnnotations
+from health.kinds.clusterapi.machine import MachineMetadata as ClusterApiMetadata
 from health.kinds.clusterapi.machine import MachineTarget as ClusterApiTarget
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.kinds.openshift.machine import Machine, MachineTarget
-from health.model.annotations import APPROVE, HOLD, REJECT, HoldAnnotation, answer_in, hold_in
-from health.model.node import Node
+from health.kinds.openshift.machine import Machine, MachineMetadata, MachineTarget
+from health.kinds.openshift.machine import MachineAnnotations as OpenShiftAnnotations
+from health.model.annotations import (
+    APPROVE,
+    HOLD,
+    ON_TARGETS,
+    PREFIX,
+    REJECT,
+    HoldAnnotation,
+    TargetAnnotations,
+    answer_in,
+    hold_in,
+)
+from health.model.node import Node, NodeAnnotations, NodeMetadata
 from health.model.observation import HoldReason
 from health.model.remediation_order import LONGEST_VALUE
 from health.policy.policy import DEFAULTS, Policy
+from objects.short_text import LONGEST_TEXT
 from tests.support.state.small_cluster_api import machine_object
 from tests.support.values.builders import MINUTE, NOW, check_object, node_object
+
+KINDS = (NodeAnnotations, OpenShiftAnnotations, ClusterApiAnnotations)
+METADATA: tuple[type[Any], ...] = (NodeMetadata, MachineMetadata, ClusterApiMetadata)
+
+
+def read(kind: type[TargetAnnotations], **annotations: str) -> TargetAnnotations:
+    return TypeAdapter(kind).validate_json(json.dumps(annotations))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_annotation_that_has_only_the_name_of_a_field_means_nothing(kind: type[Any]) -> None:
+    names = dict.fromkeys(kind.__pydantic_fields__, "x")
+    assert read(kind, **names) == kind()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_annotation_is_read_by_its_full_name(kind: type[Any]) -> None:
+    for name, field in kind.__pydantic_fields__.items():
+        assert getattr(read(kind, **{field.alias: "x"}), name) not in {None, ""}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_annotation_of_ours_that_does_not_exist_is_kept_by_name(kind: type[Any]) -> None:
+    orders = dict.fromkeys(ON_TARGETS, "x")
+    assert read(kind, **orders, other="x").unknown == ""
+    unknown = {f"{PREFIX}{name}": "x" for name in ("resum", "hlod")}
+    assert read(kind, **orders, **unknown).unknown == f"{PREFIX}hlod"
+
+
+def test_long_name_of_an_unknown_annotation_is_cut() -> None:
+    name = f"{PREFIX}{'x' * 5000}"
+    assert len(read(NodeAnnotations, **{name: ""}).unknown) <= LONGEST_TEXT
+
+
+@pytest.mark.parametrize("metadata", METADATA)
+def test_annotation_whose_value_is_no_text_is_left_out(metadata: type[Any]) -> None:
+    annotations = {"paramedic.dev/hlod": [[]], "paramedic.dev/hold": 5, "paramedic.dev/reject": "x"}
+    identity = {"name": "a", "namespace": "b", "uid": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    text = json.dumps(identity | {"annotations": annotations})
+    found = TypeAdapter(metadata).validate_json(text).annotations
+    assert (found.unknown, found.hold) == ("", None)
+    assert found.reject is not None
+
 
 UNTIL = "2026-03-01T13:00:00Z"
 IN_AN_HOUR = NOW + timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Whom an upgrade holds where other clusters are managed from here, and whose clocks restart."""
+"""The signals of an upgrade, and which checks and targets an upgrade holds."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,11 +12,13 @@ from health.cluster.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
     ClusterUpgrades,
+    PauseProgress,
     Signalled,
     SignallingObject,
     Upgrade,
     UpgradePhase,
     UpgradeSignal,
+    upgrade_hold,
     upgrades,
 )
 from health.gate.check_holds import CHECK_HOLDS, check_holds
@@ -24,10 +26,123 @@ from health.kinds.clusterapi.cluster import cluster_of
 from health.kinds.clusterapi.kind import ROLLING_OUT
 from health.model.observation import HoldReason
 from health.model.sighting import Gap
+from objects.metadata import ObjectMetadata
 from tests.support.values import cluster_api as samples
 from tests.support.values import openshift
 from tests.support.values.builders import NOW, check, condition
 from tests.support.values.held import latest_restart, moment_of
+
+
+@pytest.mark.rule("rule 38")
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "config.openshift.io/v1/ClusterVersion/Progressing=True",
+            ("config.openshift.io/v1", "ClusterVersion", "Progressing", "True"),
+        ),
+        ("v1/Node/Upgrading=True", ("v1", "Node", "Upgrading", "True")),
+        ("upgrade.cattle.io/v1/Plan/Complete=False", ("upgrade.cattle.io/v1", "Plan", "Complete", "False")),
+        (
+            "example.com/v1beta2/Fleet/example.com/Busy=Unknown",
+            ("example.com/v1beta2", "Fleet", "example.com/Busy", "Unknown"),
+        ),
+    ],
+)
+def test_signal_is_version_kind_condition_and_status(text: str, parts: tuple[str, str, str, str]) -> None:
+    assert UpgradeSignal.parse(text) == UpgradeSignal(*parts)
+    assert str(UpgradeSignal.parse(text)) == text
+
+
+@pytest.mark.rule("rule 38")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ClusterVersion",
+        "v1/Node/Upgrading",
+        "v1/Node/Upgrading=",
+        "v1/Node/Upgrading=true",
+        "v1/Node=True",
+        "Node/Upgrading=True",
+        "a/b/v1/Node/Upgrading=True",
+        "config.openshift.io/v1/clusterversions/Progressing=True",
+        "v1/Node/Upgrading=True ",
+        "v1/Node/Upgrading=True=True",
+    ],
+)
+def test_text_of_another_form_is_refused_with_the_text(text: str) -> None:
+    with pytest.raises(ValueError, match="is not apiVersion/kind/condition=status") as refused:
+        UpgradeSignal.parse(text)
+    assert repr(text) in str(refused.value)
+
+
+@pytest.mark.rule("rule 38")
+@pytest.mark.rule("rule 36")
+def test_only_openshift_always_says_whether_it_is_upgraded() -> None:
+    assert CLUSTER_VERSION.is_always_given
+    assert UpgradeSignal.parse("config.openshift.io/v2/ClusterVersion/Progressing=True").is_always_given
+    assert not UpgradeSignal.parse("config.openshift.io/v1/ClusterOperator/Progressing=True").is_always_given
+    assert not UpgradeSignal.parse("example.com/v1/ClusterVersion/Progressing=True").is_always_given
+
+
+PAUSE_UNDER_WAY = Upgrade(
+    phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True"
+)
+LATER = NOW + timedelta(hours=1)
+HANDLED = PauseProgress(transitions=(NOW,), handled_until=NOW, pending=("failed",))
+
+
+def node_check(uid: str = "ours", created: datetime = NOW - timedelta(days=1)) -> ObjectMetadata:
+    return ObjectMetadata(name="workers", uid=uid, creation_timestamp=created)
+
+
+@pytest.mark.rule("rule 46")
+def test_check_that_the_pause_has_handled_is_held_by_its_annotation_alone() -> None:
+    hold = upgrade_hold(PAUSE_UNDER_WAY)
+    assert hold is not None
+    assert hold.reason is HoldReason.UPGRADING
+    assert hold.message.endswith("Progressing=True")
+
+    assert upgrade_hold(PAUSE_UNDER_WAY, is_handled=True) is None
+
+
+@pytest.mark.rule("rule 46", "rule 35")
+@pytest.mark.parametrize(
+    ("one", "transitions", "is_handled"),
+    [
+        pytest.param(node_check(), {NOW}, True, id="it was there"),
+        pytest.param(node_check("failed"), {NOW}, False, id="its write failed"),
+        pytest.param(node_check(created=NOW), {NOW}, False, id="it was created later"),
+        pytest.param(node_check(), {LATER}, False, id="the next upgrade"),
+        pytest.param(node_check(), set(), False, id="an upgrade without a time"),
+    ],
+)
+def test_check_is_handled_in_one_upgrade_if_it_was_there(
+    one: ObjectMetadata, transitions: set[datetime], *, is_handled: bool
+) -> None:
+    assert HANDLED.has_handled(one, transitions) is is_handled
+    assert not PauseProgress().has_handled(one, transitions)
+
+
+@pytest.mark.rule("rule 38", "rule 46")
+def test_handled_check_stays_handled_while_a_signal_joins_or_another_ends() -> None:
+    both = HANDLED.model_copy(update={"transitions": (NOW, LATER)})
+
+    assert HANDLED.has_handled(node_check(), {NOW, LATER})
+    assert both.has_handled(node_check(), {LATER})
+    assert PauseProgress(handled_until=NOW).has_handled(node_check(), frozenset())
+
+
+@pytest.mark.rule("rule 36")
+@pytest.mark.parametrize("is_handled", [True, False])
+def test_unknown_upgrade_state_holds_every_check(*, is_handled: bool) -> None:
+    unknown = Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="it cannot be read")
+    hold = upgrade_hold(unknown, is_handled=is_handled)
+
+    assert hold is not None
+    assert hold.reason is HoldReason.UPGRADE_UNKNOWN
+
 
 MINUTE = timedelta(minutes=1)
 OF_EDGE = {"cluster.x-k8s.io/cluster-name": "edge"}

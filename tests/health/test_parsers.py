@@ -1,7 +1,11 @@
-"""Parsers accept or refuse any fields of an object, and every accepted object can be judged."""
+"""Parsers accept or refuse any fields, stop at the first bad item, and what they accept can be judged."""
 
+import importlib
 import json
+import pkgutil
+from collections.abc import Iterator
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,6 +34,7 @@ from health.kinds.openshift.machine import Machine, MachineTarget
 from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
+from health.model.observation import Observation
 from health.model.remediation_request import (
     ATTEMPT,
     GREW_OLD,
@@ -43,12 +48,12 @@ from health.model.remediation_request import (
 )
 from health.model.target import Target
 from health.model.verdict import HEALTHY
+from kube.decoding import Decoder, Undecodable
+from objects.bounds import MOST_ITEMS, collections_in
 from tests.support.values import builders as objects
 from tests.support.values import openshift
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, escalation, request_snapshot
 from tests.support.values.extremes import mutated
-
-pytestmark = pytest.mark.rule("rule 8/wire")
 
 METADATA: dict[str, Any] = {
     "name": "one",
@@ -179,6 +184,7 @@ def told(kind: CheckKind, record: CheckRecord, snapshot: CheckSnapshot) -> None:
     assert isinstance(kind.events(snapshot, snapshot, record.status, NOW), list)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(NODE_CHECK))
 def test_node_health_check(body: dict[str, Any]) -> None:
     record = read(CheckRecord, body)
@@ -186,6 +192,7 @@ def test_node_health_check(body: dict[str, Any]) -> None:
         judged(NODE_HEALTH_CHECK, A_NODE, record)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(MACHINE_CHECK))
 def test_machine_health_check(body: dict[str, Any]) -> None:
     record = read(CheckRecord, body)
@@ -193,12 +200,14 @@ def test_machine_health_check(body: dict[str, Any]) -> None:
         judged(MACHINE_HEALTH_CHECK, A_MACHINE, record)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(st.sampled_from([*CHECK_KINDS.values()]), mutated(NODE_CHECK) | mutated(MACHINE_CHECK))
 def test_check_that_is_parsed_from_an_object_as_it_came(kind: CheckKind, body: dict[str, Any]) -> None:
     with suppress(InvalidCheckError):
         assert kind.parse(body)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated({"status": STORED}))
 def test_stored_status(body: dict[str, Any]) -> None:
     record = read(CheckRecord, NODE_CHECK | body)
@@ -209,6 +218,7 @@ def test_stored_status(body: dict[str, Any]) -> None:
     storm_hold(storm, objects.check(stormCooldownDuration="1h").storm_cooldown, NOW)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(NODE))
 def test_node(body: dict[str, Any]) -> None:
     node = read(Node, body)
@@ -219,6 +229,7 @@ def test_node(body: dict[str, Any]) -> None:
         assert node.configuration_to_come is not None
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(MACHINE), st.sampled_from([A_NODE, None]))
 def test_machine(body: dict[str, Any], node: Node | None) -> None:
     machine = read(Machine, body)
@@ -230,6 +241,7 @@ def record_of_machines() -> CheckRecord:
     return CheckRecord.model_validate(MACHINE_CHECK)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(REQUEST))
 def test_remediation_request(body: dict[str, Any]) -> None:
     request = read(RemediationRequest, body)
@@ -242,11 +254,13 @@ def test_remediation_request(body: dict[str, Any]) -> None:
         kind.is_unsigned_for(request, objects.INCIDENT.target)
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated({"status": REQUEST["status"]}))
 def test_request_stays_in_sight_whatever_its_remediator_writes_into_its_status(body: dict[str, Any]) -> None:
     assert read(RemediationRequest, REQUEST | body) is not None
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(NODE | {"spec": {"template": {"spec": {}}}}))
 def test_template_upgrade_signal_namespace_and_other_checks(body: dict[str, Any]) -> None:
     template, signalling = read(Template, body), read(SignallingObject, body)
@@ -271,12 +285,72 @@ GUARD = {
 }
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(BUDGET), mutated(GUARD))
 def test_disruption_budget_and_guard_pod(budget: dict[str, Any], pod: dict[str, Any]) -> None:
     budgets, guards = read(DisruptionBudget, budget), read(GuardPod, pod)
     assert objection("node-1", [budgets] if budgets else [], [guards] if guards else []) is not None
 
 
+@pytest.mark.rule("rule 8/wire")
 @given(mutated(NODE_CHECK), mutated(NODE_CHECK), st.sampled_from(Operation))
 def test_review_of_a_change(new: dict[str, Any], old: dict[str, Any], operation: Operation) -> None:
     assert all(isinstance(refusal, str) for refusal in refusals(CheckOperation(operation, new, old), Facts()))
+
+
+ROOMS = ("activities", "cli", "detector", "health", "kube", "objects", "runtime", "worker", "workflows")
+BAD = 10_000
+
+
+def _models() -> Iterator[type[Any]]:
+    """Every pydantic model and dataclass of the product."""
+    for room in ROOMS:
+        for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
+            if not module.name.endswith("__main__"):
+                yield from _models_of(importlib.import_module(module.name))
+
+
+def _models_of(module: ModuleType) -> Iterator[type[Any]]:
+    for var in vars(module).values():
+        is_ours = isinstance(var, type) and var.__module__ == module.__name__
+        if is_ours and "__pydantic_core_schema__" in var.__dict__:
+            yield var
+
+
+def test_collections_of_every_model_fail_fast() -> None:
+    models = set(_models())
+    slow = {
+        model.__qualname__
+        for model in models
+        for collection in collections_in(model.__pydantic_core_schema__)
+        if not collection.get("fail_fast") or collection["max_length"] > MOST_ITEMS
+    }
+
+    assert slow == set()
+    assert {Node, Observation} <= models
+
+
+@pytest.mark.parametrize("bad", [1, {}, []])
+@pytest.mark.parametrize("field", ["conditions", "labels"])
+def test_one_error_is_kept_for_ten_thousand_bad_items_of_a_node(field: str, bad: object) -> None:
+    items: object = {f"k{n}": bad for n in range(BAD)} if field == "labels" else [bad] * BAD
+    metadata = {"name": "a", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    labels = {"labels": items} if field == "labels" else {}
+    status = {} if field == "labels" else {"conditions": items}
+    node = json.dumps({"metadata": metadata | labels, "status": status})
+
+    with pytest.raises(ValidationError) as refused:
+        Node.model_validate_json(node)
+    assert refused.value.error_count() <= 2
+    with pytest.raises(ValidationError) as refused:
+        Node.model_validate(json.loads(node))
+    assert refused.value.error_count() <= 2
+    found = Decoder(Node).object(node.encode())
+    assert isinstance(found, Undecodable)
+    assert len(found.error) < 200
+
+
+def test_one_error_is_kept_for_ten_thousand_bad_parts_of_a_message() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Observation.model_validate({"state": "Expired", "reason": "x", "requests": [1] * BAD})
+    assert refused.value.error_count() <= 1

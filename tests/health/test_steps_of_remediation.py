@@ -20,6 +20,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.observation import Hold, HoldReason
+from health.model.references import Step
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
@@ -58,6 +59,7 @@ from tests.support.values.memories import (
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
+IN_VAIN = request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True)
 WORKING_TIME = {FIRST: 300, SECOND: 120, THIRD: 600}
 
 
@@ -82,29 +84,47 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     )
 
 
+@pytest.mark.rule(
+    "NHC 2.4/6/failed", "NHC 2.4/6/succeeded", "NHC 2.7/Succeeded", "NHC 2.4/2", "NHC 2.4/6/kept"
+)
+@pytest.mark.rule("rule 10/steps", "rule 22")
+@pytest.mark.parametrize(
+    ("requests", "steps", "following"),
+    [
+        pytest.param([FAILED], ESCALATION, 1, id="it failed"),
+        pytest.param([IN_VAIN], ESCALATION, 1, id="it succeeded in vain, without a mark"),
+        pytest.param(with_steps_tried(FIRST, SECOND), ESCALATION, 2, id="two failed"),
+        pytest.param([FAILED], (THIRD, FIRST), 0, id="a new list, before"),
+        pytest.param([FAILED], (FIRST, THIRD), 1, id="a new list, after"),
+        pytest.param([FAILED], (THIRD,), 0, id="a new list without it"),
+    ],
+)
+def test_next_step_is_the_first_of_the_list_that_was_not_tried(
+    requests: list[RequestSnapshot], steps: tuple[Step, ...], following: int
+) -> None:
+    assert move(seen(*requests, steps=steps)) == TakeStep(following, ADMITTED, because("it is Expired"))
+
+
+@pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded", "rule 10/steps", "rule 22")
+@pytest.mark.parametrize(
+    ("request_", "steps"),
+    [
+        pytest.param(request_of(FIRST, 5 * MINUTE, succeeded=True), ESCALATION, id="succeeded in vain"),
+        pytest.param(AT_WORK, (SECOND, THIRD), id="a new list"),
+        pytest.param(request_of(CLASSIC[0], succeeded=False), CLASSIC, id="the only one, failed"),
+    ],
+)
+def test_running_step_keeps_its_request(request_: RequestSnapshot, steps: tuple[Step, ...]) -> None:
+    result = move(seen(request_, steps=steps))
+    assert isinstance(result, Wait)
+    assert result.phase is Phase.REMEDIATING
+    failed = "; Reboot/remediators/node-1 failed" if steps == CLASSIC else ""
+    assert str(result.details).endswith(failed)
+
+
 @pytest.mark.rule("NHC 2.4/6/failed", "rule 22")
-def test_step_that_failed_is_marked_at_once_and_the_next_one_begins() -> None:
-    failed = request_of(FIRST, succeeded=False)
-    result = move(seen(failed))
-    assert annotations_of(result) == {TIMED_OUT: stamp(NOW)}
-    assert move(seen(FAILED)) == TakeStep(1, ADMITTED, because("it is Expired"))
-
-
-@pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded")
-def test_step_that_succeeded_in_vain_moves_on_at_its_timeout_without_a_mark() -> None:
-    in_vain = request_of(FIRST, 5 * MINUTE, succeeded=True)
-    assert isinstance(move(seen(in_vain)), Wait)
-    assert move(seen(request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True))) == TakeStep(
-        1, ADMITTED, because("it is Expired")
-    )
-
-
-@pytest.mark.rule("NHC 2.4/2", "NHC 2.4/6/kept")
-def test_each_step_follows_the_one_before_and_all_requests_stay() -> None:
-    for tried, following in (([FIRST], 1), ([FIRST, SECOND], 2)):
-        assert move(seen(*with_steps_tried(*tried))) == TakeStep(
-            following, ADMITTED, because("it is Expired")
-        )
+def test_step_that_failed_is_marked_at_once() -> None:
+    assert annotations_of(move(seen(request_of(FIRST, succeeded=False)))) == {TIMED_OUT: stamp(NOW)}
 
 
 @pytest.mark.rule("NHC 2.4/2/none left", "rule 40/exhausted")
@@ -137,28 +157,6 @@ def test_step_whose_request_a_user_deleted_after_its_turn_is_not_taken_again() -
     assert move(seen(), after) == TakeStep(1, ADMITTED, because("it is Expired"))
     at_work = seen(request_of(SECOND))
     assert timed(move(at_work, after)) == timed(move(at_work, ACTED))
-
-
-@pytest.mark.rule("rule 22")
-def test_classic_remediation_that_failed_goes_on_as_before() -> None:
-    result = move(seen(request_of(CLASSIC[0], succeeded=False), steps=CLASSIC))
-    assert isinstance(result, Wait)
-    assert result.phase is Phase.REMEDIATING
-    assert str(result.details) == "it is Expired; Reboot/remediators/node-1 failed"
-
-
-@pytest.mark.rule("rule 10/steps")
-def test_running_step_keeps_its_request_when_the_list_changes() -> None:
-    result = move(seen(AT_WORK, steps=(SECOND, THIRD)))
-    assert isinstance(result, Wait)
-    assert result.phase is Phase.REMEDIATING
-
-
-@pytest.mark.rule("rule 10/steps")
-def test_next_step_is_of_the_new_list() -> None:
-    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, ADMITTED, because("it is Expired"))
-    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, ADMITTED, because("it is Expired"))
-    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, ADMITTED, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 10/steps", "rule 40/exhausted")

@@ -1,3 +1,5 @@
+"""Findings of `paramedic doctor`, and the cluster that a user means."""
+
 import pytest
 from rich.console import Console
 
@@ -7,6 +9,7 @@ from cli.doctor.finding import Examined, Finding, FindingSeverity, in_mid_senten
 from cli.doctor.temporal import NAMESPACE_RULES, QUEUE_RULES, WORKFLOW_RULES
 from devcluster.manifests import ROOT
 from kube.errors import Forbidden, KubernetesError, Unreachable
+from objects.clusters import configured_name, identities
 
 PROBLEM, WARNING, NOTE = FindingSeverity
 BAD = Finding(severity=PROBLEM, reason="NoWorker", what="no worker polls q", advice="start one")
@@ -89,3 +92,21 @@ def test_page_has_a_row_for_each_question() -> None:
     of_temporal = {question.reason for question in (*NAMESPACE_RULES, *QUEUE_RULES, *WORKFLOW_RULES)}
     of_cluster = {question.reason for question in QUESTIONS} - {"CheckFails"}
     assert {reason for reason in of_cluster | of_temporal if f"`{reason}`" not in page} == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("dev", ("dev-d4b7e900",)),
+        ("dev-d4b7e900", ("dev-d4b7e900", "dev-d4b7e900-d4b7e900")),
+        ("dev-1a2b3c4d", ("dev-1a2b3c4d-d4b7e900",)),
+        ("d4b7e900", ("d4b7e900-d4b7e900",)),
+        ("a-b", ("a-b-d4b7e900",)),
+    ],
+)
+def test_name_that_ends_as_an_identity_is_one_already(given: str, expected: tuple[str, ...]) -> None:
+    assert identities(given, f"{given}-d4b7e900") == expected
+
+
+def test_name_of_an_identity_is_what_its_processes_are_configured_with() -> None:
+    assert configured_name("a-b-d4b7e900") == "a-b"

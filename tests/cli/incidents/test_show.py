@@ -1,11 +1,20 @@
-"""`paramedic show` of one incident."""
+"""`paramedic show` and `paramedic history` of one incident, also of another worker version."""
 
+import json
+
+from rich.console import Console
+
+from cli.incidents.show import incident_page
+from cli.incidents.table import fitted_table, headline, incident_rows
 from detector.dispatching.incident_calls import IncidentCalls
 from health.model.moves import Phase
+from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from tests.cli.incidents.summaries import UNHEALTHY, document, state, summary, unhealthy
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired, healthy, held, waiting
+from workflows.messages import State
 
 
 async def _remediating(fleet: Fleet) -> None:
@@ -48,9 +57,9 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
 
 
 async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic: Command) -> None:
-    for summary in (waiting(), expired()):
-        await fleet.fail("node-1", summary)
-        await fleet.reaches("node-1", Phase.WAITING if summary == waiting() else Phase.REMEDIATING)
+    for seen in (waiting(), expired()):
+        await fleet.fail("node-1", seen)
+        await fleet.reaches("node-1", Phase.WAITING if seen == waiting() else Phase.REMEDIATING)
         await fleet.see("node-1", healthy())
         await fleet.handle("node-1").result()
     await fleet.listed("Completed", 2)
@@ -114,3 +123,69 @@ async def test_terminated_incident_shows_what_its_last_state_has(fleet: Fleet, p
     shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
     assert (shown["status"], shown["outcome"], shown["problem"]) == ("Terminated", None, None)
     assert [entry["phase"] for entry in shown["history"]] == ["Acting", "Remediating"]
+
+
+async def _end_two(fleet: Fleet) -> None:
+    for observation, phase in ((held(), Phase.HELD), (expired(), Phase.REMEDIATING)):
+        await fleet.fail("node-1", observation)
+        await fleet.reaches("node-1", phase)
+        await fleet.see("node-1", healthy())
+        await fleet.handle("node-1").result()
+    await fleet.listed("Completed", 2)
+
+
+async def test_history_lists_each_incident_with_its_outcome_and_says_what_is_removed(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    await _end_two(fleet)
+    ran = await paramedic("history", "node-1", "--cluster", fleet.cluster)
+    assert ran.code == 0
+    assert [line.split()[3] for line in ran.out.splitlines()[1:]] == ["Recovered", "Remediated"]
+    assert ran.err.startswith("2 incidents: 1 Recovered, 1 Remediated; the namespace ")
+    assert "keeps ended incidents for" in ran.err
+
+    listed = (await paramedic("history", "Node/node-1", "--cluster", fleet.cluster, "-o", "json")).json
+    first, second = listed["incidents"]
+    assert [one["phase"] for one in first["phases"]] == ["Held"]
+    assert [one["phase"] for one in second["phases"]] == ["Acting", "Remediating", "CleaningUp"]
+    assert sum(one["seconds"] for one in second["phases"]) > 0
+    assert second["history"][-1]["phase"] == "Ended"
+    assert second["history"][-1]["what"].startswith("Remediated")
+
+    ran = await paramedic("history", "-o", "jsonl", "--cluster", fleet.cluster)
+    assert [json.loads(line)["outcome"] for line in ran.out.splitlines()] == ["Recovered", "Remediated"]
+    assert ran.err.startswith("2 ended incidents of cluster ")
+
+
+async def test_history_of_an_unknown_node_is_empty_and_a_missing_name_is_refused(
+    idle_fleet: Fleet, paramedic: Command
+) -> None:
+    ran = await paramedic("history", "node-7", "--since", "12h", "--cluster", idle_fleet.cluster)
+    assert (ran.code, ran.out) == (0, "")
+    nothing = (
+        f"no incidents of target 'node-7' of cluster '{idle_fleet.cluster}'; incidents that ended before "
+    )
+    assert ran.err.startswith(nothing)
+    ran = await paramedic("history", "--cluster", idle_fleet.cluster)
+    assert ran.code == 2
+    assert "is missing; only -o jsonl lists all nodes and Machines" in ran.err
+
+
+QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")
+WIRE = (
+    state(Phase.HELD, UNHEALTHY, unhealthy(hold=QUARANTINE))
+    .model_dump_json()
+    .replace('"phase":"Held"', '"phase":"Parked"')
+)
+
+
+def test_phase_and_reason_that_are_not_known_are_shown_as_text() -> None:
+    seen_here = document(summary(State.model_validate_json(WIRE)))
+    assert headline([seen_here]) == "1 incident: 1 Parked"
+    console = Console(width=1000, highlight=False)
+    with console.capture() as captured:
+        console.print(fitted_table(incident_rows([seen_here], is_wide=False), 1000))
+        console.print(incident_page(seen_here))
+    assert captured.get().count("Parked") == 2
+    assert "held: Quarantine: rack 7 is quarantined" in captured.get()
+    assert '"phase":"Parked"' in seen_here.model_dump_json()

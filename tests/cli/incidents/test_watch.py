@@ -1,7 +1,8 @@
-"""`paramedic list --watch`: a live page."""
+"""`paramedic list --watch`: a live page, which says how much does not fit."""
 
 import asyncio
 import contextlib
+import io
 import os
 import pty
 import signal
@@ -10,8 +11,10 @@ from asyncio.subprocess import DEVNULL, Process
 from datetime import UTC, datetime
 
 import pytest
+from rich.console import Console, Group
+from rich.text import Text
 
-from cli.incidents.watching import head
+from cli.incidents.watching import Fitting, head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from tests.support.cluster.command import PARAMEDIC, Command, drain, until_drawn
@@ -129,3 +132,23 @@ def test_time_of_a_page_is_in_utc_like_all_other_times() -> None:
     seen = datetime(2026, 11, 22, 2, 44, 59, tzinfo=UTC)
     assert head("1 incident", seen, "").plain == "02:44:59Z  1 incident"
     assert head("1 incident", seen, "Temporal is away").plain == "Temporal is away; this is of 02:44:59Z"
+
+
+def drawn(rows: int, height: int) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=40, height=height, force_terminal=True, color_system=None)
+    page = Group(*(Text(f"row {row}") for row in range(rows)))
+    console.print(Group(Text("headline"), Fitting(page)))
+    return out.getvalue().splitlines()
+
+
+def test_page_that_fits_is_drawn_whole() -> None:
+    assert drawn(rows=4, height=5) == ["headline", "row 0", "row 1", "row 2", "row 3"]
+
+
+def test_of_one_that_does_not_the_last_line_says_how_many_more_there_are() -> None:
+    assert drawn(rows=10, height=5) == ["headline", "row 0", "row 1", "row 2", "7 more"]
+
+
+def test_on_a_terminal_of_one_line_nothing_breaks() -> None:
+    assert drawn(rows=2, height=1) == ["headline", "2 more"]

@@ -1,4 +1,4 @@
-"""The questions of the command go through a real Temporal to the detector that leads."""
+"""The questions of the command go through Temporal to the detector that leads, or name its Lease."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,12 +14,15 @@ from temporalio.worker import Worker
 
 from cli.shared import leader
 from cli.shared.errors import NotFoundError, UnreachableError, UsageError
-from cli.shared.leader import put_question
+from cli.shared.leader import leader_trouble, put_question
 from devcluster.temporal import TemporalServer
+from kube.lease import LeaseRecord
+from objects.timestamps import micro_time, stamp
 from tests.support.api.tcp_proxy import TcpProxy
 from tests.support.cluster.temporal_servers import client_of
 from tests.support.state.leading import Leading, leading
 from tests.support.state.small_cluster import SmallCluster
+from tests.support.values.builders import NOW
 from workflows.contracts import detector_queue
 from workflows.inspection_contracts import (
     CHECK,
@@ -120,3 +123,37 @@ async def test_temporal_that_does_not_answer_in_time_ends_the_question(
         proxy.hold()
         with pytest.raises(UnreachableError, match="no detector answered within 1 s"):
             await put_question(slow, cluster, within_a_second(CHECK), NameInput(name="w"), CheckAnswer)
+
+
+NAME = "paramedic-system/paramedic-detector"
+METADATA = {
+    "name": "paramedic-detector",
+    "namespace": "paramedic-system",
+    "uid": "u",
+    "creationTimestamp": stamp(NOW),
+}
+SPEC = {"holderIdentity": "detector-1", "leaseDurationSeconds": 15, "renewTime": micro_time(NOW)}
+HELD = {"metadata": METADATA, "spec": SPEC}
+RELEASED = {"metadata": METADATA, "spec": {**SPEC, "holderIdentity": ""}}
+EXPIRED = f"the Lease {NAME} expired at 2026-03-01 12:00:15Z (59m45s ago); its last holder was detector-1"
+
+
+def test_leading_detector_is_no_trouble() -> None:
+    assert not leader_trouble(NAME, LeaseRecord.read(HELD), NOW)
+
+
+@pytest.mark.parametrize(
+    ("lease", "why"),
+    [
+        (None, f"there is no Lease {NAME}"),
+        (RELEASED, f"the Lease {NAME} has no holder"),
+        (HELD, EXPIRED),
+    ],
+    ids=["no Lease", "released", "expired"],
+)
+def test_lease_that_nothing_holds_is_named_with_its_last_holder_and_its_end(
+    lease: dict[str, object] | None, why: str
+) -> None:
+    found = None if lease is None else LeaseRecord.read(lease)
+    later = NOW + timedelta(hours=1)
+    assert leader_trouble(NAME, found, later) == f"no detector leads, so nothing is done: {why}"

@@ -1,9 +1,12 @@
-"""The objects of Paramedic in a cluster and their fate after `retire`, as pure functions."""
+"""The objects and workflows of Paramedic and their fate after `retire`, as pure functions."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from temporalio.api.common.v1 import ActivityType
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from cli.retire.owned_objects import (
     Disposition,
@@ -17,6 +20,7 @@ from cli.retire.owned_objects import (
     running_detectors,
     running_operators,
 )
+from cli.retire.workflows import at_work
 from cli.shared.errors import ExitCode, NotFoundError
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
@@ -30,6 +34,8 @@ from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import Settings
 from tests.support.values.builders import NOW
+from workflows.contracts import ACT, OBSERVE
+from workflows.upgrade_contracts import OBSERVE_UPGRADE, SYNC_PAUSES
 
 REQUESTS = Resource("example.com/v1", "Reboot", "reboots", namespaced=True)
 CLUSTER, OTHER = "prod-1a2b3c4d", "test-1a2b3c4d"
@@ -322,3 +328,24 @@ def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_noth
 
     assert len(running) == 2
     assert "'pod' holds the Lease leases/e1f13584.medik8s.io" in running[0]
+
+
+STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "found"),
+    [
+        (ACT.name, STARTED, [ACT.name]),
+        (ACT.name, SCHEDULED, [ACT.name]),
+        (SYNC_PAUSES.name, SCHEDULED, [SYNC_PAUSES.name]),
+        (OBSERVE.name, STARTED, []),
+        (OBSERVE_UPGRADE.name, SCHEDULED, []),
+    ],
+)
+def test_activity_that_changes_the_cluster_is_awaited_as_soon_as_it_is_scheduled(
+    name: str, state: PendingActivityState.ValueType, found: list[str]
+) -> None:
+    pending = PendingActivityInfo(activity_type=ActivityType(name=name), state=state)
+    assert at_work([pending]) == found

@@ -1,19 +1,29 @@
-"""Where Temporal is, and what is said where it is not."""
+"""The connection to Temporal: its address, its namespace, the user of orders, and unanswered updates."""
 
 import asyncio
+import getpass
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio.service import RPCError
+from temporalio.client import Client, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
-from cli.shared.connection import silent_core
+from cli.shared.connection import identity_of, require_incidents, silent_core
+from cli.shared.errors import CommandError, UsageError, wrong_setting
+from cli.shared.workflow_update import answered
 from devcluster.temporal import TemporalServer
+from health.upgrade.decision import PauseRefusal
+from runtime.search_attributes import SearchAttributeConflict
+from runtime.settings import Settings, SettingsError
 from runtime.temporal import connect
 from tests.support.api.ports import free_port
 from tests.support.cluster.command import Command
+from workflows.messages import ORDER_REFUSED
 
 COMMANDS = [("list",), ("show", "node-1"), ("abort", "node-1"), ("resume", "node-1"), ("setup",)]
 
@@ -117,3 +127,106 @@ async def test_commands_and_options_that_do_not_exist_are_wrong_usage(paramedic:
     assert ran.code == 2
     assert "--phase" in ran.err
     assert "sleeping" in ran.err
+
+
+HOST = socket.gethostname()
+
+
+async def required(monkeypatch: pytest.MonkeyPatch, answer: Exception | tuple[str, ...]) -> None:
+    """Require that the namespace exists, where Temporal gives this answer."""
+
+    async def missing(*_: object) -> tuple[str, ...]:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("runtime.search_attributes.missing", missing)
+    await require_incidents(await Client.connect("a:1", namespace="n", lazy=True))
+
+
+async def test_namespace_that_lacks_what_is_searched_by_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="the Temporal namespace n at a:1 lacks "):
+        await required(monkeypatch, ("ParamedicTarget",))
+
+
+async def test_namespace_that_lacks_what_an_upgrade_brought_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    await required(monkeypatch, ("ParamedicAttempt",))
+
+
+async def test_role_that_may_not_ask_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    await required(monkeypatch, RPCError("no", RPCStatusCode.PERMISSION_DENIED, b""))
+    with pytest.raises(RPCError):
+        await required(monkeypatch, RPCError("away", RPCStatusCode.UNAVAILABLE, b""))
+
+
+async def test_search_attribute_of_another_type_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CommandError, match="ParamedicCheck is no Keyword in n"):
+        await required(monkeypatch, SearchAttributeConflict("ParamedicCheck is no Keyword in n"))
+
+
+def test_order_is_from_a_person_also_where_no_variable_names_them() -> None:
+    assert identity_of({"USER": "ada", "LOGNAME": "bob"}) == f"ada@{HOST}"
+    assert identity_of({"LOGNAME": "b\x1b\udcff"}) == f"b ?@{HOST}"
+    assert identity_of({}) == f"{getpass.getuser()}@{HOST}"
+
+
+def test_order_of_a_user_without_a_name_is_from_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 1_000_670_000)
+    assert identity_of({}) == f"uid-1000670000@{HOST}"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [({"cluster": ""}, "--cluster"), ({"cluster": None}, "PARAMEDIC_CLUSTER")]
+)
+def test_setting_is_refused_by_the_name_that_a_person_used(given: dict[str, object], name: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_environment({"PARAMEDIC_CLUSTER": ""})
+    assert str(wrong_setting(refused.value, "PARAMEDIC_", given)) == (
+        f"{name}: must be 1 to 52 of a-z, 0-9 and -, with no - at either end (found '')"
+    )
+
+
+async def _unanswered() -> str:
+    """Waits as the SDK does; a cancelled wait looks as if no worker had answered."""
+    try:
+        return await asyncio.Future[str]()
+    except asyncio.CancelledError as error:
+        raise WorkflowUpdateRPCTimeoutOrCancelledError from error
+
+
+async def test_order_whose_person_gave_up_is_not_taken_for_one_that_no_worker_answers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    order = asyncio.create_task(answered("remediation/1", "abort", _unanswered()))
+    await asyncio.sleep(0)
+    order.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await order
+    assert capsys.readouterr().err == "paramedic: interrupted: remediation/1 may have got abort already\n"
+
+
+@pytest.mark.parametrize("waits", [_unanswered, asyncio.Future[str]])
+async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_without_limit(
+    waits: type[asyncio.Future[str]],
+) -> None:
+    with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
+        await answered("remediation/1", "abort", waits(), within=timedelta(milliseconds=1))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ApplicationError("no", type=PauseRefusal.NOT_OURS), "upgrade/prod refuses it: no"),
+        (ApplicationError("no", "", type=ORDER_REFUSED), "upgrade/prod refuses it: no"),
+        (ApplicationError("no", "step", type=ORDER_REFUSED), "upgrade/prod refuses it: --step: no"),
+    ],
+)
+async def test_refusal_is_reported_in_the_words_of_the_workflow_with_the_option_that_is_refused(
+    error: ApplicationError, said: str
+) -> None:
+    async def refused() -> str:
+        raise WorkflowUpdateFailedError(error)
+
+    with pytest.raises(CommandError) as told:
+        await answered("upgrade/prod", "it", refused())
+    assert str(told.value) == said

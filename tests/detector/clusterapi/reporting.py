@@ -66,7 +66,7 @@ class Reporting:
 
     async def says(self, name: str, status: str | None, type_: str = SUCCEEDED) -> None:
         """Wait until that condition of a Machine has that status; None waits until it is missing."""
-        await eventually(lambda: self.said(name, type_) == status, 10)
+        await eventually(lambda: self.said(name, type_) == status)
 
     def said(self, name: str, type_: str = SUCCEEDED) -> str | None:
         found = self.api.condition(name, type_)

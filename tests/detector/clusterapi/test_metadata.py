@@ -115,13 +115,13 @@ class Reported:
         before = self.status_patches
         self.found = merged(self.found, {"status": {"expectedMachines": 7}})
         self.put()
-        await eventually(lambda: self.status_patches > before, 10)
+        await eventually(lambda: self.status_patches > before)
         self.put()
         await self.is_quiet()
 
     async def is_quiet(self) -> None:
         """Wait until the reporter has processed all changes."""
-        await eventually(lambda: not self._reporter.queue.waits(named()), 10)
+        await eventually(lambda: not self._reporter.queue.waits(named()))
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ async def reported(tmp_path: Path) -> AsyncIterator[Reported]:
 @pytest.mark.rule("CAPI B.1/label", "CAPI B.1/owner")
 async def test_label_and_owner_are_written_once(reported: Reported) -> None:
     async for _ in reported.run():
-        await eventually(lambda: reported.patches, 10)
+        await eventually(lambda: reported.patches)
         await reported.reported_again()
     labels = {"cluster.x-k8s.io/cluster-name": "edge"}
     assert reported.patches == [{"labels": labels, "ownerReferences": [CLUSTER]}]
@@ -148,7 +148,7 @@ async def test_owners_of_others_stay_with_all_that_they_say_also_where_they_come
     reported.put(ownerReferences=[TOPOLOGY], labels={"theirs": "kept"})
     reported.theirs.append({"ownerReferences": [TOPOLOGY, another]})
     async for _ in reported.run():
-        await eventually(lambda: reported.patches, 10)
+        await eventually(lambda: reported.patches)
     assert reported.found["metadata"]["ownerReferences"] == [TOPOLOGY, another, CLUSTER]
     labels = reported.found["metadata"]["labels"]
     assert labels == {"theirs": "kept", "cluster.x-k8s.io/cluster-name": "edge"}
@@ -158,6 +158,6 @@ async def test_owners_of_others_stay_with_all_that_they_say_also_where_they_come
 async def test_metadata_of_a_check_that_is_paused_stays_as_it_is(reported: Reported) -> None:
     reported.put(annotations=PAUSED)
     async for _ in reported.run():
-        await eventually(lambda: reported.status_patches, 10)
+        await eventually(lambda: reported.status_patches)
         await reported.is_quiet()
     assert reported.patches == []

@@ -115,7 +115,7 @@ async def observer(tmp_path: Path) -> AsyncIterator[Observer]:
 
 async def settled(observer: Observer) -> asyncio.Task[None]:
     running = asyncio.create_task(observer.sources.run())
-    async with asyncio.timeout(timedelta(seconds=10).total_seconds()):
+    async with asyncio.timeout(60):
         await observer.sources.wait_settled()
     return running
 

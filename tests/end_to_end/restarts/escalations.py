@@ -3,16 +3,29 @@
 As with the other incidents, the facts alone determine the expected result.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import Object, Resource
 from tests.end_to_end.restarts.audit import created_requests
-from tests.end_to_end.restarts.course import Course
 from tests.support.story.escalation import Escalation, reported
 from tests.support.story.other_kind import OtherKind
 from tests.support.story.world import REQUESTS, World
+
+
+@dataclass(frozen=True)
+class Course:
+    """The expected course of one incident during and after an outage."""
+
+    before: str
+    """Its phase when the outage begins."""
+    after: str
+    """Its outcome, or the phase in which it stays, according to the facts after the outage."""
+    requests: int
+    """How many requests it creates in all; in an escalation, one for each step."""
+
 
 COURSES = {
     "fails-a-step": Course("Remediating", "Remediating", 2),  # its remediator reports a failure

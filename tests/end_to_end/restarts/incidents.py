@@ -16,10 +16,9 @@ from health.model.incident_result import IncidentResult
 from health.model.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.audit import created_requests
-from tests.end_to_end.restarts.course import Course
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.escalations import COURSES as ESCALATIONS
-from tests.end_to_end.restarts.escalations import Escalations
+from tests.end_to_end.restarts.escalations import Course, Escalations
 from tests.support.story.other_kind import OtherKind
 from tests.support.story.slow_create import SlowCreate, slow_create
 from tests.support.story.world import REQUESTS, World

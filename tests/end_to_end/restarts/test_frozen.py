@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 
 from devcluster.control_plane import ControlPlane
 from kube.reflector import watch_query
@@ -14,13 +18,13 @@ from kube.resource import NODES
 from kube.transport import Transport
 from tests.end_to_end.restarts.audit import lists_of_detectors
 from tests.end_to_end.restarts.crew import Crew
-from tests.end_to_end.restarts.history_readers import heard_since
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.support.api.eventually import eventually
 from tests.support.cluster.own_servers import API_SERVER, ETCD, TEMPORAL
 from tests.support.story.observer import Observer
 from tests.support.story.other_kind import OtherKind
 from tests.support.story.world import World
+from workflows.contracts import OBSERVE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -133,3 +137,32 @@ async def _bookmarked_version(transport: Transport, since: str) -> str:
     assert told[-1]["type"] == "BOOKMARK"
     version: str = told[-1]["object"]["metadata"]["resourceVersion"]
     return version
+
+
+async def heard_since(world: World, nodes: Iterable[str], since: datetime) -> Counter[str]:
+    """How often each detector, by identity, answered or woke the incidents of these nodes since then."""
+    heard: Counter[str] = Counter()
+    for node in nodes:
+        history = await (await world.workflow(node)).fetch_history()
+        heard.update(
+            identity
+            for event, identity in _of_detectors(list(history.events))
+            if event.event_time.ToDatetime(tzinfo=UTC) >= since
+        )
+    return heard
+
+
+def _of_detectors(events: list[HistoryEvent]) -> list[tuple[HistoryEvent, str]]:
+    questions = {
+        event.event_id
+        for event in events
+        if event.activity_task_scheduled_event_attributes.activity_type.name == OBSERVE.name
+    }
+    found = []
+    for event in events:
+        answer = event.activity_task_completed_event_attributes
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+            found.append((event, event.workflow_execution_signaled_event_attributes.identity))
+        elif answer.scheduled_event_id in questions:
+            found.append((event, answer.identity))
+    return found

@@ -1,14 +1,17 @@
-"""Checks and requests that a user or another controller deletes during an incident."""
+"""Checks, requests and their kinds that a user or another controller deletes during an incident."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.errors import NotFound
 from tests.end_to_end.phases import add_phases
 from tests.support.story.escalation import Escalation
+from tests.support.story.other_kind import OtherKind
 from tests.support.story.outcome import outcome_of
+from tests.support.story.paramedic import Paramedic
 from tests.support.story.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
@@ -126,3 +129,64 @@ async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_unti
 
     await world.until(is_another, f"{second} never had another request")
     assert (await world.request(second))["metadata"]["uid"] != uid
+
+
+async def test_a_template_of_another_kind_never_leads_to_a_second_request_for_a_node(
+    other_kind: OtherKind, world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await world.until_status(phase="Remediating")
+
+    await world.edit_check(remediationTemplate=other_kind.template)
+    await paramedic.detector.kill()
+    await paramedic.detector.start_ready()
+    await world.until_looked_at(node)
+    assert world.requests.existing(node) == 1
+    assert await other_kind.names() == []
+
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert await other_kind.names() == []
+
+
+@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
+async def test_request_that_lives_for_a_moment_is_reported(world: World) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.until_status(phase="Enabled")
+    incident = await world.incident(node)
+    owner = {
+        "apiVersion": NODE_HEALTH_CHECKS.api_version,
+        "kind": NODE_HEALTH_CHECKS.kind,
+        "name": world.name,
+        "uid": (await world.check())["metadata"]["uid"],
+    }
+    body = {
+        "apiVersion": REQUESTS.api_version,
+        "kind": REQUESTS.kind,
+        "metadata": {
+            "name": node,
+            "namespace": "default",
+            "ownerReferences": [owner],
+            "annotations": {INCIDENT: incident.workflow_id, TARGET_UID: incident.target.uid},
+        },
+        "spec": {},
+    }
+
+    await world.client.create(REQUESTS, body, "default")  # it is not needed, so it is removed at once
+    await world.until_clean(node)
+    await _until_told(world, RemediationCreated=1, RemediationRemoved=1)
+
+
+async def _until_told(world: World, **times: int) -> None:
+    """Wait until each of these reasons has that many Events."""
+
+    async def are_told() -> bool:
+        told = [reason for _, reason, _ in await world.events()]
+        return all(told.count(reason) == count for reason, count in times.items())
+
+    await world.until(are_told, f"the Events never were {times}")

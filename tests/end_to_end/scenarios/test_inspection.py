@@ -1,7 +1,6 @@
 """`explain`, `check` and `simulate` are answered by the detector that leads, from its live state."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import yaml
 
 from cli.shared.leader import USER_AGENT
 from devcluster.control_plane import ControlPlane
-from devcluster.temporal import TemporalServer
 from kube.resource import Object
 from tests.support.cluster.command import Command
 from tests.support.story.paramedic import Paramedic
@@ -19,18 +17,6 @@ from tests.support.story.world import World
 pytestmark = pytest.mark.cluster
 
 READS = ("get", "list", "watch")
-
-
-@pytest.fixture
-def command(temporal_server: TemporalServer, control_plane: ControlPlane, paramedic: Paramedic) -> Command:
-    return Command(
-        {
-            **temporal_server.environment,
-            "TEMPORAL_CONFIG_FILE": os.devnull,
-            "KUBECONFIG": str(control_plane.kubeconfig),
-            "PARAMEDIC_CLUSTER": paramedic.cluster_name,
-        }
-    )
 
 
 async def document(command: Command, *arguments: str) -> Any:

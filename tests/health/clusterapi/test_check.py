@@ -1,11 +1,13 @@
-"""A MachineHealthCheck of Cluster API as a kind of check."""
+"""A MachineHealthCheck of Cluster API as a kind of check, and the fields of its Cluster."""
+
+from typing import Any
 
 import pytest
 
 from health.check.template_validity import Place, TemplateKind
 from health.check.template_validity import Template as KnownTemplate
 from health.cluster.cluster_context import ClusterContext
-from health.kinds.clusterapi.cluster import Clusters, judge, kubeconfig_secret
+from health.kinds.clusterapi.cluster import Clusters, ClusterStatus, judge, kubeconfig_secret
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import Action
@@ -172,3 +174,25 @@ def test_machine_of_v1beta1_is_read_by_its_own_conditions_before_the_later_ones(
         "OwnerRemediated",
         "InfrastructureReady",
     ]
+
+
+READY = {"conditions": [condition("InfrastructureReady", "True", NOW)]}
+
+
+@pytest.mark.parametrize(
+    ("status", "is_ready"),
+    [
+        ({}, False),
+        ({"infrastructureReady": False, "controlPlaneReady": False}, False),
+        ({"infrastructureReady": True}, False),
+        ({"infrastructureReady": True, "conditions": []}, False),
+        ({"infrastructureReady": True, **READY}, True),
+        (READY, True),
+        ({"v1beta2": READY}, True),
+    ],
+)
+def test_only_a_condition_says_that_the_infrastructure_is_ready(
+    status: dict[str, Any], *, is_ready: bool
+) -> None:
+    found = ClusterStatus.model_validate(status).infrastructure_ready
+    assert (found is not None and found.is_true) is is_ready

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import workload_cluster_hold
 from health.cluster.global_stop import Stop
 from health.gate.back_off import LostRequest
@@ -158,15 +157,6 @@ def test_events_of_the_worker_name_the_machine() -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_machine_that_failed_long_ago_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
-    assert reporter.sees(snapshot(expired())) == [MARKED]
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [MARKED]
-
-
-@pytest.mark.rule("rule 15")
 def test_state_in_the_status_of_a_check_is_not_reported_again_by_the_next_detector(
     reporter: Reporter,
 ) -> None:
@@ -174,63 +164,3 @@ def test_state_in_the_status_of_a_check_is_not_reported_again_by_the_next_detect
     assert len(reporter.sees(snapshot(expired(), holds=unseen))) == 1
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired(), holds=unseen), NOW + timedelta(hours=2)) == []
-
-
-ANNOTATED = Hold(reason=HoldReason.PAUSED, message="it has the annotation")
-LONG_AGO = expired(since=NOW - timedelta(hours=5))
-
-
-@pytest.mark.rule("rule 53", "CAPI B.1/event/MachineMarkedUnhealthy")
-def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> None:
-    assert Reporter(CLUSTER_API_MACHINE_HEALTH_CHECK).sees(snapshot(LONG_AGO)) == [MARKED]
-
-
-@pytest.mark.rule("rule 53")
-def test_machine_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
-    reporter.sees(snapshot())
-    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
-    assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO)) == []
-
-
-@pytest.mark.rule("rule 53")
-@pytest.mark.parametrize(
-    "held",
-    [
-        pytest.param(
-            snapshot(of=refusal(selector={"matchLabels": {"bad key": "x"}})), id="it could not be read"
-        ),
-        pytest.param(
-            snapshot(LONG_AGO, holds=held(ANNOTATED, is_fully_paused=True)),
-            id="it was paused",
-        ),
-        pytest.param(snapshot(LONG_AGO, of=FORTY, healthy=2), id="its threshold was broken"),
-    ],
-)
-def test_machine_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
-    reporter: Reporter, held: CheckSnapshot
-) -> None:
-    reporter.sees(held)
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]
-
-
-@pytest.mark.rule("rule 15")
-@pytest.mark.parametrize(
-    "lasting",
-    [
-        pytest.param(snapshot(expired()), id="a Machine failed"),
-        pytest.param(
-            snapshot(expired(hold=Hold(reason=HoldReason.TAKEN, message="its Lease is held"))),
-            id="it is taken",
-        ),
-        pytest.param(snapshot(expired(), of=FORTY, healthy=2), id="the threshold is broken"),
-    ],
-)
-def test_lasting_state_is_not_reported_again_when_the_api_server_has_forgotten_it(
-    reporter: Reporter, lasting: CheckSnapshot
-) -> None:
-    assert reporter.sees(lasting)
-    reporter.is_forgotten()
-    assert reporter.sees(lasting) == []

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.check.storm import Storm
 from health.check.threshold import Allowance
-from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.events import events
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
@@ -26,7 +24,6 @@ from tests.support.values.builders import (
     snapshot,
     waiting,
 )
-from tests.support.values.held import held
 from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
@@ -249,34 +246,6 @@ def test_unhealthy_node_is_reported_once_for_each_time_that_it_fails(reporter: R
     assert reporter.sees(snapshot(expired("node-1", since=NOW + timedelta(hours=1)))) == detected
 
 
-@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
-def test_node_that_is_a_target_again_and_has_not_recovered_is_reported_each_time(reporter: Reporter) -> None:
-    failed = snapshot(expired("node-1"))
-    told = [reporter.sees(failed)]
-    for minutes in (1, 2):
-        assert reporter.sees(snapshot()) == []  # its label goes, and comes back
-        told.append(reporter.sees(failed, NOW + timedelta(minutes=minutes)))
-
-    assert told == [told[0]] * 3
-    assert len(told[0]) == 1
-    reporter.restarts()
-    assert reporter.sees(failed, NOW + timedelta(minutes=3)) == []
-
-
-@pytest.mark.rule("rule 15")
-def test_nodes_that_failed_long_ago_are_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
-    lasting = snapshot(expired("node-1"))
-    reporter.sees(lasting)
-    reporter.restarts_much_later()
-    assert reporter.sees(lasting, NOW + timedelta(hours=2)) == []
-
-    reporter.restarts_much_later()
-    late = expired("node-2", since=NOW + timedelta(hours=1))  # nobody told of that yet
-    told = reporter.sees(snapshot(expired("node-1"), late), NOW + timedelta(hours=2))
-    assert [reason for _, reason, _ in told] == ["DetectedUnhealthy"]
-    assert "node-2" in told[0][2]
-
-
 @pytest.mark.rule("rule 15")
 def test_pause_that_lasts_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=PAUSED))
@@ -355,76 +324,8 @@ def test_seeds_of_two_checks_never_meet() -> None:
     assert not seeds[0] & seeds[1]
 
 
-LONG_AGO = expired("node-1", since=NOW - timedelta(hours=5))
-
-
-@pytest.mark.rule("rule 53", "NHC 1.5/DetectedUnhealthy")
-def test_new_check_tells_of_a_node_that_failed_long_before_it_was_made() -> None:
-    assert "DetectedUnhealthy" in reasons(Reporter(), snapshot(LONG_AGO))
-
-
-@pytest.mark.rule("rule 53")
-def test_node_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
-    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
-    assert reasons(reporter, snapshot(LONG_AGO)) == ["DetectedUnhealthy"]
-    reporter.restarts_much_later(led_until=NOW)
-    assert reasons(reporter, snapshot(LONG_AGO)) == []
-
-
 @pytest.mark.rule("rule 53")
 def test_request_that_the_next_leader_reads_late_is_no_new_failure(reporter: Reporter) -> None:
     reporter.restarts_much_later(led_until=NOW)
-    assert reasons(reporter, replace(snapshot(LONG_AGO), requested=(LONG_AGO,))) == []
-
-
-@pytest.mark.rule("rule 53")
-@pytest.mark.parametrize(
-    "held",
-    [
-        pytest.param(snapshot(of=INVALID), id="it could not be read"),
-        pytest.param(snapshot(LONG_AGO, holds=NO_SUCH_KIND), id="it was disabled"),
-        pytest.param(snapshot(LONG_AGO, of=PAUSED), id="it was paused"),
-        pytest.param(snapshot(LONG_AGO, allowance=BLOCKED), id="its threshold was broken"),
-        pytest.param(
-            replace(snapshot(LONG_AGO), storm=Storm(True, NOW, False, NOW)),  # noqa: FBT003  as it is stored
-            id="a storm held it",
-        ),
-        pytest.param(snapshot(LONG_AGO, holds=held(Stop("power work"))), id="a stop held it"),
-    ],
-)
-def test_node_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
-    reporter: Reporter, held: CheckSnapshot
-) -> None:
-    reporter.sees(held)
-    reporter.restarts_much_later(led_until=NOW)
-    assert "DetectedUnhealthy" in reasons(reporter, snapshot(LONG_AGO))
-
-
-def reasons(reporter: Reporter, seen: CheckSnapshot) -> list[str]:
-    return [reason for _, reason, _ in reporter.sees(seen)]
-
-
-@pytest.mark.rule("rule 15")
-@pytest.mark.parametrize(
-    "lasting",
-    [
-        pytest.param(snapshot(expired("node-1")), id="a Node failed"),
-        pytest.param(
-            snapshot(replace(expired("node-1"), hold=Hold(reason=HoldReason.EXCLUDED, message=EXCLUDED))),
-            id="a Node is excluded",
-        ),
-        pytest.param(snapshot(replace(expired("node-1"), has_empty_exclusion=True)), id="an empty label"),
-        pytest.param(
-            snapshot(replace(expired("node-1", request_snapshot()), is_exhausted=True)), id="no step left"
-        ),
-        pytest.param(snapshot(replace(expired("node-1"), is_exhausted=True)), id="no step left in a relapse"),
-        pytest.param(snapshot(expired("node-1"), allowance=BLOCKED), id="the threshold is broken"),
-        pytest.param(snapshot(of=PAUSED), id="the check is paused"),
-    ],
-)
-def test_lasting_state_is_not_reported_again_when_the_api_server_has_forgotten_it(
-    reporter: Reporter, lasting: CheckSnapshot
-) -> None:
-    assert reporter.sees(lasting)
-    reporter.is_forgotten()
-    assert reporter.sees(lasting) == []
+    failed = expired("node-1", since=NOW - timedelta(hours=5))
+    assert reporter.sees(replace(snapshot(failed), requested=(failed,))) == []

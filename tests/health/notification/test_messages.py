@@ -1,4 +1,4 @@
-"""Notifications as receivers get them, in plain text."""
+"""Notifications as receivers get them, and how many requests a receiver gets."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.notification import Notification, NotificationEvent
-from health.notification import LATE, Summary, body_of, title_of
+from health.notification import LATE, RequestAllowance, Summary, body_of, title_of
 from tests.support.values.builders import INCIDENT, NOW, incident_reference
 from tests.support.values.notifications import notification
 
@@ -78,3 +78,44 @@ def test_summary_counts_by_event_and_check_and_questions_come_first() -> None:
         ),
         "`paramedic list` shows all open incidents.",
     ]
+
+
+SECOND = timedelta(seconds=1)
+
+
+@given(st.integers(1, 600), st.lists(st.tuples(st.floats(0, 90), st.integers(0, 60)), max_size=60))
+def test_no_minute_has_more_than_twice_the_limit_and_no_notification_is_left(
+    most: int, arrivals: list[tuple[float, int]]
+) -> None:
+    now, waiting, told, sent = timedelta(), 0, 0, list[timedelta]()
+    allowance = RequestAllowance.full(most, now)
+    for pause, number in [*arrivals, (60.0, 0)]:
+        now, waiting = now + pause * SECOND, waiting + number
+        allowance = allowance.refilled(most, now)
+        while waiting and not allowance.wait(most):
+            count = allowance.in_next_request(waiting)
+            assert count in (1, waiting)
+            waiting, told = waiting - count, told + count
+            allowance = allowance.spent()
+            sent.append(now)
+    assert (waiting, told) == (0, sum(number for _, number in arrivals))
+    for begin in sent:
+        assert sum(begin <= one < begin + 60 * SECOND for one in sent) <= 2 * most
+
+
+def test_burst_of_500_is_nine_requests_and_a_summary() -> None:
+    allowance, told = RequestAllowance.full(10, timedelta()), list[int]()
+    waiting = 500
+    while not allowance.wait(10):
+        told.append(allowance.in_next_request(waiting))
+        waiting -= told[-1]
+        allowance = allowance.spent()
+    assert told == [1] * 9 + [491]
+    assert allowance.wait(10) == timedelta(seconds=6) * (1 - 1e-9)
+
+
+@given(st.integers(1, 600), st.floats(0, 3600))
+def test_wait_is_as_long_as_it_takes_to_refill(most: int, idle: float) -> None:
+    allowance = RequestAllowance(0, timedelta()).refilled(most, idle * SECOND)
+    ready = allowance.refilled(most, allowance.at + allowance.wait(most) + timedelta(microseconds=1))
+    assert not ready.wait(most)

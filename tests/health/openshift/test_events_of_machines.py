@@ -1,15 +1,25 @@
-"""Events of a MachineHealthCheck about one Machine (MHC A.1): once for each time that it fails."""
+"""Events of a MachineHealthCheck about one Machine (MHC A.1), from its failure to the loss of its request."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.gate.back_off import LostRequest
+from health.kinds.openshift.kind import (
+    EVENTS,
+    MACHINE_HEALTH_CHECK,
+    deleted,
+    deletion_failed,
+    marked,
+    marking_failed,
+)
+from health.kinds.openshift.machine import MachineTarget
 from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Fact
-from objects.event import InvolvedObject, Severity
+from objects.event import Event, InvolvedObject, Severity
 from tests.health.openshift.told import (
     DETECTED,
     FORTY,
@@ -18,7 +28,14 @@ from tests.health.openshift.told import (
 )
 from tests.support.values.builders import NOW, request_snapshot
 from tests.support.values.machines import expired, waiting
-from tests.support.values.openshift import INVALID, NAMESPACE, NO_CONTROLLER, failed, snapshot, starting
+from tests.support.values.openshift import (
+    NAMESPACE,
+    NO_CONTROLLER,
+    failed,
+    machine,
+    snapshot,
+    starting,
+)
 from tests.support.values.reporter import Reporter
 
 
@@ -46,18 +63,6 @@ def test_machine_is_reported_once_for_each_time_that_it_fails(reporter: Reporter
     assert reporter.sees(snapshot(expired())) == []
     assert reporter.sees(snapshot()) == []
     assert reporter.sees(snapshot(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
-
-
-@pytest.mark.rule("rule 15")
-def test_machine_that_is_a_target_again_and_has_not_recovered_is_reported_each_time(
-    reporter: Reporter,
-) -> None:
-    told = [reporter.sees(snapshot(waiting()))]
-    for minutes in (1, 2):
-        assert reporter.sees(snapshot()) == []  # its label goes, and comes back
-        told.append(reporter.sees(snapshot(waiting()), NOW + timedelta(minutes=minutes)))
-
-    assert told == [[DETECTED]] * 3
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 11")
@@ -192,68 +197,95 @@ def test_machine_that_fails_for_another_reason_is_reported_again(reporter: Repor
     assert reporter.sees(snapshot(replace(other, verdict=verdict, node_name="node-1"))) == [DETECTED]
 
 
+TARGET = MachineTarget(machine())
+INCIDENT = IncidentReference(
+    cluster="c",
+    check=CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers"),
+    target=TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid"),
+)
+FIRST, SECOND = (
+    RemediationAttempt(incident=INCIDENT, run_id="run-1"),
+    RemediationAttempt(incident=INCIDENT, run_id="run-2"),
+)
+NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
+
+
+@pytest.mark.rule(
+    "MHC A.1/event/MachineDeleted",
+    "MHC A.1/event/MachineDeletionFailed",
+    "MHC A.1/event/ExternalAnnotationAdded",
+    "MHC A.1/event/ExternalAnnotationFailed",
+)
+@pytest.mark.parametrize(
+    ("told", "severity", "reason", "message"),
+    [
+        (
+            deleted(FIRST, TARGET),
+            Severity.NORMAL,
+            "MachineDeleted",
+            f"Machine {NAMED} has been remediated by requesting to delete Machine object",
+        ),
+        (
+            deletion_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "MachineDeletionFailed",
+            f"Machine {NAMED} remediation failed: unable to delete Machine object: no.",
+        ),
+        (
+            marked(FIRST, TARGET),
+            Severity.NORMAL,
+            "ExternalAnnotationAdded",
+            f"Requesting external remediation of node associated with machine {NAMED}",
+        ),
+        (
+            marking_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "ExternalAnnotationFailed",
+            f"Requesting external remediation of node associated with machine {NAMED} failed: no.",
+        ),
+    ],
+    ids=lambda value: value.reason if isinstance(value, Event) else "",
+)
+def test_texts_are_those_of_the_operator(told: Event, severity: Severity, reason: str, message: str) -> None:
+    assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
+
+
 @pytest.mark.rule("rule 15")
-def test_machine_that_failed_long_ago_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
-    assert reporter.sees(snapshot(expired())) == [DETECTED]
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
-    reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [DETECTED]
+def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
+    assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
+    assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
+    assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed
 
 
-LONG_AGO = expired(since=NOW - timedelta(hours=5), hold=NO_CONTROLLER)
+@pytest.mark.rule("rule 15", "MHC A.1/event/ExternalAnnotationAdded")
+def test_mark_that_is_set_again_after_its_removal_is_reported_again() -> None:
+    again = FIRST.model_copy(update={"number": 2})
+    assert marked(again, TARGET).seed != marked(FIRST, TARGET).seed
 
 
-@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController", "MHC A.1/event/DetectedUnhealthy")
-def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> None:
-    assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
-
-
-@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController")
-def test_machine_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
-    reporter.sees(snapshot())
-    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
-    assert reporter.sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO)) == []
-
-
-@pytest.mark.rule("rule 53")
-@pytest.mark.parametrize(
-    "held",
-    [
-        pytest.param(snapshot(of=INVALID), id="it could not be read"),
-        pytest.param(blocked(LONG_AGO), id="its threshold was broken"),
-    ],
+LOST = LostRequest(
+    incident=INCIDENT,
+    run_id="run-1",
+    uids=("request-1",),
+    due=datetime(2026, 3, 1, 12, 0, 7, 900_000, tzinfo=UTC),
+    check_uid="check-uid",
+    node_name="node-1",
 )
-def test_machine_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
-    reporter: Reporter, held: CheckSnapshot
-) -> None:
-    reporter.sees(held)
-    reporter.restarts_much_later(led_until=NOW)
-    assert reporter.sees(snapshot(LONG_AGO, of=FORTY, healthy=4)) == [DETECTED, SKIPPED]
 
 
-@pytest.mark.rule("rule 15", "MHC A.1/event/SkippedNoController", "rule 13/Machine")
-@pytest.mark.parametrize(
-    "lasting",
-    [
-        pytest.param(waiting(), id="its timer runs"),
-        pytest.param(expired(hold=NO_CONTROLLER), id="nobody would replace it"),
-        pytest.param(
-            expired(hold=Hold(reason=HoldReason.TAKEN, message="its Lease is held")), id="it is taken"
-        ),
-        pytest.param(
-            replace(
-                expired(), back_off=Hold(reason=HoldReason.BACK_OFF, message="due later"), earlier_attempts=1
-            ),
-            id="it waits for back-off",
-        ),
-    ],
-)
-def test_lasting_state_of_a_machine_is_not_reported_again_when_the_api_server_has_forgotten_it(
-    reporter: Reporter, lasting: TargetSnapshot
-) -> None:
-    assert reporter.sees(snapshot(lasting))
-    reporter.is_forgotten()
-    assert reporter.sees(snapshot(lasting)) == []
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
+def test_event_about_a_deleted_request_says_when_the_next_one_is_due() -> None:
+    told = EVENTS.request_lost(LOST)
+    assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
+    assert told.message == (
+        f"Machine {NAMED} remediation restricted: "
+        "BackOff: its request was removed by another actor, the next one is due at 2026-03-01T12:00:07Z"
+    )
+    assert told.subject is None, "it is of the Machine"
+
+
+@pytest.mark.rule("rule 14/event", "rule 15")
+def test_each_loss_is_reported_once() -> None:
+    told, later = EVENTS.request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
+    assert EVENTS.request_lost(later).seed == told.seed, "the attempt that found it was made again"
+    assert EVENTS.request_lost(replace(LOST, uids=("request-2",))).seed != told.seed

@@ -1,14 +1,36 @@
-"""Orders of people: carried out once for each check, and never against who came after."""
+"""The decisions of an upgrade pause, row by row, and the orders of users to it."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from health.upgrade.decision import CheckPauseState, OrderName, PauseRefusal, with_full_names
+from health.cluster.upgrade import UpgradePhase
+from health.upgrade.decision import (
+    CheckPauseState,
+    OrderName,
+    PauseDecision,
+    PauseMoment,
+    PauseRefusal,
+    decide,
+    with_full_names,
+)
 from health.upgrade.memory import MOST_ORDERS, UpgradeObservation, needless
-from health.upgrade.pausable_check import PauseAction
-from tests.support.values.looks import CREATED, NOTHING, OFF, Pause, check, over, under_way
+from health.upgrade.pausable_check import PauseAction, PauseAnnotations
+from tests.support.values.looks import (
+    BEGAN,
+    CREATED,
+    NEXT,
+    NOTHING,
+    NOW,
+    OFF,
+    UNKNOWN,
+    Pause,
+    check,
+    over,
+    under_way,
+)
 
 PAUSE, UNPAUSE = OrderName.PAUSE, OrderName.UNPAUSE
 HOUR = timedelta(hours=1)
@@ -231,3 +253,185 @@ def test_order_that_makes_no_sense_now_is_refused(
     pause.order(order, until=pause.now + HOUR if is_timed else None)
 
     assert [one.refused for one in needless(pause.memory.orders, observed)] == [refused] * bool(refused)
+
+
+UPGRADE = PauseMoment(now=NOW, is_under_way=True, began=BEGAN)
+AFTERWARDS = PauseMoment(now=NOW, is_under_way=False, began=NOW)
+LATER = NOW + timedelta(hours=1)
+PAUSED, FOUND_PAUSED = CheckPauseState.PAUSED, CheckPauseState.FOUND_PAUSED
+UNPAUSED, UNPAUSED_BY_OTHERS = CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS
+
+
+@pytest.mark.rule(
+    "MHC C.2/begin",
+    "MHC C.2/begun before us",
+    "MHC C.2/found paused",
+    "MHC C.2/restart",
+    "MHC C.2/unpaused",
+)
+@pytest.mark.parametrize(
+    ("annotations", "decision"),
+    [
+        pytest.param("", PauseDecision(PAUSED, PauseAction.PAUSE), id="neither annotation"),
+        pytest.param("P", PauseDecision(FOUND_PAUSED), id="paused by another writer"),
+        pytest.param("PM", PauseDecision(PAUSED), id="ours already"),
+        pytest.param("M", PauseDecision(UNPAUSED_BY_OTHERS), id="unpaused by another writer"),
+    ],
+)
+def test_check_that_is_seen_first_during_an_upgrade(annotations: str, decision: PauseDecision) -> None:
+    assert decide(check(annotations), UPGRADE) == decision
+
+
+@pytest.mark.rule("MHC C.2/end and begin over which nothing ran", "rule 35")
+@pytest.mark.parametrize("annotations", ["M", "PM"])
+def test_mark_of_an_upgrade_whose_end_was_not_seen_is_renewed_with_the_pause(annotations: str) -> None:
+    upgrade = PauseMoment(now=NOW, is_under_way=True, began=NEXT)
+
+    assert decide(check(annotations), upgrade) == PauseDecision(PAUSED, PauseAction.PAUSE)
+
+
+@pytest.mark.parametrize("mark", ["", "by hand", "2026-13-01T00:00:00Z"])
+def test_mark_without_a_time_counts_as_one_of_this_upgrade(mark: str) -> None:
+    assert decide(check("M", marked_for=mark), UPGRADE) == PauseDecision(UNPAUSED_BY_OTHERS)
+    assert decide(check("PM", marked_for=mark), AFTERWARDS).action is PauseAction.UNPAUSE
+
+
+@pytest.mark.rule("MHC C.2/end", "MHC C.2/left mark", "MHC C.2/end over which nothing ran")
+@pytest.mark.parametrize(
+    ("annotations", "decision"),
+    [
+        pytest.param("PM", PauseDecision(UNPAUSED, PauseAction.UNPAUSE), id="ours: both are removed"),
+        pytest.param(
+            "M", PauseDecision(UNPAUSED_BY_OTHERS, PauseAction.REMOVE_MARK), id="a mark that was left"
+        ),
+        pytest.param("P", PauseDecision(), id="paused by another writer: nothing"),
+        pytest.param("", PauseDecision(), id="neither: nothing"),
+    ],
+)
+def test_check_after_an_upgrade_that_nothing_is_remembered_of(
+    annotations: str, decision: PauseDecision
+) -> None:
+    assert decide(check(annotations), AFTERWARDS) == decision
+
+
+@pytest.mark.rule("MHC C.2/unpaused", "rule 34")
+@pytest.mark.parametrize("left", ["", "M"], ids=["both annotations removed", "the mark left"])
+@pytest.mark.parametrize("before", ["", "P"], ids=["paused by us", "found paused"])
+def test_check_unpaused_in_mid_upgrade_is_never_paused_again_in_it(before: str, left: str) -> None:
+    pause = Pause.of(check(before))
+    pause.sync(under_way())
+    pause.cluster.edit("a", left)
+    for _ in range(2):
+        pause.sync(under_way())
+
+        assert pause.annotations == {"a": left}
+        assert pause.states == {"a": UNPAUSED_BY_OTHERS}
+
+
+@pytest.mark.rule("MHC C.2/paused by several")
+def test_mark_is_ours_also_if_another_writer_paused_the_check_again() -> None:
+    pause = Pause.of(check("M"))
+    pause.sync(under_way())
+    pause.cluster.edit("a", "PM")
+    pause.sync(under_way())
+    assert pause.states == {"a": PAUSED}
+    pause.sync(over())
+
+    assert pause.annotations == {"a": ""}
+
+
+def test_pause_whose_mark_was_removed_belongs_to_another_writer() -> None:
+    pause = Pause.of(check())
+    pause.sync(under_way())
+    pause.cluster.edit("a", "P")
+    pause.sync(under_way())
+    assert pause.states == {"a": FOUND_PAUSED}
+    pause.sync(over())
+
+    assert pause.annotations == {"a": "P"}
+    assert pause.memory.is_over(over(), pause.now)
+
+
+@pytest.mark.rule("MHC C.2/created")
+def test_check_created_during_the_upgrade_is_paused_also_if_it_has_the_name_of_a_deleted_one() -> None:
+    pause = Pause.of(check("M"))
+    pause.sync(under_way())
+    pause.cluster.add(check(uid="another", created=pause.now), check(name="b", created=pause.now))
+    pause.sync(under_way())
+
+    assert pause.annotations == {"a": "PM", "b": "PM"}
+
+
+@pytest.mark.rule("rule 34", "rule 47")
+def test_check_whose_write_failed_is_not_handled_and_the_others_are() -> None:
+    pause = Pause.of(check(), check(name="b"))
+    pause.sync(under_way(), refused=["a"])
+    assert pause.states == {"a": CheckPauseState.AWAITED, "b": PAUSED}
+    pause.cluster.edit("b", "")
+    pause.sync(under_way())
+
+    assert pause.annotations == {"a": "PM", "b": ""}
+    assert pause.memory.pending == ()
+
+
+def test_sync_without_a_new_check_changes_nothing_that_the_detector_knows() -> None:
+    pause = Pause.of(check())
+    pause.sync(under_way())
+    before = pause.memory.handled_until
+    pause.sync(under_way())
+
+    assert pause.memory.handled_until == before
+
+
+@pytest.mark.rule("MHC C.2/termination handler")
+def test_check_of_the_termination_handler_is_paused_as_any_other() -> None:
+    assert decide(check(name="machine-api-termination-handler"), UPGRADE).action is PauseAction.PAUSE
+
+
+@pytest.mark.rule("MHC C.2/deleting")
+@pytest.mark.parametrize("moment", [UPGRADE, AFTERWARDS])
+def test_check_that_is_being_deleted_is_left_alone(moment: PauseMoment) -> None:
+    assert decide(check("PM", is_going=True), moment) == PauseDecision()
+    assert decide(check(is_going=True), moment) == PauseDecision()
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.parametrize("by_policy", [True, False])
+def test_check_in_shadow_is_not_paused_and_its_own_pause_is_ended(*, by_policy: bool) -> None:
+    upgrade = replace(UPGRADE, is_in_shadow=by_policy)
+
+    assert decide(check(is_in_shadow=not by_policy), upgrade) == PauseDecision()
+    assert decide(check("PM", is_in_shadow=not by_policy), upgrade) == PauseDecision(PAUSED)
+    afterwards = replace(AFTERWARDS, is_in_shadow=by_policy)
+    assert decide(check("PM", is_in_shadow=True), afterwards).action is PauseAction.UNPAUSE
+
+
+@pytest.mark.rule("MHC C.2/unknown", "rule 36/annotations")
+@pytest.mark.parametrize("observed", [UNKNOWN, over().model_copy(update={"phase": "Paused"})])
+def test_unknown_state_is_neither_under_way_nor_over(observed: UpgradeObservation) -> None:
+    assert not observed.is_under_way
+    assert not observed.is_over
+    assert not Pause().memory.is_over(observed, NOW)
+
+
+@pytest.mark.parametrize("phase", UpgradePhase)
+def test_pause_that_is_turned_off_ends_what_is_ours_in_every_state_and_nothing_else(
+    phase: UpgradePhase,
+) -> None:
+    tools = check("PM", name="tools", marked_for="")
+    pause = Pause.of(check("PM"), check("M", name="b"), check("P", name="theirs"), check(name="new"), tools)
+    off = OFF.model_copy(update={"phase": phase})
+    pause.sync(off)
+
+    assert pause.annotations == {"a": "", "b": "", "theirs": "P", "new": "", "tools": "PM"}
+    assert pause.memory.is_over(off, pause.now)
+
+
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/end")
+def test_both_annotations_are_one_patch_and_the_mark_names_the_upgrade() -> None:
+    annotations = PauseAnnotations(paused="p", mark="m")
+
+    assert annotations.patch(PauseAction.PAUSE, BEGAN) == {"p": "", "m": "2026-01-01T10:00:00Z"}
+    assert annotations.patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
+    assert annotations.patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
+    assert annotations.patch(PauseAction.REMOVE_MARK) == {"m": None}

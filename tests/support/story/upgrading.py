@@ -102,9 +102,6 @@ class Upgrading:
     def end(self) -> None:
         self.phase, self.since = UpgradePhase.OVER, self.since + timedelta(hours=1)
 
-    def begin_again(self) -> None:
-        self.phase, self.since = UpgradePhase.UNDER_WAY, self.since + timedelta(hours=1)
-
     def done(self, name: str) -> list[str]:
         return self.api.done(name)
 
