@@ -195,7 +195,8 @@ def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) ->
         disposal, why = Disposition.DELETE, f"{holder} holds it, and remediates no more"
         # The API server records whole seconds, so several may have written it last. An operator uses the same
         # holder identity, and may hold it by now.
-        if {manager for time, manager in written if time == max(written)[0]} != {WORKER}:
+        latest = max((time for time, _ in written), default=None)
+        if {manager for time, manager in written if time == latest} != {WORKER}:
             disposal, why = Disposition.LEAVE, f"another controller wrote it last, as {holder}"
         elif is_handed_over:
             disposal, why = Disposition.LEAVE, f"{holder} goes on to hold it, or it runs out"

@@ -162,7 +162,7 @@ class UpgradePauses:
         while self._is_on:
             self.changed.clear()
             if self._sources.serves_signals():
-                why = ""  # an error of Temporal is reported, and the next look tries again
+                why = None  # an error of Temporal is reported, and the next look tries again
                 try:
                     await self._keep_running()
                 except RPCError as error:

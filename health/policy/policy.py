@@ -105,8 +105,8 @@ class Policy(Bounded):
         except EmptyDocumentError:
             return cls()
         except NoDocumentError as error:
-            found = quoted(error.value) if error.value else ""
-            problem = FieldProblem(field=dotted((error.field,)), words=str(error), found=found)
+            found = None if error.value is None else quoted(error.value)
+            problem = FieldProblem(field=dotted((error.field or "",)), words=str(error), found=found)
             raise InvalidPolicyError(str(problem)) from error
         except ValidationError as error:
             raise InvalidPolicyError(cls._first_problem(error)) from error

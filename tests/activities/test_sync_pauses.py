@@ -93,7 +93,7 @@ class Watched(Client):
         self.before_patch: Callable[[str], Awaitable[object]] | None = None
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         self.patches.append(body)
         if self.before_patch is not None:

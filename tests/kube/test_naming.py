@@ -17,15 +17,15 @@ def test_watch_of_one_object_is_named_by_it(transport: Transport) -> None:
 @pytest.mark.parametrize(
     ("resource", "namespace", "selector", "name"),
     [
-        (NODES, "", "", "nodes"),
-        (LEASES, "", "", "leases.coordination.k8s.io"),
-        (LEASES, "medik8s-leases", "", "leases.coordination.k8s.io in medik8s-leases"),
+        (NODES, "", None, "nodes"),
+        (LEASES, "", None, "leases.coordination.k8s.io"),
+        (LEASES, "medik8s-leases", None, "leases.coordination.k8s.io in medik8s-leases"),
         (NODES, "", "role=worker", "nodes with role=worker"),
-        (KindName("example.com/v1", "Widget"), "", "", "Widget (example.com/v1)"),
+        (KindName("example.com/v1", "Widget"), "", None, "Widget (example.com/v1)"),
     ],
 )
 async def test_watch_is_named_by_resource_group_and_namespace(
-    transport: Transport, resource: Resource | KindName, namespace: str, selector: str, name: str
+    transport: Transport, resource: Resource | KindName, namespace: str, selector: str | None, name: str
 ) -> None:
     reflector = Reflector(
         transport,

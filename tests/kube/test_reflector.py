@@ -41,7 +41,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
         age = reflector.age()
         assert age is not None
         assert age < timedelta(seconds=5)
-        assert reflector.problem == ""
+        assert reflector.problem is None
 
 
 async def test_watch_goes_on_from_the_list_and_asks_for_bookmarks(
@@ -202,7 +202,7 @@ async def test_shorter_limit_is_proven_within_it_though_the_watch_was_opened_by_
         await eventually(lambda: len(server.watches()) > 1)
         await eventually(server.reads, within_seconds=SHORTEST_LIMIT.total_seconds())
         age = reflector.age()
-        assert reflector.problem == ""
+        assert reflector.problem is None
 
     first, second = (int(asked.query["timeoutSeconds"]) for asked in server.watches()[:2])
     assert age is not None
