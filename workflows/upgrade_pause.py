@@ -135,7 +135,7 @@ class UpgradePause:
         return UpgradePauseState(
             details=self._details,
             phase=self._observed.phase if self._observed else None,
-            sign=self._observed.sign if self._observed else "",
+            sign=self._observed.sign if self._observed else None,
             memory=self._memory,
             is_resting=self._is_resting,
         )
