@@ -111,10 +111,10 @@ class TemporalLink:
         """The time since the last successful check, or since the start before the first one."""
         return timedelta(seconds=self._clock() - self._well_at)
 
-    def trouble(self) -> str:
-        """Why Temporal cannot be used, "" if the last check succeeded a moment ago."""
+    def trouble(self) -> str | None:
+        """Why Temporal cannot be used, None if the last check succeeded a moment ago."""
         if self.silence() < REACHED_WITHIN:
-            return ""
+            return None
         problems = self._problems
         return problems.sentence("temporal") or problems.sentence("search attributes") or SILENCE
 

@@ -69,7 +69,7 @@ class ExaminedCluster:
         connections: ClusterConnections,
         settings: Settings,
         identities: Sequence[str] = (),
-        temporal_namespace: str = "",
+        temporal_namespace: str | None = None,
     ) -> None:
         """`identities` are those that the given name may mean, the likeliest first."""
         self.connections = connections
