@@ -43,8 +43,8 @@ class FoundInstallation:
         return {name: value for name, value in stated.items() if value}
 
 
-async def find_installation(client: Client, name: str) -> FoundInstallation | None:
-    """The installation whose cluster has that name, "" for the only one.
+async def find_installation(client: Client, name: str | None) -> FoundInstallation | None:
+    """The installation whose cluster has that name, None for the only one.
 
     None: there is none, or the user may not list the objects of all namespaces.
 
@@ -58,10 +58,10 @@ async def find_installation(client: Client, name: str) -> FoundInstallation | No
     except Forbidden:
         return None
     by_cluster = {installed.cluster: installed for installed in reversed(found)}
-    named = [installed for cluster, installed in by_cluster.items() if is_cluster_called(name, cluster)]
+    named = [installed for cluster, installed in by_cluster.items() if is_cluster_called(name or "", cluster)]
     if len(named) > 1:
         raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
-    if not named and found and name:
+    if not named and found and name is not None:
         raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
     return named[0] if named else None
 

@@ -69,7 +69,7 @@ async def reading_settings(
             context=choice.kubeconfig_context, user_agent=user_agent
         ) as transport:
             management, environment = ClusterConnection.over(transport), choice.environment
-            found = await find_installation(management.client, environment.get(CLUSTER_VARIABLE, ""))
+            found = await find_installation(management.client, environment.get(CLUSTER_VARIABLE))
             if found is not None:
                 settings = Settings.from_environment(environment | found.environment)
                 yield settings, found.cluster, management
