@@ -197,6 +197,7 @@ def test_check_is_named_as_in_every_command(name: str) -> None:
             r"no check 'none' .*: \S*/a, \S*/check-01, .* and 3 more$",
         ),
         (PAUSE, None, None, ""),
+        (PAUSE, "", PauseRefusal.UNKNOWN_CHECK, r"there is no check '' among"),
         (UNPAUSE, "theirs", PauseRefusal.NOT_OURS, r"/theirs was paused by another user or tool"),
         (PAUSE, "theirs", None, ""),
     ],
