@@ -26,8 +26,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.attempt import heartbeats
 from health.model.notification import Notification
 from health.notification import RequestAllowance, Summary, body_of, title_of
-from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, StoredPolicy
-from health.policy.receivers import Receiver
+from health.policy.policy import DEFAULTS, POLICY, InvalidPolicyError, Receiver, StoredPolicy
 from kube.client import SharedReads
 from kube.errors import KubernetesError, none_if_absent
 from kube.resource import CONFIG_MAPS

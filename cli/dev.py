@@ -194,8 +194,8 @@ def demo(
     raise typer.Exit(code)
 
 
-def _wrong_combination(context: str | None, scenario: str, *, clean_up: bool) -> str:
-    """Why these options do not fit together; "" if they do."""
+def _wrong_combination(context: str | None, scenario: str, *, clean_up: bool) -> str | None:
+    """Why these options do not fit together; None if they do."""
     if context is not None:
-        return "" if scenario == "node" else f"--context plays the scenario node only, not {scenario}"
-    return "--clean-up needs --context" if clean_up else ""
+        return None if scenario == "node" else f"--context plays the scenario node only, not {scenario}"
+    return "--clean-up needs --context" if clean_up else None

@@ -96,7 +96,7 @@ class Client:
         return await self._send("DELETE", resource, resource.path(namespace, name), body=options)
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         """Merge `body` into the object; null removes a field, a list replaces a list.
 
@@ -133,8 +133,8 @@ class Client:
         self,
         resource: Resource,
         namespace: str = "",
-        label_selector: str = "",
-        name: str = "",
+        label_selector: str | None = None,
+        name: str | None = None,
         where: Callable[[Object], object] = _any,
     ) -> _Objects:
         """All objects at one consistent moment; with `name` only those of that name.
@@ -149,10 +149,10 @@ class Client:
             return await self._list_once(resource, namespace, selected, where=where)
 
     async def list_metadata(
-        self, resource: Resource, namespace: str = "", label_selector: str = ""
+        self, resource: Resource, namespace: str = "", label_selector: str | None = None
     ) -> _Objects:
         """The metadata of each object, without the rest of it."""
-        selected = selectors(label_selector, "")
+        selected = selectors(label_selector)
         return await self._list_once(resource, namespace, selected, _METADATA_ALONE)
 
     async def list_some(

@@ -74,7 +74,7 @@ class _Exec(FrozenObject):
     api_version: Literal["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
     args: tuple[str, ...] = ()
     env: tuple[_Variable, ...] = ()
-    install_hint: str = ""
+    install_hint: str | None = None
     provide_cluster_info: bool = False
     interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
 
@@ -156,7 +156,7 @@ def _not_startable(plugin: _Exec, path: str | None) -> str:
     what = "is not executable" if which(plugin.command, os.F_OK, path) else "was not found"
     if os.sep in plugin.command and os.path.isdir(plugin.command):  # noqa: PTH112  pathlib raises for a long name
         what = "is a directory"
-    hint = " ".join(on_one_line(plugin.install_hint).split()).rstrip(".")
+    hint = " ".join(on_one_line(plugin.install_hint or "").split()).rstrip(".")
     return f"{what}{f': {cut_to_length(hint, _LONGEST_HINT)}' if hint else ''}"
 
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Annotated, Any, Generic, Literal, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError, to_json
 
 from kube.answer_bounds import (
@@ -117,13 +117,12 @@ class Identity(FrozenObject):
     resource_version: str = Field(default="", max_length=LONGEST_VERSION)
 
 
-def counted(item: ItemT, info: ValidationInfo) -> ItemT:
+def counted(item: ItemT, info: ValidationInfo[Iterator[int]]) -> ItemT:
     """Count an item of a page by the context of its validation.
 
     `max_length` would cost up to a second: its error contains the whole list as Python values.
     """
-    numbers = cast("Iterator[int]", info.context)
-    if next(numbers) >= MOST_ITEMS_OF_A_PAGE:
+    if next(info.context) >= MOST_ITEMS_OF_A_PAGE:
         raise PydanticCustomError("too_many", f"A page has at most {MOST_ITEMS_OF_A_PAGE} objects")
     return item
 
@@ -202,7 +201,8 @@ class Decoder(Generic[RecordT]):
     """Decodes the objects of one kind into one record model."""
 
     def __init__(self, decode: type[RecordT]) -> None:
-        self._model = cast("type[BaseModel]", decode)
+        self._model = decode
+        self._adapter = TypeAdapter(decode)
         self._list: Any = _List.__class_getitem__(decode)
         self._event: Any = _ObjectEvent.__class_getitem__(decode)
 
@@ -231,7 +231,8 @@ class Decoder(Generic[RecordT]):
         """
         if has_more_values(answer, MOST_VALUES):
             found = self._lenient(_lenient_object, answer, "The API server's answer is no object")
-            return cast("RecordT | Undecodable", _read(found))
+            one: RecordT | Undecodable = _read(found)
+            return one
         try:
             return self._one(_ITEM.validate_json(answer))
         except ValidationError as error:
@@ -281,7 +282,7 @@ class Decoder(Generic[RecordT]):
             return _undecodable(who, f"The object has over {MOST_OF_AN_OBJECT} bytes")
         try:
             # From JSON, not from Python values: the two modes accept different input.
-            return cast("RecordT", self._model.model_validate_json(encoded))
+            return self._adapter.validate_json(encoded)
         except ValidationError as error:
             return _undecodable(who, _first(error))
 

@@ -37,8 +37,8 @@ class KubernetesError(Exception):
         message: str,
         *,
         status: int | None = None,
-        reason: str = "",
-        path: str = "",
+        reason: str | None = None,
+        path: str | None = None,
         retry_after: timedelta | None = None,
     ) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class KubernetesError(Exception):
         self.status = status
         """The HTTP status; None without an answer."""
         self.reason = reason
-        """The reason in the Status of the answer ("AlreadyExists"), or ""."""
+        """The reason in the Status of the answer ("AlreadyExists"), if it has one."""
         self.path = path
         """The path of the request, without its query."""
         self.retry_after = retry_after
@@ -134,7 +134,7 @@ class ServerFault(KubernetesError):
 class LeaseTaken(KubernetesError):
     """The Lease is held by `holder`, and still valid."""
 
-    def __init__(self, holder: str, *, path: str = "") -> None:
+    def __init__(self, holder: str, *, path: str) -> None:
         super().__init__(f"The Lease {path} is held by {holder}.", reason="LeaseTaken", path=path)
         self.holder = holder
         """The holderIdentity of the Lease."""

@@ -135,10 +135,11 @@ class LeaderElection:
         self._clock = leadership.clock
         self._now = now
         self._failing = False
-        self.problem = ""
-        """The problem of the last round, if the Lease could not be reached; "" if it could."""
+        self.problem: str | None = None
+        """The problem of the last round, if the Lease could not be reached; None if it could."""
         self._ours: LeaseRecord | None = None  # after our last write
-        self._seen_version, self._seen_at = "", self._clock()
+        self._seen_version: str | None = None
+        self._seen_at = self._clock()
 
     async def run(self) -> None:
         """Stand for election until cancelled; then stop leading, and release the Lease."""
@@ -182,7 +183,7 @@ class LeaderElection:
                 _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
         else:
             self._failing = False
-            self.problem = ""
+            self.problem = None
             self._leadership.extend(sent + self._renew_deadline if holds else sent)
             if holds and self._leadership.is_leader() and not self._leadership.is_in_term:
                 self._leadership.begin_term()
@@ -211,7 +212,7 @@ class LeaderElection:
         if not self._leadership.is_in_term:
             renewed_at = None if lease is None else lease.spec.renew_time
             # A person deleted the Lease or its time. Another process may have led until now.
-            is_unknown = renewed_at is None and (lease is not None or bool(self._seen_version))
+            is_unknown = renewed_at is None and (lease is not None or self._seen_version is not None)
             self._leadership.note_previous(self._now() if is_unknown else renewed_at)
         if lease is None:
             name, namespace, duration = self._name, self._namespace, self._times.duration

@@ -61,9 +61,9 @@ class LeaseRecord(FrozenObject):
     spec: LeaseSpec = Field(default_factory=LeaseSpec)
 
     @property
-    def target_uid(self) -> str:
-        """The uid of the target that it was taken for; "" if unknown."""
-        return self.metadata.annotations.get(TARGET_UID, "")
+    def target_uid(self) -> str | None:
+        """The uid of the target that it was taken for; None if unknown."""
+        return self.metadata.annotations.get(TARGET_UID) or None
 
     @property
     def lock(self) -> str | None:
@@ -88,13 +88,13 @@ class LeaseHolder:
 
     identity: str
     """The value of holderIdentity."""
-    target_uid: str = ""
+    target_uid: str | None = None
     lock: str | None = None
     """The lock that it needs too, which the Lease names while it is held."""
 
     def holds(self, lease: LeaseRecord) -> bool:
         """True if the Lease names this holder, expired or not."""
-        is_of_target = lease.target_uid in {"", self.target_uid}
+        is_of_target = lease.target_uid in {None, self.target_uid}
         return lease.spec.holder_identity == self.identity and is_of_target
 
     def holder_of(self, lease: LeaseRecord) -> str:
@@ -132,9 +132,9 @@ def name_for(kind: str, namespace: str, name: str) -> str:
     return cut_with_hash(f"{kind}-{namespace}.{name}".lower(), _LONGEST_NAME)
 
 
-def node_of(lease_name: str) -> str:
-    """The node whose Lease this is, "" for any other Lease; names of nodes are lower case."""
-    return lease_name.removeprefix(_OF_NODE) if lease_name.startswith(_OF_NODE) else ""
+def node_of(lease_name: str) -> str | None:
+    """The node whose Lease this is, None for any other Lease; names of nodes are lower case."""
+    return lease_name.removeprefix(_OF_NODE) if lease_name.startswith(_OF_NODE) else None
 
 
 def expiry(lease: LeaseRecord) -> datetime | None:

@@ -50,11 +50,11 @@ FROM_CACHE = ("resourceVersion", "0")
 """Asks for objects as old as the API server's cache, which answers with one page, ignoring the limit."""
 
 
-def selectors(label_selector: str = "", name: str = "") -> Query:
-    """The query parameters for objects with these labels, or with that name; "" selects all."""
-    by_name = f"metadata.name={name}" if name else ""
+def selectors(label_selector: str | None = None, name: str | None = None) -> Query:
+    """The query parameters for objects with these labels, or with that name; None selects all."""
+    by_name = None if name is None else f"metadata.name={name}"
     given = (("labelSelector", label_selector), ("fieldSelector", by_name))
-    return [(key, value) for key, value in given if value]
+    return [(key, value) for key, value in given if value is not None]
 
 
 class PageReader:

@@ -83,8 +83,8 @@ class Reflector(Generic[RecordT]):
         decode: type[RecordT],
         *,
         namespace: str = "",
-        label_selector: str = "",
-        name: str = "",
+        label_selector: str | None = None,
+        name: str | None = None,
         notify: Callable[[Change[RecordT]], None],
         on_undecodable: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = monotonic_clock,
@@ -154,8 +154,8 @@ class Reflector(Generic[RecordT]):
         return self._status.state
 
     @property
-    def problem(self) -> str:
-        """One sentence about the last failure; "" while a watch is open, or is only outdated."""
+    def problem(self) -> str | None:
+        """One sentence about the last failure; None while a watch is open, or is only outdated."""
         return self._status.problem
 
     @property

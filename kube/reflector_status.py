@@ -28,12 +28,12 @@ class ReflectorStatus:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._logged = ""
+        self._logged: str | None = None
         self._complete = asyncio.Event()
         self.synced = False
         """True once there is a complete list."""
         self.state = ReflectorState.STARTING
-        self.problem = ""
+        self.problem: str | None = None
         self.failing_since: datetime | None = None
         """The first error since the start."""
         self.is_refused = False
@@ -63,15 +63,15 @@ class ReflectorStatus:
     def accepted(self) -> None:
         """Record an accepted watch, which is no proof of life."""
         self.state = ReflectorState.WATCHING
-        self.problem = ""
+        self.problem = None
         self.is_refused = False
         if self._logged:
-            self._logged = ""
+            self._logged = None
             _logger.info("Watching %s again.", self._name)
 
     def expired(self) -> None:
         """Record a forgotten resourceVersion: the server answers, so earlier problems are over."""
-        self.problem = ""
+        self.problem = None
 
     def absent(self, error: KubernetesError) -> None:
         self.is_refused = False

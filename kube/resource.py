@@ -30,7 +30,7 @@ class Resource:
         """The plural, with the group except for the core group: "leases.coordination.k8s.io"."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    def path(self, namespace: str = "", name: str | None = None, subresource: str | None = None) -> str:
         """The path of one object, or without `name` of a collection.
 
         A namespaced kind without `namespace` gives the collection of all namespaces.

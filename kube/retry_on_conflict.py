@@ -45,7 +45,7 @@ class ObjectIdentity(NamedTuple):
 
 
 async def patch_as_read(
-    client: Client, identity: ObjectIdentity, change: Change, subresource: str = ""
+    client: Client, identity: ObjectIdentity, change: Change, subresource: str | None = None
 ) -> Object | None:
     """The object after the change; None if another object has its name.
 

@@ -47,24 +47,26 @@ _BY_STATUS: dict[int, type[KubernetesError]] = {
 
 
 class _Details(FrozenObject):
-    name: str = ""
+    name: str | None = None
     retry_after_seconds: int = 0
 
 
 class Status(FrozenObject):
     """The part of a `Status` that describes an error."""
 
-    kind: str = ""
+    kind: str | None = None
     code: int = 0
-    reason: str = ""
-    message: str = ""
+    reason: str | None = None
+    message: str | None = None
     details: _Details | None = None
 
 
 _NO_STATUS = Status()
 
 
-def classify(request: str, path: str, status: int, body: bytes, retry_after: str = "") -> KubernetesError:
+def classify(
+    request: str, path: str, status: int, body: bytes, retry_after: str | None = None
+) -> KubernetesError:
     """The error for an answer.
 
     `request` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as received.
@@ -74,8 +76,8 @@ def classify(request: str, path: str, status: int, body: bytes, retry_after: str
         return Malformed(
             f"{request} was answered {status}: redirects are not followed.", status=status, path=path
         )
-    is_number = retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
-    wait = _wait(int(retry_after)) if is_number else None
+    is_number = retry_after is not None and retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
+    wait = _wait(int(retry_after)) if retry_after is not None and is_number else None
     try:
         answered = Status.model_validate_json(body)
     except ValidationError:
@@ -95,13 +97,13 @@ def from_status(
         kind = KindUnknown
     if retry_after is None and answered.details and answered.details.retry_after_seconds > 0:
         retry_after = _wait(answered.details.retry_after_seconds)
-    reason = cut_to_length(answered.reason, _LONGEST_REASON)
-    message = cut_to_length(answered.message.strip(), _LONGEST_MESSAGE)
+    reason = cut_to_length(answered.reason or "", _LONGEST_REASON)
+    message = cut_to_length((answered.message or "").strip(), _LONGEST_MESSAGE)
     answer = f"{request} was answered {code} {reason}".rstrip()
     return kind(
         f"{answer}: {message}" if message else f"{answer}.",
         status=code,
-        reason=reason,
+        reason=reason or None,
         path=path,
         retry_after=retry_after,
     )

@@ -298,7 +298,7 @@ class Transport:
             return response
         async with response:
             content = _within(MOST_VALUES, await _read(response, request), request)
-        retry_after = response.headers.get("Retry-After", "")
+        retry_after = response.headers.get("Retry-After")
         raise classify(str(request), request.path, response.status, content, retry_after)
 
 

@@ -37,5 +37,5 @@ class Event:
     """Added to a seed that was used already; set only if the condition was seen to be false in between."""
     subject: InvolvedObject | None = None
     """None: the reporter names the object, usually the check."""
-    action: str = ""
+    action: str | None = None
     """The action of the Event, where the reference controller of the kind sets one."""

@@ -94,9 +94,9 @@ class FieldProblem:
     field: str
     """Names with dots between them, and indexes in brackets; "": the whole document."""
     words: str
-    found: str = ""
-    """The value, cut to a bound; "" if it is missing, secret, or if the words already say it."""
-    hint: str = ""
+    found: str | None = None
+    """The value, cut to a bound; None if it is missing, secret, or if the words already say it."""
+    hint: str | None = None
     """The end of the sentence, behind the value."""
 
     @classmethod
@@ -112,14 +112,15 @@ class FieldProblem:
         says_its_value = details["type"] in _SAY_NO_VALUE or isinstance(
             details.get("ctx", {}).get("error"), SaysItsValueError
         )
-        found = "" if is_key or says_its_value else quoted(details.get("input"), longest_value)
+        is_shown = longest_value and not is_key and not says_its_value
+        found = quoted(details.get("input"), longest_value) if is_shown else None
         return cls(field=dotted(location), words=cut_to_length(_words(details), LONGEST_PROBLEM), found=found)
 
     @property
     def sentence(self) -> str:
         """The problem, the value and the hint, without the field."""
         found = f" (found {self.found})" if self.found else ""
-        return f"{self.words}{found}{self.hint}"
+        return f"{self.words}{found}{self.hint or ''}"
 
     def __str__(self) -> str:
         return f"{self.field}: {self.sentence}" if self.field else self.sentence
@@ -132,9 +133,7 @@ def dotted(location: tuple[int | str, ...]) -> str:
 
 
 def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
-    """The value for a message, cut to about `longest` characters, all of them printable; 0 shows nothing."""
-    if not longest:
-        return ""
+    """The value for a message, cut to about `longest` characters, all of them printable."""
     if isinstance(value, str):
         return cut_to_length(repr(cut_to_length(value, longest)), 2 * longest)
     return cut_to_length(_json(value, longest), longest)
@@ -195,14 +194,14 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def meant(name: str, names: Iterable[str], prefix: str = "") -> str:
-    """A hint with the closest names, for the end of a message; "" if none is close.
+def meant(name: str, names: Iterable[str], prefix: str = "") -> str | None:
+    """A hint with the closest names, for the end of a message; None if none is close.
 
     All names begin with `prefix`, which is not compared.
     """
     bare = [name.removeprefix(prefix) for name in sorted(names)]
     close = get_close_matches(name.removeprefix(prefix)[:LONGEST_NAME], bare, MOST_NAMES)
-    return f"; did you mean {either(f'{prefix}{name}' for name in close)}?" if close else ""
+    return f"; did you mean {either(f'{prefix}{name}' for name in close)}?" if close else None
 
 
 def names_beside(document: type[BaseModel], location: Sequence[int | str]) -> list[str]:

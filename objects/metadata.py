@@ -21,8 +21,8 @@ class OwnerReference(FrozenObject):
 class ManagedFields(FrozenObject):
     """One entry of metadata.managedFields, as far as we use it."""
 
-    manager: str = ""
-    subresource: str = ""
+    manager: str | None = None
+    subresource: str | None = None
     time: datetime | None = None
     fields_v1: dict[str, Any] = Field(default_factory=dict, alias="fieldsV1")
 

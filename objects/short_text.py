@@ -75,13 +75,15 @@ PersonText = Annotated[str, AfterValidator(on_one_line), AfterValidator(short)]
 class Brief:
     """A text with at most one name, which readers find elsewhere in full."""
 
-    before: str = ""
-    name: str = ""
-    after: str = ""
+    before: str | None = None
+    name: str | None = None
+    after: str | None = None
 
     def within(self, most: int = LONGEST_LINE) -> str:
         """One line of at most `most` characters: first the name is cut, then the end."""
-        before, name, after = (" ".join(part.split()) for part in (self.before, self.name, self.after))
+        before, name, after = (
+            " ".join((part or "").split()) for part in (self.before, self.name, self.after)
+        )
         parts = [part for part in (before, name, after) if part]
         room = most - len(" ".join(parts)) + len(name)
         if name:

@@ -33,12 +33,12 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 class NoDocumentError(Exception):
     """The text was refused; the message quotes nothing of it."""
 
-    def __init__(self, why: str, field: str = "", value: str = "") -> None:
+    def __init__(self, why: str, field: str | None = None, value: str | None = None) -> None:
         super().__init__(why)
         self.field = field
-        """The path of the refused part; "" if the whole text was refused."""
+        """The path of the refused part; None if the whole text was refused."""
         self.value = value
-        """The value of the refused part; "" if `field` says enough."""
+        """The value of the refused part; None if `field` says enough."""
 
 
 class EmptyDocumentError(NoDocumentError):
@@ -77,13 +77,13 @@ def _decoded(text: bytes | str) -> str:
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
-    why = ""
+    why = None
     try:
         yield from yaml.parse(text, Loader=_PARSER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = f"line {mark.line + 1} is not valid YAML" if mark else "it is not valid YAML"
-    if why:
+    if why is not None:
         raise NoDocumentError(why)
 
 
@@ -145,9 +145,9 @@ class _Reader:
             self._path.pop()
         return content
 
-    def _refused(self, why: str, value: str = "") -> NoDocumentError:
+    def _refused(self, why: str, value: str | None = None) -> NoDocumentError:
         parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self._path)
-        return NoDocumentError(why, "".join(parts).removeprefix("."), value)
+        return NoDocumentError(why, "".join(parts).removeprefix(".") or None, value)
 
 
 def _scalar(event: yaml.ScalarEvent) -> object:

@@ -86,7 +86,7 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
             )
             metrics.register(TemporalMetrics(temporal.trouble))
             await temporal.try_once()
-            problems.report("start", "")
+            problems.report("start", None)
             async with WorkloadConnections(management.client) as workload_clusters:
                 yield Connections(
                     management=management,

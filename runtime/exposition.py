@@ -161,8 +161,8 @@ class TemporalMetrics(Collector):
     It is among our own metrics, so that an alert does not depend on Temporal.
     """
 
-    def __init__(self, trouble: Callable[[], str]) -> None:
-        """`trouble` returns why Temporal cannot be used, "" if it can."""
+    def __init__(self, trouble: Callable[[], str | None]) -> None:
+        """`trouble` returns why Temporal cannot be used, None if it can."""
         self._trouble = trouble
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -86,13 +86,13 @@ def incident_of(full_id: str) -> IncidentReference | None:
 
 class _Subject(Frozen):
     incident: IncidentReference | None = None
-    cluster: str = ""
+    cluster: str | None = None
 
     @property
-    def workflow_id(self) -> str:
+    def workflow_id(self) -> str | None:
         if self.incident is not None:
             return self.incident.workflow_id
-        return upgrade_pause_id(self.cluster) if self.cluster else ""
+        return upgrade_pause_id(self.cluster) if self.cluster else None
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Stranger:
     """
 
     workflow_id: str
-    expected_id: str
-    """The id of the workflow of its incident or cluster; "" if its input cannot be read."""
+    expected_id: str | None
+    """The id of the workflow of its incident or cluster; None if its input cannot be read."""
 
     def __str__(self) -> str:
         of = f"a copy of {self.expected_id}" if self.expected_id else "its input cannot be read"
@@ -158,6 +158,6 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
             (subject,) = await client.data_converter.decode(start.input.payloads, [_Subject])
         except (UnreadablePayload, *UNREADABLE):
             subject = None
-        expected = subject.workflow_id if isinstance(subject, _Subject) else ""
+        expected = subject.workflow_id if isinstance(subject, _Subject) else None
         found += [Stranger(execution.id, expected)] if expected != execution.id else []
     return found

@@ -80,10 +80,10 @@ class Statement:
 class Installation(FrozenObject):
     """The configuration of an installation, which commands compare with their options."""
 
-    cluster: str = ""
-    """The identity of the cluster; "" if the detector that wrote the status did not give it."""
-    lease_namespace: str = ""
-    temporal_namespace: str = ""
+    cluster: str | None = None
+    """The identity of the cluster; None if no detector has led yet."""
+    lease_namespace: str | None = None
+    temporal_namespace: str | None = None
 
 
 class ParamedicCondition(FrozenObject):
@@ -91,8 +91,8 @@ class ParamedicCondition(FrozenObject):
 
     type: str
     status: str
-    reason: str = ""
-    message: str = ""
+    reason: str
+    message: str
     last_transition_time: AwareDatetime
 
     def says(self, statement: Statement) -> bool:
@@ -105,7 +105,7 @@ class ParamedicStatusDocument(FrozenObject):
 
     conditions: tuple[ParamedicCondition, ...] = ()
     heartbeat_time: AwareDatetime | None = None
-    heartbeat_by: str = ""
+    heartbeat_by: str | None = None
     installation: Installation = Installation()
 
     @classmethod
@@ -145,7 +145,7 @@ class ParamedicStatusDocument(FrozenObject):
             "conditions": conditions,
             "heartbeatTime": heartbeat,
             "heartbeatBy": self.heartbeat_by,
-            "installation": self.installation.model_dump(by_alias=True),
+            "installation": self.installation.model_dump(by_alias=True, exclude_none=True),
         }
         return {"metadata": {"resourceVersion": resource_version}, "status": fields}
 
@@ -218,14 +218,14 @@ class WorkerObservation:
 
 def by_leader(  # noqa: PLR0913  each is one fact that the leader knows
     identity: str,
-    trouble: str,
+    trouble: str | None,
     workers: WorkerObservation,
     queue: str,
     now: timedelta,
     *,
     is_answered: bool = False,
 ) -> tuple[Statement, ...]:
-    """The statements of the leading detector; `trouble` is why Temporal cannot be used, "" if it can.
+    """The statements of the leading detector; `trouble` is why Temporal cannot be used, None if it can.
 
     `is_answered`: Temporal answers, with an error or a namespace that is not set up.
     """

@@ -30,19 +30,19 @@ class Problems:
         self._consequence = consequence
         self._open: dict[str, str] = {}
 
-    def report(self, part: str, sentence: str) -> None:
-        """Record the problem of `part`; "" means that it is solved."""
-        if self._open.get(part, "") == sentence:
+    def report(self, part: str, sentence: str | None) -> None:
+        """Record the problem of `part`; None means that it is solved."""
+        if self._open.get(part) == sentence:
             return
-        if sentence:
+        if sentence is not None:
             self._open[part] = sentence
             _log.warning(self._consequence, extra={"part": part, "problem": sentence})
             return
         del self._open[part]
         _log.info("well again", extra={"part": part})
 
-    def sentence(self, part: str) -> str:
-        return self._open.get(part, "")
+    def sentence(self, part: str) -> str | None:
+        return self._open.get(part)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -52,8 +52,8 @@ class Problems:
 class ProblemReporter(Protocol):
     """`Problems`, or a log."""
 
-    def report(self, part: str, sentence: str) -> None:
-        """Record why `part` fails; "" means that it has succeeded."""
+    def report(self, part: str, sentence: str | None) -> None:
+        """Record why `part` fails; None means that it has succeeded."""
 
 
 async def retry_forever(
@@ -78,7 +78,7 @@ async def retry_forever(
             wait = backoff.wait(failures, random.random())  # noqa: S311  spreads retries, hides no secret
             await asyncio.sleep((retry_after(error) + wait).total_seconds())
         else:
-            problems.report(part, "")
+            problems.report(part, None)
             return result
 
 

@@ -54,11 +54,11 @@ def granted_by(file: str) -> tuple[Right, ...]:
         for document in documents:
             if (document["kind"], document["metadata"]["name"]) != (role["kind"], role["name"]):
                 continue
-            namespace = document["metadata"].get("namespace", "")
-            if namespace != binding["metadata"].get("namespace", ""):
+            namespace = document["metadata"].get("namespace")
+            if namespace != binding["metadata"].get("namespace"):
                 continue
             for process, rule in product(processes, document["rules"]):
-                names = rule.get("resourceNames", [""])
+                names = rule.get("resourceNames", [None])
                 found += [
                     Right(
                         process=process,
@@ -78,8 +78,12 @@ def in_namespaces(rights: Iterable[Right], settings: Settings) -> Iterator[Right
     """The same in the namespaces of these settings; the files have the default ones."""
     names = {NAMESPACE: settings.namespace, LEASE_NAMESPACE: settings.lease_namespace}
     for right in rights:
-        name = names.get(right.name, right.name) if right.resource == "namespaces" else right.name
-        yield replace(right, namespace=names.get(right.namespace, right.namespace), name=name)
+        namespace, name = right.namespace, right.name
+        if namespace is not None:
+            namespace = names.get(namespace, namespace)
+        if name is not None and right.resource == "namespaces":
+            name = names.get(name, name)
+        yield replace(right, namespace=namespace, name=name)
 
 
 def needs(settings: Settings) -> Iterator[Right]:
@@ -158,7 +162,7 @@ async def is_allowed(
     """
     resource, _, subresource = right.resource.partition("/")
     attributes = {"verb": verb, "group": right.group, "resource": resource, "subresource": subresource}
-    attributes |= {"namespace": right.namespace, "name": right.name}
+    attributes |= {"namespace": right.namespace or "", "name": right.name or ""}
     reviews = _REVIEWS if account else SELF_REVIEWS
     spec = {"resourceAttributes": attributes, **(account or {})}
     body = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}

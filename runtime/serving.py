@@ -93,7 +93,7 @@ class ServingCertificate:
             self._problems.report(self._part, self._look())
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
-    def _look(self) -> str:
+    def _look(self) -> str | None:
         try:
             version = tuple((status.st_mtime_ns, status.st_ino) for status in map(Path.stat, self._files))
             if version != self._loaded:
@@ -103,4 +103,4 @@ class ServingCertificate:
                 self._loaded = version
         except OSError as error:  # ssl.SSLError is one
             return f"cannot read {' and '.join(map(str, self._files))}: {error}"
-        return ""
+        return None

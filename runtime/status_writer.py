@@ -170,5 +170,5 @@ async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
                 problems.report(NAMED, one_sentence(error))
                 wait += retry_after(error).total_seconds()
             else:
-                problems.report(NAMED, "")
+                problems.report(NAMED, None)
         await asyncio.sleep(wait)

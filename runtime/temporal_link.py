@@ -111,10 +111,10 @@ class TemporalLink:
         """The time since the last successful check, or since the start before the first one."""
         return timedelta(seconds=self._clock() - self._well_at)
 
-    def trouble(self) -> str:
-        """Why Temporal cannot be used, "" if the last check succeeded a moment ago."""
+    def trouble(self) -> str | None:
+        """Why Temporal cannot be used, None if the last check succeeded a moment ago."""
         if self.silence() < REACHED_WITHIN:
-            return ""
+            return None
         problems = self._problems
         return problems.sentence("temporal") or problems.sentence("search attributes") or SILENCE
 
@@ -157,7 +157,7 @@ class TemporalLink:
         # On a connection of its own: of one worker that did not get as far as its first question the SDK
         # would refuse a second on the same connection (seen with 1.35).
         connection = await self._open()
-        self._problems.report(part, "")
+        self._problems.report(part, None)
         worker = make(connection.client)
         self._workers[part] = worker, connection
         try:
@@ -231,7 +231,7 @@ class TemporalLink:
             )
             self._problems.report("temporal settings", sentence)
         else:
-            self._problems.report("temporal settings", "")
+            self._problems.report("temporal settings", None)
         return connection
 
     async def _renew_worker(self, part: str, settings: ClientConnectConfig) -> None:

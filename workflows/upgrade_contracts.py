@@ -51,15 +51,15 @@ class PauseOrder(StandingOrder):
     """Pause a check until the upgrade is over, or for a time, even without an upgrade."""
 
     reason: PersonText = "pause was ordered"
-    check: PersonText = ""
-    """`namespace/name`; "": every check."""
+    check: PersonText | None = None
+    """`namespace/name`; None: every check."""
 
 
 class UnpauseOrder(OrderMessage):
     """Unpause a check that the upgrade pause has paused, and do not pause it again in this upgrade."""
 
     reason: PersonText = "unpause was ordered"
-    check: PersonText = ""
+    check: PersonText | None = None
 
 
 class UpgradePauseState(Frozen):
@@ -69,7 +69,7 @@ class UpgradePauseState(Frozen):
     """The state of the pause, in words."""
     phase: OpenEnum[UpgradePhase] | None = None
     """The phase of the upgrade; None: no detector has answered yet."""
-    sign: str = ""
+    sign: str | None = None
     memory: PauseMemory = PauseMemory()
     is_resting: bool = False
     """True if it waits for a wake, an order or its timer."""

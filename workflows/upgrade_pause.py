@@ -100,7 +100,12 @@ class UpgradePause:
                     why = observed.why_unknown or observed.phase
                     unknown = f"it is unknown whether the cluster is being upgraded: {why}"
                     self._say(f"changes nothing: {unknown}")
-                elif await self._sync(observed) and self._is_over(observed):
+                elif (
+                    await self._sync(observed)
+                    and self._memory.is_over(observed, workflow.now())
+                    and not self._has_news()
+                    and workflow.all_handlers_finished()
+                ):
                     return UpgradePauseResult(
                         reason=self._details, started=self._began, ended=workflow.now(), memory=self._memory
                     )
@@ -135,7 +140,7 @@ class UpgradePause:
         return UpgradePauseState(
             details=self._details,
             phase=self._observed.phase if self._observed else None,
-            sign=self._observed.sign if self._observed else "",
+            sign=self._observed.sign if self._observed else None,
             memory=self._memory,
             is_resting=self._is_resting,
         )
@@ -267,10 +272,6 @@ class UpgradePause:
 
     def _has_news(self) -> bool:
         return self._wakes.has_new or self._orders.has_new
-
-    def _is_over(self, observed: UpgradeObservation) -> bool:
-        is_over = self._memory.is_over(observed, workflow.now())
-        return is_over and not self._has_news() and workflow.all_handlers_finished()
 
     def _words(self, observed: UpgradeObservation, synced: SyncedChecks) -> str:
         warned = self._memory.warned_at

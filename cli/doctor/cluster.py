@@ -68,8 +68,8 @@ class ExaminedCluster:
         self,
         connections: ClusterConnections,
         settings: Settings,
-        identities: Sequence[str] = (),
-        temporal_namespace: str = "",
+        identities: Sequence[str],
+        temporal_namespace: str,
     ) -> None:
         """`identities` are those that the given name may mean, the likeliest first."""
         self.connections = connections

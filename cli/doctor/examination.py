@@ -56,7 +56,7 @@ async def _both(settings: Settings, environment: Mapping[str, str]) -> tuple[str
     async with await Transport.connect() as transport:
         connection = ClusterConnection.over(transport)
         if CLUSTER_VARIABLE not in environment:
-            if (installed := await find_installation(connection.client, "")) is None:
+            if (installed := await find_installation(connection.client, None)) is None:
                 why = "no installation was found in the cluster"
                 raise UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster: {why}")
             settings = Settings.from_environment({**environment, **installed.environment})

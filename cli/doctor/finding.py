@@ -53,7 +53,7 @@ class FindingRule(Generic[Subject]):
     advice: str
     find: Callable[[Subject], Found]
 
-    def finding(self, what: str, advice: str = "") -> Finding:
+    def finding(self, what: str, advice: str | None = None) -> Finding:
         return Finding(severity=self.severity, reason=self.reason, what=what, advice=advice or self.advice)
 
     async def findings(self, subject: Subject) -> list[Finding]:

@@ -124,7 +124,7 @@ class RetiredCluster:
     async def _labelled(self, resource: Resource) -> list[Stored]:
         try:
             bodies = await self._connection.client.list(
-                resource, label_selector="" if resource == PARAMEDIC_STATUSES else INSTALLATION_LABEL
+                resource, label_selector=None if resource == PARAMEDIC_STATUSES else INSTALLATION_LABEL
             )
         except KindUnknown:  # its CRD was deleted, with its objects
             return []

@@ -63,11 +63,11 @@ class Stored:
         return ObjectMetadata.model_validate(self.body["metadata"])
 
     @property
-    def installation(self) -> str:
-        """The identity of the cluster of the installation that it belongs to; "" if it names none."""
+    def installation(self) -> str | None:
+        """The identity of the cluster of the installation that it belongs to; None if it names none."""
         if self.resource == PARAMEDIC_STATUSES:  # the leader writes its present name there
             return ParamedicStatusDocument.read(self.body).installation.cluster
-        return self.metadata.labels.get(INSTALLATION_LABEL, "")
+        return self.metadata.labels.get(INSTALLATION_LABEL) or None
 
     @property
     def is_proof(self) -> bool:
@@ -106,7 +106,7 @@ class Snapshot:
         """The installations in the cluster of `identity`; objects of another one may have been restored."""
         # A Lease alone is no trace: it may stay, because another controller holds it.
         traces = (stored for stored in self.labelled if stored.is_request or stored.is_proof)
-        return of_one_cluster(identity, (stored.installation for stored in traces))
+        return of_one_cluster(identity, filter(None, (stored.installation for stored in traces)))
 
 
 @dataclass(frozen=True)
@@ -158,13 +158,12 @@ def refuse_other_place(identity: str, snapshot: Snapshot, settings: Settings, te
 
     """
     for found in snapshot.installed:
-        installation = found.installation
-        if installation.cluster != identity:
+        if found.cluster != identity:
             continue
         for variable, setting, stored in (
             ("PARAMEDIC_NAMESPACE", settings.namespace, found.namespace),
-            ("PARAMEDIC_LEASE_NAMESPACE", settings.lease_namespace, installation.lease_namespace),
-            ("TEMPORAL_NAMESPACE", temporal, installation.temporal_namespace),
+            ("PARAMEDIC_LEASE_NAMESPACE", settings.lease_namespace, found.lease_namespace),
+            ("TEMPORAL_NAMESPACE", temporal, found.temporal_namespace),
         ):
             if setting and stored and setting != stored:
                 raise NotFoundError(
@@ -195,7 +194,8 @@ def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) ->
         disposal, why = Disposition.DELETE, f"{holder} holds it, and remediates no more"
         # The API server records whole seconds, so several may have written it last. An operator uses the same
         # holder identity, and may hold it by now.
-        if {manager for time, manager in written if time == max(written)[0]} != {WORKER}:
+        latest = max((time for time, _ in written), default=None)
+        if {manager for time, manager in written if time == latest} != {WORKER}:
             disposal, why = Disposition.LEAVE, f"another controller wrote it last, as {holder}"
         elif is_handed_over:
             disposal, why = Disposition.LEAVE, f"{holder} goes on to hold it, or it runs out"
@@ -209,7 +209,7 @@ def owned_objects(snapshot: Snapshot, identity: str, *, is_handed_over: bool) ->
 
 
 def _annotated(snapshot: Snapshot, identity: str, *, is_handed_over: bool) -> Iterator[OwnedObject]:
-    installed = (found.installation.cluster for found in snapshot.installed)
+    installed = (found.cluster for found in snapshot.installed)
     others = ", ".join(sorted(of_one_cluster(identity, installed) - {identity}))
     for kind, stored in snapshot.pausable:
         pause, metadata = kind.upgrade_pause, stored.metadata

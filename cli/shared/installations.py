@@ -13,35 +13,38 @@ from kube.client import Client
 from kube.errors import Forbidden, KindUnknown
 from kube.resource import LEASES, Object, Resource
 from objects.clusters import INSTALLATION_LABEL, configured_name, is_cluster_called
-from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
+from runtime.paramedic_status import PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX
 
 NAMESPACE_VARIABLE = f"{PREFIX}NAMESPACE"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoundInstallation:
     """The name of an installation, and the object that states it."""
 
     source: str
     """Kind, namespace and name of the object."""
     namespace: str
-    installation: Installation
+    cluster: str
+    """The identity of its cluster."""
+    lease_namespace: str | None = None
+    temporal_namespace: str | None = None
 
     @property
     def environment(self) -> dict[str, str]:
         """The settings of its processes that it states, by variable."""
         stated = {
-            CLUSTER_VARIABLE: configured_name(self.installation.cluster),
+            CLUSTER_VARIABLE: configured_name(self.cluster),
             NAMESPACE_VARIABLE: self.namespace,
-            LEASE_NAMESPACE_VARIABLE: self.installation.lease_namespace,
+            LEASE_NAMESPACE_VARIABLE: self.lease_namespace,
         }
         return {name: value for name, value in stated.items() if value}
 
 
-async def find_installation(client: Client, name: str) -> FoundInstallation | None:
-    """The installation whose cluster has that name, "" for the only one.
+async def find_installation(client: Client, name: str | None) -> FoundInstallation | None:
+    """The installation whose cluster has that name, None for the only one.
 
     None: there is none, or the user may not list the objects of all namespaces.
 
@@ -54,11 +57,11 @@ async def find_installation(client: Client, name: str) -> FoundInstallation | No
         found = await installations(client)
     except Forbidden:
         return None
-    by_cluster = {installed.installation.cluster: installed for installed in reversed(found)}
-    named = [installed for cluster, installed in by_cluster.items() if is_cluster_called(name, cluster)]
+    by_cluster = {installed.cluster: installed for installed in reversed(found)}
+    named = [installed for cluster, installed in by_cluster.items() if is_cluster_called(name or "", cluster)]
     if len(named) > 1:
         raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
-    if not named and found and name:
+    if not named and found and name is not None:
         raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
     return named[0] if named else None
 
@@ -76,7 +79,7 @@ async def refuse_unread(client: Client, namespace: str) -> None:
         NotFoundError: installations name others.
 
     """
-    read = {found.installation.lease_namespace for found in await _of_statuses(client)} - {""}
+    read = {found.lease_namespace for found in await _of_statuses(client) if found.lease_namespace}
     if read and namespace not in read:
         raise NotFoundError(
             f"no installation reads the namespace {namespace}, nothing was changed: "
@@ -85,22 +88,29 @@ async def refuse_unread(client: Client, namespace: str) -> None:
 
 
 def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    found = ((status, ParamedicStatusDocument.read(status).installation) for status in statuses)
+    read = ((status, ParamedicStatusDocument.read(status).installation) for status in statuses)
     return tuple(
-        _found(PARAMEDIC_STATUSES, status, installation)
-        for status, installation in found
-        if installation.cluster
+        _found(
+            PARAMEDIC_STATUSES,
+            status,
+            installed.cluster,
+            lease_namespace=installed.lease_namespace,
+            temporal_namespace=installed.temporal_namespace,
+        )
+        for status, installed in read
+        if installed.cluster
     )
 
 
 def named_by_leases(leases: Iterable[Object]) -> tuple[FoundInstallation, ...]:
     labels = ((lease, (lease["metadata"].get("labels") or {}).get(INSTALLATION_LABEL)) for lease in leases)
-    return tuple(_found(LEASES, lease, Installation(cluster=name)) for lease, name in labels if name)
+    return tuple(_found(LEASES, lease, name) for lease, name in labels if name)
 
 
-def _found(resource: Resource, body: Object, installation: Installation) -> FoundInstallation:
+def _found(resource: Resource, body: Object, cluster: str, **namespaces: str | None) -> FoundInstallation:
     namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
-    return FoundInstallation(f"{resource.kind} {namespace}/{name}", namespace, installation)
+    source = f"{resource.kind} {namespace}/{name}"
+    return FoundInstallation(source=source, namespace=namespace, cluster=cluster, **namespaces)
 
 
 async def _of_statuses(client: Client) -> tuple[FoundInstallation, ...]:

@@ -69,10 +69,10 @@ async def reading_settings(
             context=choice.kubeconfig_context, user_agent=user_agent
         ) as transport:
             management, environment = ClusterConnection.over(transport), choice.environment
-            found = await find_installation(management.client, environment.get(CLUSTER_VARIABLE, ""))
+            found = await find_installation(management.client, environment.get(CLUSTER_VARIABLE))
             if found is not None:
                 settings = Settings.from_environment(environment | found.environment)
-                yield settings, found.installation.cluster, management
+                yield settings, found.cluster, management
                 return
             settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
             yield settings, await read_cluster_identity(management.client, settings.cluster), management

@@ -72,7 +72,7 @@ def pause(  # noqa: PLR0913  typer reads one option a parameter
 ) -> None:
     """Pause a check until the upgrade is over, or for a time."""
 
-    def order(check: str) -> PauseOrder:
+    def order(check: str | None) -> PauseOrder:
         return PauseOrder(
             check=check,
             reason=reason or PauseOrder().reason,
@@ -94,7 +94,7 @@ def unpause(
 ) -> None:
     """Unpause a check that was paused for the upgrade; this upgrade does not pause it again."""
 
-    def order(check: str) -> UnpauseOrder:
+    def order(check: str | None) -> UnpauseOrder:
         return UnpauseOrder(
             check=check,
             reason=reason or UnpauseOrder().reason,
@@ -107,20 +107,20 @@ def unpause(
 
 def _give(
     context: typer.Context,
-    order: Callable[[str], Order],
+    order: Callable[[str | None], Order],
     check: str | None,
     *,
     is_all: bool,
     cluster: str | None,
 ) -> None:
-    """Give the order about the check of that name, "" for every check."""
+    """Give the order about the check of that name, None for every check."""
     if is_all == (check is not None):
         raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
     # The name of the check as it is written, with its kind in the right case.
-    name = check or ""
-    kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
-    named = next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
-    typer.echo(carry_out(_execute(context, order(named), cluster or "")))
+    if check is not None:
+        kinds = [kind_name(one.group_kind) for one in CHECK_KINDS.values() if one.upgrade_pause is not None]
+        check = next((full for kind in kinds if (full := with_kind(check, kind)) != check), check)
+    typer.echo(carry_out(_execute(context, order(check), cluster or "")))
 
 
 async def _execute(context: typer.Context, order: Order, cluster: str) -> str:

@@ -128,7 +128,7 @@ class UpgradeView(Frozen):
                     since=row.since,
                     why=why,
                     identity=order.identity or None if order else None,
-                    problem=row.problem or None,
+                    problem=row.problem,
                 )
             )
         return cls(
@@ -141,7 +141,7 @@ class UpgradeView(Frozen):
             problem=summary.problem,
             details=state.details or None,
             phase=state.phase,
-            signal=state.sign or None,
+            signal=state.sign,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             told_as_long_at=memory.warned_at,
             checks=tuple(checks),
@@ -149,7 +149,7 @@ class UpgradeView(Frozen):
             orders=tuple(
                 PauseOrderView(
                     order=order.order,
-                    check=order.check or None,
+                    check=order.check,
                     reason=order.reason,
                     identity=order.identity or None,
                     given_at=order.given,

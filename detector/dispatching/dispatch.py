@@ -315,7 +315,7 @@ class Dispatch:
             await asyncio.sleep(wait.total_seconds())
             self._consider(incident)
             return failures + 1
-        self._problems.report(CALLS, "")
+        self._problems.report(CALLS, None)
         return 0
 
     async def call(self, incident: IncidentReference) -> None:

@@ -163,7 +163,7 @@ class IncidentCalls:
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {same} AND ExecutionStatus NOT IN ('ContinuedAsNew', 'Failed')"
         )
-        why = ""
+        why = None
         try:
             async for found in self._client().list_workflows(query, limit=1, rpc_timeout=BY_NAME_TIMEOUT):
                 return await self._latest(found.id)
@@ -200,11 +200,11 @@ class IncidentCalls:
         except UNREADABLE as error:
             self._unread.report("results of incidents", f"{latest.id}: {one_sentence(error)}")
             return None
-        self._unread.report("results of incidents", "")
+        self._unread.report("results of incidents", None)
         return result.remediation
 
     async def _of_open(self, latest: WorkflowExecution, now: datetime) -> EndedRemediation | None:
-        handle, why = self._client().get_workflow_handle(latest.id), ""
+        handle, why = self._client().get_workflow_handle(latest.id), None
         try:
             state: State = await handle.query("state", result_type=State, rpc_timeout=RPC_TIMEOUT)
         except (RPCError, WorkflowQueryFailedError, *UNREADABLE) as error:

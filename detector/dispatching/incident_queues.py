@@ -112,7 +112,7 @@ class Refusals:
         """Forget its failures, as it was called or is no longer wanted."""
         self._failed.pop(incident.workflow_id, None)
         if self._refused.sentence(incident.workflow_id):
-            self._refused.report(incident.workflow_id, "")
+            self._refused.report(incident.workflow_id, None)
             self._report(incident, None)
 
     def clear(self) -> None:

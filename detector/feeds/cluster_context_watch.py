@@ -162,7 +162,7 @@ class _Watch:
         self,
         resource: Resource | ServedKind | KindName,
         record: type[RecordT],
-        name: str = "",
+        name: str | None = None,
         notify: Callable[[object], None] | None = None,
     ) -> Reflector[RecordT]:
         return Reflector(

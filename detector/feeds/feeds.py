@@ -144,13 +144,13 @@ class Feeds:
         return by_name(*self.watched.all)
 
     def _report(self, problems: Problems) -> None:
-        found: dict[str, str] = {}
+        found: dict[str, str | None] = {}
         for part, source in self._base.items():
-            found[part] = source.problem or ("" if source.synced else NOT_YET)
+            found[part] = source.problem or (None if source.synced else NOT_YET)
         for part, source in self.context.sources.items():
-            unread = source.problem or ("" if source.synced else NOT_YET)
+            unread = source.problem or (None if source.synced else NOT_YET)
             # A kind may be watched for its checks, too, and one part has one problem.
-            found[part] = found.get(part) or (unread if source.is_served else "")
+            found[part] = found.get(part) or (unread if source.is_served else None)
         for part, problem in found.items():
             problems.report(part, problem)
 

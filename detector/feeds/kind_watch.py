@@ -163,10 +163,10 @@ class KindWatch(Generic[RecordT]):
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
             if not source.is_refused:
-                self._subject.problems.report(self._subject.part(self._kind), "")
+                self._subject.problems.report(self._subject.part(self._kind), None)
                 continue
             try:
-                await self._fall_back(resource, RequestRefused(source.problem))
+                await self._fall_back(resource, RequestRefused(source.problem or ""))
             except KubernetesError as error:
                 self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
@@ -197,7 +197,7 @@ class KindWatch(Generic[RecordT]):
         if fallback is None:
             raise error
         await fallback.read(self._kind, resource)
-        self._subject.problems.report(self._subject.part(self._kind), "")
+        self._subject.problems.report(self._subject.part(self._kind), None)
         self.was_tried.set()
         await fallback.wait_due(self._kind)
 
@@ -233,7 +233,7 @@ class KindWatches(Generic[RecordT]):
             if self._watches[kind].source is None:
                 self._tasks.pop(kind).cancel()
                 self._watches.pop(kind).was_tried.set()  # release those that wait for this kind
-                self._subject.problems.report(self._subject.part(kind), "")
+                self._subject.problems.report(self._subject.part(kind), None)
 
     async def wait_tried(self, kinds: Iterable[Kind] | None = None) -> None:
         """Return when each of `kinds`, or every kind, was read completely or its first try failed."""

@@ -227,7 +227,7 @@ class NodeWatch:
 
     def unread(self, limit: timedelta) -> UnreadSource | None:
         """Why the Nodes must not be judged; None if they may."""
-        age, problem = self.age(), "" if self._source is None else self._source.problem
+        age, problem = self.age(), None if self._source is None else self._source.problem
         if age is None or age > limit:
             source = self._read or self._source
             since = None if source is None or not (problem or age) else source.unproven_since

@@ -26,7 +26,7 @@ def by_name(*sources: Source) -> dict[str, Source]:
 async def all_tried(sources: Iterable[Source]) -> None:
     """Return when each was read completely, is not served, or could not be read."""
     for source in sources:
-        while not source.synced and not source.problem:  # noqa: ASYNC110  nothing signals a problem
+        while not source.synced and source.problem is None:  # noqa: ASYNC110  nothing signals a problem
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 

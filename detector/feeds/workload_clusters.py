@@ -90,7 +90,7 @@ class WorkloadCluster:
         self._skew = self.clock_skew(of_management)
         # A cause is kept for a minute: its API server writes the text, and each new text wakes incidents.
         now, unread = monotonic_clock(), self._unread_now(limit)
-        has_cause = self._shown is not None and bool(self._shown.problem)
+        has_cause = self._shown is not None and self._shown.problem is not None
         if unread is None or not has_cause or now - self._shown_since >= KEEP_CAUSE_SECONDS:
             self._shown, self._shown_since = unread, now
 
@@ -148,7 +148,7 @@ class WorkloadClusters:
     def _forget(self, cluster: str, tasks: asyncio.TaskGroup) -> None:
         self._tasks.pop(cluster).cancel()
         watched = self._clusters.pop(cluster)
-        self._problems.report(watched.nodes.name, "")
+        self._problems.report(watched.nodes.name, None)
         if watched.nodes.blind_time != BlindTime():
             self._forgotten[cluster] = watched.nodes.blind_time
         while len(self._forgotten) > MOST_FORGOTTEN:
@@ -232,7 +232,7 @@ class WorkloadClusters:
         for cluster, watched in self._clusters.items():
             watched.look(limit, of_management, is_distrusted=cluster in distrusted)
             unread = watched.unread(limit)
-            self._problems.report(watched.nodes.name, "" if unread is None else unread.why)
+            self._problems.report(watched.nodes.name, None if unread is None else unread.why)
         return {nodes.cluster: nodes.blind_time.gaps for nodes in self.watches if nodes.blind_time.gaps}
 
     def ages(self) -> dict[str, timedelta | None]:

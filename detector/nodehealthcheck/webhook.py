@@ -70,7 +70,7 @@ class AdmissionFacts:
         except KubernetesError as error:
             self._problems.report(PART, error.message)
             raise
-        self._problems.report(PART, "")
+        self._problems.report(PART, None)
         return facts
 
     async def _ask(self, change: CheckOperation) -> Facts:

@@ -114,10 +114,11 @@ def concerned(
 ) -> Iterator[str]:
     """The unhealthy targets of `check` to which the Lease of this name matters."""
     if not check.namespace:
-        if node_of(lease) in check_state.unhealthy:
-            yield node_of(lease)
+        node = node_of(lease)
+        if node is not None and node in check_state.unhealthy:
+            yield node
         return
-    is_of_node = bool(node_of(lease))
+    is_of_node = node_of(lease) is not None
     if not is_of_node and not lease.startswith(f"{place_of(check).kind.lower()}-"):
         return
     for name in check_state.unhealthy:

@@ -138,8 +138,8 @@ class UpgradePauses:
             phase=UpgradePhase.UNKNOWN if unread else upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
-            sign=upgrade.sign,
-            why_unknown=upgrade.why_unknown if unread is None else str(unread),
+            sign=upgrade.sign or None,
+            why_unknown=(upgrade.why_unknown or None) if unread is None else str(unread),
             is_turned_off=not self._is_on,
             is_in_shadow=context.policy.is_shadow,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),
@@ -162,7 +162,7 @@ class UpgradePauses:
         while self._is_on:
             self.changed.clear()
             if self._sources.serves_signals():
-                why = ""  # an error of Temporal is reported, and the next look tries again
+                why = None  # an error of Temporal is reported, and the next look tries again
                 try:
                     await self._keep_running()
                 except RPCError as error:

@@ -97,7 +97,7 @@ class ClusterContext:
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
     def restarts(
-        self, cluster: str, node_labels: Mapping[str, str] = NO_LABELS, node: str = ""
+        self, cluster: str, node_labels: Mapping[str, str] = NO_LABELS, node: str | None = None
     ) -> tuple[Restart, ...]:
         """The moments from which timers of conditions of a Node of a cluster with these labels count anew."""
         outage_ended = self.outages.ended(cluster, node_labels, node)

@@ -36,8 +36,8 @@ class UnreadSource:
     """A source that was not confirmed for too long, such as the Nodes of a cluster."""
 
     name: str
-    problem: str = ""
-    """The error of its latest request; "" if that was accepted, or not sent yet."""
+    problem: str | None = None
+    """The error of its latest request; None if that was accepted, or not sent yet."""
     since: datetime | None = None
     """The latest time at which it was proven true, or else the first error; None before its first request."""
 
@@ -46,7 +46,7 @@ class UnreadSource:
         """Its error, and since when it has not been read."""
         if self.since is None:
             return self.problem or NOT_YET
-        return f"{self.problem.rstrip('.') or SILENT} (since {stamp(self.since)})"
+        return f"{(self.problem or SILENT).rstrip('.')} (since {stamp(self.since)})"
 
     def failing(self, problem: str, now: datetime) -> "UnreadSource":
         """The same after one more request that failed."""

@@ -13,16 +13,16 @@ class Process(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """Verbs on one resource; "" as namespace or name means all."""
+    """Verbs on one resource, in all namespaces and of all names by default."""
 
     process: Process
     group: str
     resource: str
     """With its subresource, if any."""
     verbs: tuple[str, ...]
-    namespace: str = ""
-    name: str = ""
-    granted_by: str = ""
+    namespace: str | None = None
+    name: str | None = None
+    granted_by: str | None = None
     """The file that grants it, or what a person grants."""
 
     @property

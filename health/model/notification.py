@@ -1,6 +1,6 @@
 """Notification: what an incident reports to people outside of the cluster, and who wants to know it. Pure.
 
-The policy names receivers (`health.policy.receivers`). The detector tells each incident which events they
+The policy names receivers (`health.policy.policy`). The detector tells each incident which events they
 want, and `health.runbook.notifications` says when an event happens. No value here has an address or a secret.
 """
 

@@ -104,7 +104,7 @@ class _Choices(Bounded):
             name = str(first["loc"][0])
             is_unknown = first["type"] == "extra_forbidden"
             words = cls._unknown if is_unknown else FieldProblem.of_details(first).words
-            hint = annotation_hint(name, names_beside(cls, first["loc"])) if is_unknown else ""
+            hint = annotation_hint(name, names_beside(cls, first["loc"])) if is_unknown else None
             raise _invalid(name, ours[name], words, hint) from error
 
     _unknown: ClassVar[str] = "there is no such annotation of a check"
@@ -112,7 +112,7 @@ class _Choices(Bounded):
     """The annotations of people that the object may have beside settings."""
 
 
-def _invalid(name: str, value: str, words: str, hint: str = "") -> InvalidCheckError:
+def _invalid(name: str, value: str, words: str, hint: str | None = None) -> InvalidCheckError:
     field = f"metadata.annotations[{dotted((name,))}]"
     return InvalidCheckError(FieldProblem(field=field, words=words, found=quoted(value), hint=hint))
 

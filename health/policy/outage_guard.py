@@ -309,7 +309,9 @@ class Outages:
         holds = (self.by_group.get(domain, NO_OUTAGE).hold for domain in domains if domain.label is not None)
         return next((hold for hold in holds if hold is not None), None)
 
-    def ended(self, cluster: str, labels: Mapping[str, str] = NO_LABELS, node: str = "") -> datetime | None:
+    def ended(
+        self, cluster: str, labels: Mapping[str, str] = NO_LABELS, node: str | None = None
+    ) -> datetime | None:
         """When the last outage ended that affected this Node of a cluster, or Nodes with these labels."""
         groups = (NodeGroup(cluster), *self._groups_of(cluster, node, labels))
         ends = (self.by_group.get(group, NO_OUTAGE).ended for group in groups)
@@ -332,9 +334,9 @@ class Outages:
         labels = {group.label for group in self.by_group if group.label is not None}
         return tuple(sorted(labels, key=lambda label: (label not in {REGION_LABEL, ZONE_LABEL}, label)))
 
-    def _groups_of(self, cluster: str, node: str, labels: Mapping[str, str]) -> Iterable[NodeGroup]:
+    def _groups_of(self, cluster: str, node: str | None, labels: Mapping[str, str]) -> Iterable[NodeGroup]:
         domains = (domain_of(cluster, label, labels) for label in self._labels)
-        kept = self.kept_groups.get((cluster, node))
+        kept = None if node is None else self.kept_groups.get((cluster, node))
         return kept or (domain for domain in domains if domain is not None)
 
 

@@ -5,25 +5,27 @@ again. The key `policy.yaml` overrides settings of the processes; a field that i
 setting. An unknown field is refused by name, because a misspelt limit would be no limit.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Annotated, Self, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 from pydantic.alias_generators import to_camel
 
+from health.model.notification import DEFAULT_EVENTS, NotificationEvent, WantedEvents
 from health.policy.held_nodes import NO_NODES, HeldNodes
 from health.policy.limits import NO_LIMITS, Count, Limits
 from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow
 from health.policy.outage_guard import WrittenGuard
 from health.policy.quorum import QuorumLabels
-from health.policy.receivers import MOST_RECEIVERS, Receiver
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
 from objects.field_problem import FieldProblem, SaysItsValueError, dotted, meant, names_beside, quoted
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
+from objects.patterns import LABEL
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
 
 POLICY = "paramedic-policy"
@@ -32,10 +34,55 @@ KEY = "policy.yaml"
 SHORTEST_STALENESS, LONGEST_STALENESS = timedelta(seconds=10), timedelta(minutes=10)
 """Below the first a quiet kind would be stale repeatedly; above the second the state is not live (rule 4)."""
 LONGEST_BACK_OFF = timedelta(days=366)
+MOST_RECEIVERS = 10
+SHORTEST_HELD_FOR, LONGEST_HELD_FOR = timedelta(minutes=1), timedelta(hours=168)
+MOST_PER_MINUTE = 600
+_FILE = re.compile(r"[A-Za-z0-9][-._A-Za-z0-9]{0,252}")
+"""A key of a Secret that begins with a letter or digit, so it is no path, and not `..`."""
 
 
 class InvalidPolicyError(Exception):
     """The policy is invalid; the message names field and value."""
+
+
+def _file(name: str) -> str:
+    if not _FILE.fullmatch(name):  # an address may be there by mistake, and is a secret
+        raise SaysItsValueError("must be the name of a file (a key of a Secret), and no path or address")
+    return name
+
+
+def _without_duplicates(events: tuple[NotificationEvent, ...]) -> tuple[NotificationEvent, ...]:
+    twice = next((event for event in events if events.count(event) > 1), None)
+    if twice is not None:
+        raise SaysItsValueError(f"must name each event once, and names {twice} {events.count(twice)} times")
+    return events
+
+
+class Receiver(Bounded):
+    """One receiver of notifications, as the policy defines it.
+
+    It refers to its address by the name of a file: the worker reads it in a directory that is mounted from a
+    Secret. So neither the policy nor Temporal has the address, which has the token of the service.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+    name: Annotated[StrictStr, LABEL]
+    url_file: Annotated[StrictStr, AfterValidator(_file)]
+    """The name of the file that contains its apprise URL."""
+    events: Annotated[
+        tuple[NotificationEvent, ...], Field(min_length=1), AfterValidator(_without_duplicates)
+    ] = DEFAULT_EVENTS
+    held_for: Annotated[WrittenDuration, within(SHORTEST_HELD_FOR, LONGEST_HELD_FOR)] = timedelta(minutes=30)
+    max_per_minute: Annotated[StrictInt, Field(ge=1, le=MOST_PER_MINUTE)] = 10
+    """The most messages that one worker sends to it; further ones are summarized."""
+
+    @property
+    def wanted(self) -> WantedEvents:
+        """The part that goes to incidents, without its address."""
+        return WantedEvents(
+            receiver=self.name, events=self.events, held_for_seconds=self.held_for.total_seconds()
+        )
 
 
 _Named = TypeVar("_Named", MaintenanceWindow, Receiver)
@@ -105,8 +152,8 @@ class Policy(Bounded):
         except EmptyDocumentError:
             return cls()
         except NoDocumentError as error:
-            found = quoted(error.value) if error.value else ""
-            problem = FieldProblem(field=dotted((error.field,)), words=str(error), found=found)
+            found = None if error.value is None else quoted(error.value)
+            problem = FieldProblem(field=dotted((error.field or "",)), words=str(error), found=found)
             raise InvalidPolicyError(str(problem)) from error
         except ValidationError as error:
             raise InvalidPolicyError(cls._first_problem(error)) from error

@@ -73,8 +73,8 @@ class PauseOrderRecord(FailFast):
     number: int
     """Increases with each order of an upgrade pause."""
     order: OpenEnum[OrderName]
-    check: PersonText = ""
-    """Its name as the person wrote it, and once it is known the full one; "": every check."""
+    check: PersonText | None = None
+    """Its name as the person wrote it, and once it is known the full one; None: every check."""
     reason: PersonText
     identity: PersonText = ""
     order_id: PersonText = ""
@@ -92,7 +92,7 @@ class PauseOrderRecord(FailFast):
 
 def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> PauseOrderRecord | None:
     """The order that counts for a check, carried out or not."""
-    names = {str(check), ""}
+    names = {str(check), None}
     return max(
         (order for order in orders if order.check in names), key=lambda order: order.number, default=None
     )
@@ -104,7 +104,7 @@ def with_full_names(
     """The orders for these checks, which are all that exist; and the new orders that are refused."""
     named, refused = [], []
     for order in orders:
-        if not order.check or order.done_until is not None:
+        if order.check is None or order.done_until is not None:
             named.append(order)
             continue
         found = [check for check in checks if order.check in _names(check.reference)]

@@ -41,8 +41,8 @@ class UpgradeObservation(Frozen):
     """The transition of the signal: the first one while under way, the latest once over."""
     also_since: tuple[datetime, ...] = ()
     """The transitions of other signals that are also under way."""
-    sign: str = ""
-    why_unknown: ShortText = ""
+    sign: str | None = None
+    why_unknown: ShortText | None = None
     is_turned_off: bool = False
     """True: a setting turns the pause off; our checks are then unpaused in every phase."""
     is_in_shadow: bool = False
@@ -97,8 +97,8 @@ class CheckRow(FailFast):
     """When it was first seen in this state; None in the answer of one sync."""
     order: int = 0
     """The number of the order that it follows; 0: none."""
-    problem: ShortText = ""
-    """Why its latest write failed; "": it did not."""
+    problem: ShortText | None = None
+    """Why its latest write failed; None: it did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +139,13 @@ class CheckDone:
     check: PausableCheck
     """As it was listed."""
     decision: PauseDecision
-    problem: str = ""
-    """Why it was not written; "": it was, or needed no write."""
+    problem: str | None = None
+    """Why it was not written; None: it was, or needed no write."""
 
     @property
     def state(self) -> CheckPauseState | None:
         """Its state. If its write failed, this is the state before."""
-        if not self.problem:
+        if self.problem is None:
             return self.decision.state
         if self.check.is_paused:
             return CheckPauseState.PAUSED
@@ -154,7 +154,7 @@ class CheckDone:
     @property
     def interest(self) -> tuple[bool, int, str]:
         """The key that sorts checks for people: those with a problem first, those that are paused last."""
-        return not self.problem, _INTEREST.index(self.state), str(self.check.reference)
+        return self.problem is None, _INTEREST.index(self.state), str(self.check.reference)
 
 
 def summed_up(
@@ -166,7 +166,7 @@ def summed_up(
     """The result of a sync by `moment`: its numbers, and the rows that matter most to people."""
     all_done = tuple(all_done)
     done = sorted((one for one in all_done if one.state is not None), key=lambda one: one.interest)
-    failed, states = [one for one in done if one.problem], [one.state for one in done]
+    failed, states = [one for one in done if one.problem is not None], [one.state for one in done]
     rows = [
         CheckRow(
             check=str(one.check.reference),
@@ -181,7 +181,7 @@ def summed_up(
         paused=states.count(CheckPauseState.PAUSED),
         found_paused=states.count(CheckPauseState.FOUND_PAUSED),
         unpaused=states.count(CheckPauseState.UNPAUSED) + states.count(CheckPauseState.UNPAUSED_BY_OTHERS),
-        written=sum(one.decision.action is not None and not one.problem for one in done),
+        written=sum(one.decision.action is not None and one.problem is None for one in done),
         failed=len(failed),
         put_off=sum(one.problem == PUT_OFF for one in failed),
         rows=tuple(rows),

@@ -44,7 +44,7 @@ class Refused(Client):
         return await super().delete(resource, name, namespace, uid=uid, resource_version=resource_version)
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         if resource == MACHINES:
             raise Forbidden("Machines stay.")
@@ -72,7 +72,7 @@ class Keeps(Client):
         return await super().delete(resource, name, namespace, uid=uid, resource_version=resource_version)
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         if name == self._name:
             raise Forbidden(f"{name} stays.")
@@ -119,7 +119,7 @@ class PatchesAnswered(Client):
         self._error = error
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         if resource == self._of:
             raise self._error

@@ -93,7 +93,7 @@ class Watched(Client):
         self.before_patch: Callable[[str], Awaitable[object]] | None = None
 
     async def merge_patch(
-        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str | None = None
     ) -> Object:
         self.patches.append(body)
         if self.before_patch is not None:
@@ -146,7 +146,7 @@ async def synced(  # noqa: PLR0913  how old it is, and what it is for
     return await environment.run(sync, asked)
 
 
-def ordered(order: OrderName, check: str) -> PauseOrderRecord:
+def ordered(order: OrderName, check: str | None) -> PauseOrderRecord:
     return PauseOrderRecord(number=1, order=order, check=check, reason="so I say", given=BEGAN)
 
 
@@ -161,8 +161,8 @@ async def test_both_annotations_are_written_and_removed_by_one_patch_each(
     assert await checks.annotations() == OURS
     assert before - timedelta(seconds=3) < done.listed_at <= before
     assert [(row.state, row.problem) for row in checks.rows(done)] == [
-        (CheckPauseState.FOUND_PAUSED, ""),
-        (CheckPauseState.PAUSED, ""),
+        (CheckPauseState.FOUND_PAUSED, None),
+        (CheckPauseState.PAUSED, None),
     ]
     assert (await synced(client, worker_transport)).written == 0
     await synced(client, worker_transport, AFTERWARDS)
@@ -178,7 +178,7 @@ async def test_both_annotations_are_written_and_removed_by_one_patch_each(
     [
         (AFTERWARDS, {MARK: ""}, {}),
         (
-            replace(UPGRADE, orders=(ordered(OrderName.UNPAUSE, ""),)),
+            replace(UPGRADE, orders=(ordered(OrderName.UNPAUSE, None),)),
             OURS,
             {MARK: OURS[MARK]},
         ),
@@ -224,7 +224,7 @@ async def test_check_that_others_change_all_the_time_fails_and_is_left_to_the_ne
     done = await synced(client, worker_transport)
 
     assert [row.state for row in checks.rows(done)] == [CheckPauseState.AWAITED]
-    assert f"was changed by others {TRIES} times" in checks.rows(done)[0].problem
+    assert f"was changed by others {TRIES} times" in str(checks.rows(done)[0].problem)
     assert (done.pending, done.failed) == ((uid,), 1)
     client.before_patch = None
     assert (await synced(client, worker_transport)).failed == 0
@@ -297,7 +297,7 @@ async def test_worker_that_was_frozen_writes_nothing_more_and_says_what_is_left(
 
     assert 0 < done.written <= AT_ONCE
     assert done.put_off == done.failed >= AT_ONCE
-    assert {row.problem for row in checks.rows(done)} == {"", PUT_OFF}
+    assert {row.problem for row in checks.rows(done)} == {None, PUT_OFF}
     await synced(client, worker_transport, AFTERWARDS)
     assert [await checks.annotations(f"-{number}") for number in range(2 * AT_ONCE)] == [{}] * (2 * AT_ONCE)
 
@@ -312,7 +312,7 @@ async def test_missing_right_is_reported_for_each_check_and_nothing_counts_as_wr
 
     (row,) = checks.rows(done)
     assert (row.state, done.written) == (CheckPauseState.AWAITED, 0)
-    assert "cannot patch" in row.problem
+    assert "cannot patch" in str(row.problem)
     assert await checks.annotations() == {}
 
 

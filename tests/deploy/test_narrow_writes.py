@@ -84,7 +84,9 @@ class Machine:
         self.administrator, self.detector, self.worker = administrator, detector, worker
         self.name = f"narrow-{uuid4().hex[:8]}"
 
-    async def refuses(self, client: Client, of: Resource, patch: Object, subresource: str = "") -> str:
+    async def refuses(
+        self, client: Client, of: Resource, patch: Object, subresource: str | None = None
+    ) -> str:
         """The policy that refuses a patch; "" if none does."""
         try:
             await client.merge_patch(of, self.name, patch, IN, subresource=subresource)

@@ -43,7 +43,7 @@ class Cluster:
         self.now: dict[str, Node] = {}
         self.undecodable: dict[str, str] = {}
         self.times_undecodable = 0
-        self.problems: list[str] = []
+        self.problems: list[str | None] = []
         """Why nothing may be judged, with each Node that was told of."""
         self.nodes = NodeWatch("fleet/east", NodeCallbacks(self._notify, self._note), patient, lambda: NOW)
         self._reflector = self.nodes.connect(ClusterConnection.over(transport, cluster="fleet/east"))
@@ -77,9 +77,9 @@ class Cluster:
         await self.nodes.follow_budget()
 
     @property
-    def problem(self) -> str:
+    def problem(self) -> str | None:
         unread = self.nodes.unread(LIMIT)
-        return "" if unread is None else unread.problem
+        return None if unread is None else unread.problem
 
     def send(self, kind: str, name: str, *conditions: Any, uid: str = "u") -> None:
         self._watch.send(self._body(kind, name, *conditions, uid=uid))
@@ -118,8 +118,8 @@ async def test_nodes_of_a_cluster_that_flaps_are_not_reported_beyond_its_budget(
     async with cluster(tmp_path, "a", "b") as flapping:
         flapping.flap("a", 2_000)
         await eventually(lambda: flapping.problem)
-        assert " and the budget for 2 Nodes is 312 changes at once and 5 a second" in flapping.problem
-        await eventually(lambda: flapping.problem == "")
+        assert " and the budget for 2 Nodes is 312 changes at once and 5 a second" in str(flapping.problem)
+        await eventually(lambda: flapping.problem is None)
         assert len(flapping.told) < budget_for(2).at_once + 50
         assert flapping.health == {"a": "False", "b": "True"}
 
@@ -140,7 +140,7 @@ async def test_whatever_became_of_each_node_meanwhile_is_true_once_the_cluster_h
         flapping.send("DELETED", "comes-and-goes", HEALTHY)
         await eventually(lambda: flapping.problem)
         before = len(flapping.told)
-        await eventually(lambda: flapping.problem == "")
+        await eventually(lambda: flapping.problem is None)
 
         assert flapping.health == {"a": "False", "fails": "False", "is-replaced": "False", "comes": "True"}
         assert {name for name, problem in flapping.undecodable.items() if problem} == {"breaks"}
@@ -156,7 +156,7 @@ async def test_node_that_breaks_and_is_mended_while_it_waits_was_never_broken(tm
         flapping.send("MODIFIED", "b", UNDECODABLE)
         flapping.send("MODIFIED", "b", FAILED)
         await eventually(lambda: flapping.problem)
-        await eventually(lambda: flapping.problem == "")
+        await eventually(lambda: flapping.problem is None)
         assert flapping.health == {"a": "False", "b": "False"}
         assert not any(flapping.undecodable.values())
 
@@ -167,7 +167,7 @@ async def test_objects_that_break_as_fast_as_they_can_use_the_budget_too(tmp_pat
             flapping.send("MODIFIED", "b", UNDECODABLE)
             flapping.send("MODIFIED", "b", HEALTHY)
         await eventually(lambda: flapping.problem)
-        await eventually(lambda: flapping.problem == "")
+        await eventually(lambda: flapping.problem is None)
         assert flapping.health == {"a": "True", "b": "True"}
         assert flapping.times_undecodable + len(flapping.told) < budget_for(2).at_once + 50
 
@@ -179,7 +179,7 @@ async def test_cluster_with_more_nodes_than_its_budget_allows_at_once_is_read_wi
     monkeypatch.setattr(change_budget, "AT_ONCE_FOR_A_NODE", 0)
     async with cluster(tmp_path, *(f"node-{number}" for number in range(100))) as large:
         assert len(large.now) == 100
-        assert large.problem == ""
+        assert large.problem is None
 
 
 async def test_heartbeats_use_no_budget(tmp_path: Path) -> None:
@@ -188,5 +188,5 @@ async def test_heartbeats_use_no_budget(tmp_path: Path) -> None:
             calm.send("MODIFIED", "a", HEALTHY)
         calm.send("MODIFIED", "a", FAILED)
         await eventually(lambda: calm.health == {"a": "False"})
-        assert calm.problem == ""
+        assert calm.problem is None
         assert len(calm.told) == 2

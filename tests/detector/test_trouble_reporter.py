@@ -50,7 +50,9 @@ class Leader:
         self.told += events if self.takes else ()
         return self.takes
 
-    def look(self, after: timedelta, trouble: str = "", workers: WorkerObservation = ALL_WELL) -> list[str]:
+    def look(
+        self, after: timedelta, trouble: str | None = None, workers: WorkerObservation = ALL_WELL
+    ) -> list[str]:
         """The reasons of the Events that a look emits after that time."""
         self.cluster.now += after
         self.told.clear()

@@ -268,7 +268,7 @@ async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Obse
         unread = observer.sources.of_checks.freshness(OF_NODES).unread
         assert unread is not None
         assert unread.name.startswith("nodehealthchecks.")
-        assert "was answered 403 Forbidden" in unread.problem
+        assert "was answered 403 Forbidden" in str(unread.problem)
         assert unread.since is not None
         assert observer.is_read(OF_MACHINES)
         async with asyncio.timeout(60):

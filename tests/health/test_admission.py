@@ -189,7 +189,7 @@ DENIED = "GET /api/v1/nodes was answered 403 Forbidden: nodes is forbidden"
             "nodes: GET /x was answered 502 (since 2026-03-01T12:00:00Z)",
         ),
         (
-            UnreadSource("nodes", "", NOW),
+            UnreadSource("nodes", None, NOW),
             "nodes: without any activity for too long (since 2026-03-01T12:00:00Z)",
         ),
     ],

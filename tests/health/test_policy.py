@@ -13,9 +13,8 @@ from health.model.notification import NotificationEvent
 from health.model.observation import HoldReason
 from health.policy.held_nodes import HeldNodes
 from health.policy.outage_guard import OutageGuard
-from health.policy.policy import DEFAULTS, InvalidPolicyError, Policy, StoredPolicy
+from health.policy.policy import DEFAULTS, InvalidPolicyError, Policy, Receiver, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
-from health.policy.receivers import Receiver
 from objects.event import Severity
 from tests.support.values.builders import limits
 

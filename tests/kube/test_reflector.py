@@ -42,7 +42,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
             {"limit": "500", "labelSelector": "x=y", "continue": "more"},
         ]
         assert reflector.age() == timedelta(0)
-        assert reflector.problem == ""
+        assert reflector.problem is None
 
 
 async def test_watch_goes_on_from_the_list_and_asks_for_bookmarks(
@@ -202,7 +202,7 @@ async def test_shorter_limit_is_proven_within_it_though_the_watch_was_opened_by_
         settings = IMPATIENT.proving_life_within(SHORTEST_LIMIT)
         await eventually(lambda: len(server.watches()) > 1)
         await eventually(server.reads)
-        assert reflector.problem == ""
+        assert reflector.problem is None
 
     first, second = (int(asked.query["timeoutSeconds"]) for asked in server.watches()[:2])
     assert timedelta(seconds=second) < SHORTEST_LIMIT < timedelta(seconds=first)
@@ -216,15 +216,15 @@ def test_watch_of_one_object_is_named_by_it(transport: Transport) -> None:
 @pytest.mark.parametrize(
     ("resource", "namespace", "selector", "name"),
     [
-        (NODES, "", "", "nodes"),
-        (LEASES, "", "", "leases.coordination.k8s.io"),
-        (LEASES, "medik8s-leases", "", "leases.coordination.k8s.io in medik8s-leases"),
+        (NODES, "", None, "nodes"),
+        (LEASES, "", None, "leases.coordination.k8s.io"),
+        (LEASES, "medik8s-leases", None, "leases.coordination.k8s.io in medik8s-leases"),
         (NODES, "", "role=worker", "nodes with role=worker"),
-        (KindName("example.com/v1", "Widget"), "", "", "Widget (example.com/v1)"),
+        (KindName("example.com/v1", "Widget"), "", None, "Widget (example.com/v1)"),
     ],
 )
 async def test_watch_is_named_by_resource_group_and_namespace(
-    transport: Transport, resource: Resource | KindName, namespace: str, selector: str, name: str
+    transport: Transport, resource: Resource | KindName, namespace: str, selector: str | None, name: str
 ) -> None:
     reflector = Reflector(
         transport,

@@ -151,7 +151,7 @@ def test_nothing_is_wrong_at_the_start(reflector_status: ReflectorStatus) -> Non
 def test_resource_version_that_is_too_old_ends_an_older_problem(reflector_status: ReflectorStatus) -> None:
     reflector_status.waiting(Unreachable("gone"))
     reflector_status.expired()
-    assert reflector_status.problem == ""
+    assert reflector_status.problem is None
 
 
 def test_problem_is_logged_when_its_sort_changes(
@@ -168,7 +168,7 @@ def test_problem_is_logged_when_its_sort_changes(
         "Not watching widgets: gone 1",
         "Watching widgets again.",
     ]
-    assert reflector_status.problem == ""
+    assert reflector_status.problem is None
 
 
 @pytest.mark.parametrize("refusal", [Forbidden("no"), Invalid("no")])

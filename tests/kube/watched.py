@@ -58,7 +58,7 @@ class Told:
 async def reflecting(
     transport: Transport,
     settings: ReflectorSettings | CurrentSettings = IMPATIENT,
-    label_selector: str = "",
+    label_selector: str | None = None,
     *,
     resource: Resource | KindName | ServedKind = WIDGETS,
     clock: Callable[[], float] = time.monotonic,

@@ -80,7 +80,7 @@ def uses(call: Call, rights: Iterable[Right]) -> list[Use]:
 def _covers(right: Right, call: Call) -> bool:
     if (right.process, right.group, right.resource) != (call.process, call.group, call.resource):
         return False
-    if right.namespace not in ("", call.namespace) or right.name not in ("", call.name):
+    if right.namespace not in (None, call.namespace) or right.name not in (None, call.name):
         return False
     return call.verb in right.verbs
 

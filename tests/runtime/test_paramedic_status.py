@@ -140,7 +140,7 @@ UPTIME = timedelta(hours=1)
 TRUE, FALSE, UNKNOWN = Answer
 
 
-def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tuple[Answer, str]]:
+def of_temporal_and_workers(trouble: str | None, workers: WorkerObservation) -> list[tuple[Answer, str]]:
     """The leader's statements about Temporal and workers, in short."""
     leading, *others = by_leader("first", trouble, workers, "queue", UPTIME)
     assert (leading.status, leading.message) == (TRUE, "first leads")
@@ -150,16 +150,16 @@ def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tu
 @pytest.mark.parametrize(
     ("trouble", "workers", "temporal", "worker"),
     [
-        ("", WorkerObservation(), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotAsked")),
-        ("", WorkerObservation(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
+        (None, WorkerObservation(), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotAsked")),
+        (None, WorkerObservation(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
         (
-            "",
+            None,
             WorkerObservation(0, UPTIME - NO_WORKER_GRACE + SECOND),
             (TRUE, "TemporalAnswers"),
             (UNKNOWN, "NotSeen"),
         ),
         (
-            "",
+            None,
             WorkerObservation(0, UPTIME - NO_WORKER_GRACE),
             (TRUE, "TemporalAnswers"),
             (FALSE, "NoWorker"),
@@ -169,7 +169,7 @@ def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tu
     ids=["not asked yet", "well", "it may be starting", "no worker", "Temporal is away"],
 )
 def test_leader_says_all_that_temporal_tells(
-    trouble: str, workers: WorkerObservation, temporal: tuple[Answer, str], worker: tuple[Answer, str]
+    trouble: str | None, workers: WorkerObservation, temporal: tuple[Answer, str], worker: tuple[Answer, str]
 ) -> None:
     assert of_temporal_and_workers(trouble, workers) == [temporal, worker]
 
@@ -222,7 +222,7 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
         return [statement.type for statement in statements]
 
     leader = (
-        *by_leader("first", "", WorkerObservation(), "queue", UPTIME),
+        *by_leader("first", None, WorkerObservation(), "queue", UPTIME),
         of_slots("", None),
         of_refusals(()),
         of_caches({}),

@@ -30,7 +30,7 @@ from tests.support.cluster.kubectl import kubectl
 
 pytestmark = pytest.mark.cluster
 
-WELL = by_leader("first", "", WorkerObservation(2), "queue", timedelta())
+WELL = by_leader("first", None, WorkerObservation(2), "queue", timedelta())
 AWAY = by_leader("first", "Temporal does not answer", WorkerObservation(2), "queue", timedelta())
 NOBODY = by_others("ours/lease")
 LEASE_DURATION = timedelta(seconds=15)

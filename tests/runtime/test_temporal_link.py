@@ -58,7 +58,7 @@ async def set_up(supervisor: Supervisor, layout: Layout, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("silent", "part", "trouble"),
     [
-        (REACHED_WITHIN - timedelta(seconds=1), "temporal", ""),
+        (REACHED_WITHIN - timedelta(seconds=1), "temporal", None),
         (REACHED_WITHIN, "temporal", "it is so"),
         (REACHED_WITHIN, "search attributes", "it is so"),
         (REACHED_WITHIN, "kubernetes", "Temporal does not answer"),
@@ -66,7 +66,7 @@ async def set_up(supervisor: Supervisor, layout: Layout, monkeypatch: pytest.Mon
     ids=["a moment ago it answered", "it does not answer", "it is not set up", "nothing is known yet"],
 )
 async def test_temporal_is_in_trouble_when_no_look_has_had_an_answer(
-    silent: timedelta, part: str, trouble: str
+    silent: timedelta, part: str, trouble: str | None
 ) -> None:
     seconds, problems = [0.0], Problems()
     link = TemporalLink("test", problems, clock=lambda: seconds[0])

@@ -7,7 +7,7 @@ import pytest
 from cli.shared.installations import named_by_leases, named_by_statuses
 from kube.resource import LEASES, Object
 from objects.clusters import INSTALLATION_LABEL
-from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation
+from runtime.paramedic_status import PARAMEDIC_STATUSES
 from runtime.process_names import LEADER_LEASE
 from tests.support.api.api_server import NOT_SERVED, ApiServer, refused, said
 from tests.support.api.ports import free_port
@@ -68,8 +68,8 @@ def test_status_and_lease_that_name_no_installation_are_none() -> None:
     assert named_by_statuses([unnamed, unnamed | {"status": {"conditions": "?"}}]) == ()
     assert named_by_leases([unnamed]) == ()
     (one,) = named_by_leases([of_leader])
-    found = (one.source, one.namespace, one.installation.cluster)
+    found = (one.source, one.namespace, one.cluster)
     assert found == (f"Lease ours/{LEADER_LEASE}", "ours", east)
     status = {"installation": {"cluster": east, "leaseNamespace": "l"}}
     (one,) = named_by_statuses([unnamed | {"status": status}])
-    assert one.installation == Installation(cluster=east, lease_namespace="l")
+    assert (one.cluster, one.lease_namespace, one.temporal_namespace) == (east, "l", None)

@@ -66,7 +66,7 @@ async def test_detector_that_leads_in_another_namespace_is_one_too_many() -> Non
     assert finding.what == f"'pod-2' leads as well, by the Lease elsewhere/{LEADER_LEASE}"
 
 
-WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
+WELL = by_leader("pod-1", None, WorkerObservation(1), "queue", timedelta())
 AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())
 REFUSED = (*WELL, of_refusals([f"incident-{number}: the id is too long" for number in range(5)]))
 STATUSES = {

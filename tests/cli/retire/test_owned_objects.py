@@ -96,7 +96,7 @@ def check(*annotations: str, **metadata: Any) -> Stored:
 
 def installed(cluster: str, **of: str) -> Stored:
     """The ParamedicStatus, in which the leader names its installation."""
-    installation = Installation(cluster=cluster, **of).model_dump(by_alias=True)
+    installation = Installation(cluster=cluster, **of).model_dump(by_alias=True, exclude_none=True)
     status = body("paramedic", namespace="ours") | {"status": {"installation": installation}}
     return Stored(PARAMEDIC_STATUSES, status)
 

@@ -78,7 +78,7 @@ class Escalations:
         await self._world.set_annotation(self._nodes["is-confirmed"], CONFIRMED_HEALTHY, "true")
 
     async def _fail_a_step(self, role: str, requests: Resource) -> None:
-        subresource = "status" if requests is REQUESTS else ""
+        subresource = "status" if requests is REQUESTS else None
         await self._world.client.merge_patch(
             requests, self._nodes[role], reported("False"), "default", subresource=subresource
         )

@@ -68,11 +68,11 @@ def test_check_that_another_client_unpaused_is_paused_again_by_order_and_once(an
 def test_latest_order_counts_and_an_unpause_of_every_check_is_for_those_to_come_too() -> None:
     pause = paused()
     pause.order(PAUSE)
-    pause.order(UNPAUSE, "")
+    pause.order(UNPAUSE, None)
     pause.cluster.add(check(name="new", created=pause.now))
     pause.sync(under_way())
     assert pause.annotations == {"a": "M", "new": ""}
-    pause.order(PAUSE, "")
+    pause.order(PAUSE, None)
     pause.cluster.add(check(name="newer", created=pause.now + HOUR))
     pause.sync(under_way())
 
@@ -81,7 +81,7 @@ def test_latest_order_counts_and_an_unpause_of_every_check_is_for_those_to_come_
 
 def test_pause_of_every_check_is_carried_out_once_also_for_a_check_that_comes_later() -> None:
     pause = paused()
-    pause.order(PAUSE, "")
+    pause.order(PAUSE, None)
     pause.sync(under_way())
     pause.cluster.add(check(name="new", created=pause.now))
     pause.sync(under_way())
@@ -218,13 +218,14 @@ def test_check_is_named_as_in_every_command(name: str) -> None:
             PauseRefusal.UNKNOWN_CHECK,
             r"no check 'none' .*: \S*/a, \S*/check-01, .* and 3 more$",
         ),
-        (PAUSE, "", None, ""),
+        (PAUSE, None, None, ""),
+        (PAUSE, "", PauseRefusal.UNKNOWN_CHECK, r"there is no check '' among"),
         (UNPAUSE, "theirs", PauseRefusal.NOT_OURS, r"/theirs was paused by another user or tool"),
         (PAUSE, "theirs", None, ""),
     ],
 )
 def test_order_that_could_never_be_carried_out_is_refused_and_dropped(
-    order: OrderName, name: str, refused: PauseRefusal | None, why: str
+    order: OrderName, name: str | None, refused: PauseRefusal | None, why: str
 ) -> None:
     many = (check(name=f"check-{number:02}") for number in range(1, 12))
     pause = Pause.of(check(), check("P", name="theirs"), *many)

@@ -71,7 +71,7 @@ async def converge(
         await change(cluster, "during")
     await change(cluster, "after")
     await agree(cluster, reflector, told)
-    await eventually(lambda: reflector.problem == "", PATIENCE_SECONDS)
+    await eventually(lambda: reflector.problem is None, PATIENCE_SECONDS)
 
 
 async def prepare(cluster: Cluster, phase: str) -> None:

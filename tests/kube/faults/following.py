@@ -12,7 +12,7 @@ from tests.kube.faults.convergence import Told
 
 @asynccontextmanager
 async def following(
-    transport: Transport, settings: ReflectorSettings, label_selector: str = ""
+    transport: Transport, settings: ReflectorSettings, label_selector: str | None = None
 ) -> AsyncIterator[tuple[Reflector[ConfigMap], Told]]:
     told = Told()
     reflector = Reflector(

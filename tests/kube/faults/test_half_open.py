@@ -96,7 +96,7 @@ async def _cable_pulled(network: OtherNetwork, reflector: Reflector[ConfigMap]) 
     await network.pull_cable()
     yield
     await eventually(lambda: reflector.state is ReflectorState.WAITING, NOTICED_SECONDS)
-    assert "silent" not in reflector.problem
+    assert "silent" not in str(reflector.problem)
     await network.plug_cable()
 
 

@@ -166,7 +166,7 @@ class Pause:
         self.memory = self.memory.having_synced(synced, moment, self.now)
         return synced
 
-    def order(self, name: OrderName, check: str = "machines/a", until: datetime | None = None) -> None:
+    def order(self, name: OrderName, check: str | None = "machines/a", until: datetime | None = None) -> None:
         record = PauseOrderRecord(
             number=self.memory.given + 1,
             order=name,

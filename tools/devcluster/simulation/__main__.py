@@ -37,7 +37,7 @@ async def repeat(part: str, every: timedelta, work: Callable[[], Awaitable[None]
     while True:
         try:
             await work()
-            problems.report(part, "")
+            problems.report(part, None)
         except KubernetesError as error:
             problems.report(part, str(error))
         await asyncio.sleep(every.total_seconds())
