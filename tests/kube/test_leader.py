@@ -280,17 +280,20 @@ def test_times_that_allow_two_leaders_are_refused() -> None:
 async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_while_that_is_so(
     server: ApiServer, candidate: Candidate
 ) -> None:
-    server.answer("GET", ONE, GONE, said(lease_object("me", version=9)), said(lease_object("")))
+    # A release that is late on a busy machine is tried again, because the Lease stays ours.
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=9)))
     server.answer("POST", ALL, said(lease_object("me", version=1), 201))
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    def is_released() -> bool:
+        patches = [call.body for call in server.asked if call.method == "PATCH"]
+        return bool(patches) and patches[-1]["spec"]["holderIdentity"] == ""
 
     async with candidate.running():
         await eventually(candidate.leadership.is_leader)
         candidate.gives_way = True
         await eventually(lambda: candidate.told == ["started", "stopped"])
-        await eventually(lambda: _asked(server, "PATCH") > 0)
-        released = [call for call in server.asked if call.method == "PATCH"][-1].body
-        assert released["spec"]["holderIdentity"] == ""
+        await eventually(is_released)
         looks = _asked(server, "GET")
         await eventually(lambda: _asked(server, "GET") > looks + 2)
         assert not candidate.leadership.is_leader()

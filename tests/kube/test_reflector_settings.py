@@ -143,7 +143,7 @@ def reflector_status() -> ReflectorStatus:
 def test_nothing_is_wrong_at_the_start(reflector_status: ReflectorStatus) -> None:
     assert (reflector_status.state, reflector_status.problem, reflector_status.synced) == (
         ReflectorState.STARTING,
-        "",
+        None,
         False,
     )
 

@@ -26,7 +26,7 @@ async def test_late_answers_of_a_workload_cluster_are_missing_and_the_rest_is_sa
     record = (await worker.save_evidence(evidence_asked(world.order()))).record
 
     assert record is not None
-    assert (record.problem, record.lacks) == ("", ("no pods: it was not read within 2s",))
+    assert (record.problem, record.lacks) == (None, ("no pods: it was not read within 2s",))
     found = await world.client.get(CONFIG_MAPS, record.name, record.namespace)
     await world.client.delete(CONFIG_MAPS, record.name, record.namespace)
     read = {name: yaml.safe_load(body) for name, body in found["data"].items()}

@@ -192,7 +192,7 @@ def test_impossible_spec_is_refused_with_field_and_value(
 ) -> None:
     refused = refusal(**spec)
     assert refused.problem is not None
-    found = "" if value is None else quoted(value)
+    found = None if value is None else quoted(value)
     assert (refused.problem.field, refused.problem.found, refused.api_version) == (field, found, V1BETA2)
 
 

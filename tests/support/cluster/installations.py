@@ -12,7 +12,7 @@ async def forget_installations(control_plane: ControlPlane) -> None:
     """Delete each ParamedicStatus and each Lease of a leader, in all namespaces."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport)
-        for kind, name in ((PARAMEDIC_STATUSES, ""), (LEASES, LEADER_LEASE)):
+        for kind, name in ((PARAMEDIC_STATUSES, None), (LEASES, LEADER_LEASE)):
             for found in await client.list(kind, name=name):
                 metadata = found["metadata"]
                 await client.delete(kind, metadata["name"], metadata["namespace"])
