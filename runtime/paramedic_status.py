@@ -45,6 +45,8 @@ NAMED = 3
 """Incidents in one message."""
 NEARLY_FULL = 0.8
 """The part of its memory from which on a cache is reported."""
+CACHES_NEARLY_FULL, CACHES_FULL = "NearlyFull", "Full"
+"""Reasons of the condition CachesHaveRoom."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
 
@@ -123,6 +125,12 @@ class ParamedicStatusDocument(FrozenObject):
         """The condition of this type if it is False."""
         found = self.condition(type_)
         return found if found is not None and found.status == Answer.FALSE else None
+
+    def troubles(self, now: datetime) -> tuple[str, ...]:
+        """The messages of all conditions that are False, if they were reported not long ago."""
+        if self.is_older(STALE, now):
+            return ()
+        return tuple(condition.message for condition in self.conditions if condition.status == Answer.FALSE)
 
     def is_older(self, than: timedelta, now: datetime) -> bool:
         """True if the heartbeat is older, or lies in the future by as much."""
@@ -287,11 +295,18 @@ def of_refusals(refused: Sequence[str]) -> Statement:
 def of_caches(fullness: Mapping[str, float]) -> Statement:
     """The leader's statement about its caches of this cluster, by how full each is."""
     condition = ConditionType.CACHES_HAVE_ROOM
-    full = [f"{source} ({part:.0%})" for source, part in sorted(fullness.items()) if part >= NEARLY_FULL]
-    if not full:
+    found = {
+        f"{source} ({part:.0%})": part for source, part in sorted(fullness.items()) if part >= NEARLY_FULL
+    }
+    if not found:
         return Statement(condition, Answer.TRUE, "Fits", f"no cache is fuller than {NEARLY_FULL:.0%}")
-    words = f"the detector nearly has no memory left for {', '.join(full)}; at 100 % it reads no more of them"
-    return Statement(condition, Answer.FALSE, "NearlyFull", words)
+    if full := [words for words, part in found.items() if part >= 1]:
+        words = f"the detector has no memory left for {', '.join(full)}, and reads no more of them"
+        return Statement(condition, Answer.FALSE, CACHES_FULL, words)
+    words = (
+        f"the detector nearly has no memory left for {', '.join(found)}; at 100 % it reads no more of them"
+    )
+    return Statement(condition, Answer.FALSE, CACHES_NEARLY_FULL, words)
 
 
 def by_others(lease: str) -> tuple[Statement, ...]:

@@ -22,7 +22,14 @@ from objects.durations import in_words
 from objects.frozen import FrozenObject
 from objects.metadata import ManagedFields
 from objects.timestamps import stamp
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, STALE, ConditionType
+from runtime.paramedic_status import (
+    CACHES_FULL,
+    CACHES_NEARLY_FULL,
+    NAME,
+    PARAMEDIC_STATUSES,
+    STALE,
+    ConditionType,
+)
 from runtime.process_names import DETECTOR, LEADER_LEASE
 
 PROBLEM, WARNING, NOTE = FindingSeverity
@@ -85,15 +92,18 @@ async def status_not_served(cluster: ExaminedCluster) -> Found:
 
 
 def _says(
-    type_: ConditionType, reason: str, severity: FindingSeverity, advice: str
+    type_: ConditionType, reason: str, severity: FindingSeverity, advice: str, *, because: str | None = None
 ) -> FindingRule[ExaminedCluster]:
-    """The question whether the leading detector reports that this condition is False, not long ago."""
+    """The question whether the leading detector reports that this condition is False, not long ago.
+
+    `because`: only for this reason of the condition.
+    """
 
     @finds(reason, severity, advice)
     async def reported(cluster: ExaminedCluster) -> Found:
         status = await cluster.status()
         found = None if status.is_older(STALE, cluster.now) else status.unmet(type_)
-        if found is not None:
+        if found is not None and because in (None, found.reason):
             words = found.message or f"{found.type} is False"
             yield f"{status.heartbeat_by} reports since {stamp(found.last_transition_time)}: {words}"
 
@@ -118,12 +128,13 @@ incidents_refused = _says(
     PROBLEM,
     "correct what the error names; until then nothing is done for these targets",
 )
-cache_nearly_full = _says(
-    ConditionType.CACHES_HAVE_ROOM,
-    "CacheNearlyFull",
-    WARNING,
-    "raise the memory limit of the detector; see docs/large-clusters.md",
+_MORE_MEMORY = (
+    "raise the memory limit of the detector, or PARAMEDIC_CACHE_LIMIT_MEBIBYTES; see docs/large-clusters.md"
 )
+cache_nearly_full = _says(
+    ConditionType.CACHES_HAVE_ROOM, "CacheNearlyFull", WARNING, _MORE_MEMORY, because=CACHES_NEARLY_FULL
+)
+cache_full = _says(ConditionType.CACHES_HAVE_ROOM, "CacheFull", PROBLEM, _MORE_MEMORY, because=CACHES_FULL)
 
 
 @finds("LeaseNamespaceMissing", PROBLEM, "`kubectl create namespace` with this name")

@@ -1,5 +1,7 @@
 """Asks the leading detector a question; without an answer it says why, and prints what kubectl shows.
 
+A detector that leads and cannot read the Nodes answers nothing, and its ParamedicStatus says so.
+
 The installation in the cluster names itself, so that a user needs no options. The question goes through
 Temporal (ADR 62): the leader alone polls its queue, and the user needs no right to what the detector reads.
 """
@@ -29,6 +31,7 @@ from kube.lease import LeaseRecord, expiry, holder_is_valid
 from kube.resource import LEASES, NODES
 from kube.transport import Transport
 from objects.frozen import Frozen
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 from workflows.contracts import detector_queue
@@ -101,7 +104,8 @@ async def ask(
             if shown is not None:
                 async for line in objects_called(management, shown):
                     typer.echo(plain(line))
-            raise UnreachableError(f"{error}{lease}") from error
+            reported = await _reported(management, settings.namespace) if lease else ""
+            raise UnreachableError(f"{error}{lease}{reported}") from error
 
 
 async def put_question(
@@ -158,6 +162,16 @@ async def _leader_lease(management: ClusterConnection, namespace: str) -> str:
     if trouble := leader_trouble(name, lease, management.server_clock.now()):
         raise UnreachableError(trouble)
     return f"; {lease.spec.holder_identity if lease else ''} leads by the Lease {name}"
+
+
+async def _reported(management: ClusterConnection, namespace: str) -> str:
+    """What the installation reports as wrong, in words; "": nothing, or the user may not read it."""
+    try:
+        found = await management.client.get(PARAMEDIC_STATUSES, NAME, namespace)
+    except KubernetesError:
+        return ""
+    troubles = ParamedicStatusDocument.read(found).troubles(management.server_clock.now())
+    return "".join(f"; it reports: {plain(trouble)}" for trouble in troubles)
 
 
 def leader_trouble(name: str, lease: LeaseRecord | None, now: datetime) -> str:

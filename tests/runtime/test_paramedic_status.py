@@ -9,6 +9,7 @@ from runtime.paramedic_status import (
     HEARTBEAT,
     NO_WORKER_GRACE,
     REWORDED_AFTER,
+    STALE,
     Answer,
     ConditionType,
     Installation,
@@ -205,6 +206,15 @@ def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
     assert workers == WorkerObservation(0, none_since * SECOND)
 
 
+def test_troubles_are_the_messages_of_false_conditions_of_a_fresh_status() -> None:
+    said = (*by_leader("first", None, WorkerObservation(1), "queue", UPTIME), of_caches({"nodes": 1}))
+    status = amended(ParamedicStatusDocument(), said, "first", NOW)
+    assert status is not None
+    full = "the detector has no memory left for nodes (100%), and reads no more of them"
+    assert status.troubles(NOW + STALE - SECOND) == (full,)
+    assert status.troubles(NOW + STALE) == ()
+
+
 def test_without_a_leader_its_statements_become_unknown() -> None:
     leading, *others = by_others("ours/paramedic-detector")
     assert (leading.type, leading.status, leading.reason) == (
@@ -231,17 +241,20 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fullness", "status", "named"),
+    ("fullness", "status", "reason", "named"),
     [
-        ({}, TRUE, ""),
-        ({"nodes": 0.799}, TRUE, ""),
-        ({"nodes": 0.8, "machines": 0.2}, FALSE, "for nodes (80%);"),
-        ({"nodes": 1, "machines": 0.9}, FALSE, "for machines (90%), nodes (100%);"),
+        ({}, TRUE, "Fits", ""),
+        ({"nodes": 0.799}, TRUE, "Fits", ""),
+        ({"nodes": 0.8, "machines": 0.2}, FALSE, "NearlyFull", "nearly has no memory left for nodes (80%);"),
+        ({"nodes": 0.99, "machines": 0.9}, FALSE, "NearlyFull", "left for machines (90%), nodes (99%);"),
+        ({"nodes": 1, "machines": 0.9}, FALSE, "Full", "has no memory left for nodes (100%), and"),
     ],
 )
-def test_cache_is_reported_before_it_is_full(fullness: dict[str, float], status: Answer, named: str) -> None:
+def test_cache_is_reported_before_it_is_full_and_when_it_is(
+    fullness: dict[str, float], status: Answer, reason: str, named: str
+) -> None:
     said = of_caches(fullness)
-    assert (said.type, said.status) == (ConditionType.CACHES_HAVE_ROOM, status)
+    assert (said.type, said.status, said.reason) == (ConditionType.CACHES_HAVE_ROOM, status, reason)
     assert named in said.message
 
 

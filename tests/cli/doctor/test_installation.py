@@ -75,13 +75,15 @@ STATUSES = {
     "nobody": by_others("ours/paramedic-detector"),
     "stuck": (*WELL, of_slots("maxInFlight=1 of the policy is reached: node-1 since noon", None)),
     "refused": REFUSED,
-    "full": (*WELL, of_caches({"nodes": 0.85})),
+    "nearly full": (*WELL, of_caches({"nodes": 0.85})),
+    "full": (*WELL, of_caches({"nodes": 1, "machines": 0.85})),
 }
 OF_STATUS = (
     installation.without_temporal,
     installation.slots_stuck,
     installation.incidents_refused,
     installation.cache_nearly_full,
+    installation.cache_full,
 )
 
 
@@ -95,7 +97,8 @@ OF_STATUS = (
         ("away", timedelta(), "problem DetectorWithoutTemporal", "Temporal at t:7233 does not answer"),
         ("stuck", timedelta(), "warning SlotsStuck", "maxInFlight=1 of the policy is reached: node-1 since"),
         ("refused", timedelta(), "problem IncidentsRefused", "incident-2: the id is too long; and 2 more"),
-        ("full", timedelta(), "warning CacheNearlyFull", "nodes (85%)"),
+        ("nearly full", timedelta(), "warning CacheNearlyFull", "nodes (85%)"),
+        ("full", timedelta(), "problem CacheFull", "no memory left for nodes (100%), and"),
     ],
 )
 async def test_conditions_that_the_leader_reports_as_false_are_findings(
