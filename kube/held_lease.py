@@ -1,12 +1,11 @@
 """Takes, renews and releases Leases: the requests around the rules of kube/lease.py.
 
 A Lease prevents two controllers from acting on one target. Every step may be repeated, and every write is
-conditional on the version that was read. The namespace is created by the installation; our processes have no
-right to create it.
+conditional on the version that was read, or that we wrote. The namespace is created by the installation; our
+processes have no right to create it.
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,6 +29,8 @@ from kube.retry_on_conflict import retry_on_conflict
 from objects.metadata import OwnerReference
 
 _ATTEMPTS = 3  # a Lease that changes three times in a row has another holder
+_MOST_KNOWN = 1_000
+"""The versions of Leases that are remembered, in a few kilobytes each; others are read."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class HeldLeases:
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
+        self._known: dict[str, LeaseRecord] = {}
+        """The latest versions that we wrote, the oldest first."""
 
     async def obtain(
         self,
@@ -70,7 +73,7 @@ class HeldLeases:
             except AlreadyExists:
                 lease = await self._get(name)
             else:
-                return _held(LeaseRecord.read(created))
+                return self._written(created)
             if holder.holds(lease):
                 if lease.lock == holder.lock and not needs_renewal(lease, lasting, now):
                     return _held(lease)
@@ -130,19 +133,26 @@ class HeldLeases:
         """Delete the Lease if `holder` has it, after `release_lock` of the lock that it names.
 
         False: `holder` did not have it. A Lease without the uid of its target may name the Node as its owner.
+        A Lease that is as we wrote it needs no read: the API server compares its version. If it is another
+        or gone, it is read.
         """
 
         async def release_once() -> bool:
-            lease = await self._find(name)
+            known = self._known.pop(name, None)
+            is_known = known is not None and _is_held(known, holder)
+            lease = known if is_known else await self._find(name)
             if lease is None or not _is_held(lease, holder):
                 return False
             if lease.lock and release_lock is not None:
                 await release_lock(lease.lock)
             stored = lease.metadata
-            with suppress(NotFound):
+            try:
                 await self._client.delete(
                     LEASES, name, self._namespace, uid=stored.uid, resource_version=stored.resource_version
                 )
+            except NotFound:
+                if is_known:
+                    raise
             return True
 
         return await retry_on_conflict(release_once, _ATTEMPTS, may_vanish=True)
@@ -156,7 +166,16 @@ class HeldLeases:
     async def _patch(self, name: str, body: Object) -> LeaseHeld:
         # An operator made a Lease that we adopt or take over, and a person may remove a label.
         body["metadata"]["labels"] = dict(self._client.labels)
-        return _held(LeaseRecord.read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
+        return self._written(await self._client.merge_patch(LEASES, name, body, self._namespace))
+
+    def _written(self, answer: Object) -> LeaseHeld:
+        """The Lease in the answer to our write, whose version is remembered."""
+        lease = LeaseRecord.read(answer)
+        self._known.pop(lease.metadata.name, None)
+        self._known[lease.metadata.name] = lease
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        return _held(lease)
 
 
 def _held(lease: LeaseRecord) -> LeaseHeld:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Self
 
 TOLERANCE = timedelta(seconds=2)
@@ -30,11 +31,22 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
+_MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 def monotonic_clock() -> float:
     """Seconds of a clock that is never set, and that includes the time of a suspended machine."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    return time.clock_gettime(_MONOTONIC)
+
+
+@lru_cache(maxsize=1)  # a server writes the same text for a whole second
+def _date(text: str) -> datetime | None:
+    """The time of a Date header; None if it is unreadable, or too far away."""
+    try:
+        date = datetime.strptime(text, _IMF_FIXDATE).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return date if _FIRST_YEAR <= date.year <= _LAST_YEAR else None
 
 
 @dataclass(frozen=True)
@@ -93,11 +105,8 @@ class ServerClock:
         """Record the answer that has just arrived for a request sent at `sent` (by `monotonic`)."""
         self.look()
         received = self.monotonic()
-        try:
-            date = datetime.strptime(headers.get("Date", ""), _IMF_FIXDATE).replace(tzinfo=UTC)
-        except ValueError:
-            return
-        if "Age" in headers or not _FIRST_YEAR <= date.year <= _LAST_YEAR:
+        date = _date(headers.get("Date", ""))
+        if date is None or "Age" in headers:
             return
         measured = Offset.of(date, sent, received)
         self._offset = measured if self._offset is None else self._offset.narrowed(measured)
@@ -115,8 +124,10 @@ class ServerClock:
 
     def now(self) -> datetime:
         """The time of day by the server's clock: our time minus the certain skew."""
-        skew, own = self.skew(), self._wall()
-        return own if skew is None else own - skew
+        own = self._wall()
+        if self._offset is None:
+            return own
+        return own - self._offset.skew(own.timestamp() - self.monotonic())
 
     def set_back(self) -> SetBack | None:
         """The last step back of our wall clock by more than `TOLERANCE`; None if none was noticed."""

@@ -34,6 +34,7 @@ from pydantic_core import PydanticCustomError
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
+    CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
     PayloadCodec,
@@ -226,12 +227,19 @@ def with_keys(keys: PayloadKeys, converter: DataConverter = pydantic_data_conver
     return dataclasses.replace(encrypting, payload_converter_class=Refusing)
 
 
+_CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
+
+
 class InvalidPayload(ValueError):
     """A payload does not fit the type of its value; the message names the field and the value."""
 
 
-class ProcessPayloadConverter(PydanticPayloadConverter):
+class ProcessPayloadConverter(CompositePayloadConverter):
     """The converter of the SDK for pydantic, with errors of ours."""
+
+    def __init__(self) -> None:
+        """Share the converters: the SDK makes an object of this class for each task of a workflow."""
+        super().__init__(*_CONVERTERS)
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads.

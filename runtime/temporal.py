@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from temporalio.client import Client, Interceptor
+from temporalio.client import Client, GrpcCompression, Interceptor
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
@@ -155,6 +155,7 @@ async def connect(
                 data_converter=converter,
                 runtime=runtime,
                 interceptors=interceptors,
+                grpc_compression=GrpcCompression.NONE,
             )
     except ValueError as error:
         setting = named("TEMPORAL_ADDRESS", environment)

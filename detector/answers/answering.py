@@ -78,10 +78,10 @@ class Answering:
             update={"answered_at": answered_at}
         )
         with self._cluster_state.guard.item("notes of an answer", question.incident.full_id) as caught:
-            answer = self._dispatch.answer(question.incident, observation, by_our_clock, question.intent)
+            # Before the answer, which is no news to the incident.
             self._cluster_state.found(question.incident, question.found)
             self._tell(question, is_other=is_other)
-            return answer
+            return self._dispatch.answer(question.incident, observation, by_our_clock, question.intent)
         # Without its notes an admission would have no reservation, so the answer is a hold.
         failed = _failed(question.incident, self._cluster_state, caught.error)
         return failed.model_copy(update={"answered_at": answered_at})

@@ -92,7 +92,7 @@ class Storms:
     def hold(self, check: CheckReference) -> Hold | None:
         """Why the storm of a check holds new requests, as of its latest update; None if it does not."""
         storm, check_state = self.of(check), self._cluster_state.checks.get(check)
-        if check_state is None or check_state.check is None:
+        if storm is None or check_state is None or check_state.check is None:
             return None
         return storm_hold(storm, check_state.check.storm_cooldown, self._now())
 
@@ -120,11 +120,12 @@ class Storms:
         return memory
 
     def _advance_one(self, check: CheckReference, parsed: HealthCheck, memory: _Memory) -> None:
-        now, cooldown = self._now(), parsed.storm_cooldown
+        cooldown = parsed.storm_cooldown
         if cooldown is None:
             memory.storm = None
             self._schedule(memory, None)
             return
+        now = self._now()
         if not self._sees(check):
             self._schedule(memory, now + _BLIND)
             return

@@ -83,6 +83,8 @@ class Attempts:
     @property
     def unread(self) -> str:
         """Why earlier ends are not known yet; "" once they are."""
+        if not self._unread:
+            return ""
         watched_from = self._watched_from
         return "" if watched_from is not None and watched_from <= self.horizon else self._unread
 
@@ -100,8 +102,9 @@ class Attempts:
 
         A target that is older than all deletions that matter follows none of them (rule 14).
         """
+        unread = self.unread
         is_asked = target is not None and target.metadata.uid in self._asked
-        return "" if is_asked and self._is_old(target) else self.unread
+        return "" if unread and is_asked and self._is_old(target) else unread
 
     def can_be_asked_for(self, target: Target | None) -> bool:
         """True if a question about this target alone would end `unread_of`."""

@@ -179,6 +179,7 @@ class Dispatch:
         """
         answer = self._answer(incident, observation, intent)
         self._open.put(incident, by_our_clock, self._now())
+        self._comparisons.discard(incident)  # it has just got what a comparison would find
         if answer.answered_at is not None and by_our_clock.seen_at is not None:
             self._temporals_skew = answer.answered_at - by_our_clock.seen_at
         return answer
@@ -326,7 +327,7 @@ class Dispatch:
             return
 
         # A new leader asks for each target by its id while the list of all ended remediations is missing.
-        if self._is_leader() and self._is_wanted(incident) and self._earlier_attempts.are_unknown(incident):
+        if self._earlier_attempts.are_unknown(incident) and self._is_leader() and self._is_wanted(incident):
             self._open.put(incident, entry.last_observation if entry else None, self._now())
             await self._earlier_attempts.ask(incident)
         # A process that was frozen sees the end of its leadership before its tasks are cancelled.

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from health.gate.back_off import EndedAttempt
@@ -85,7 +87,10 @@ class IncidentCalls:
     async def start(
         self, incident: IncidentReference, observation: Observation, earlier: EarlierAttempt | None = None
     ) -> None:
-        """Start the incident with its observation, or wake it if it is open, in one call without a race.
+        """Start the incident with its observation, or wake it if it is open.
+
+        An open incident ends at any moment, so it is woken by a call that starts it if it has ended. A start
+        needs no signal, which would be one more action of Temporal.
 
         `earlier` is the latest remediation of the target, for `latest_attempts`; None: it is unknown. Where
         steps follow each other, a new incident begins with what the one before it tells (rule 64).
@@ -103,21 +108,27 @@ class IncidentCalls:
         memo = {INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by}
         if earlier is not None:
             memo[EARLIER_ATTEMPT_MEMO] = earlier
-        await self._client().start_workflow(
+        start = partial(
+            self._client().start_workflow,
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation, memory=memory),
             id=incident.workflow_id,
             task_queue=worker_queue(self._cluster),
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            start_signal=WAKE,
-            start_signal_args=[Wake(seen_at=observation.seen_at)],
             memo=memo,
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",
             static_details=_details(incident, observation),
             rpc_timeout=RPC_TIMEOUT,
         )
+        try:
+            await start(id_conflict_policy=WorkflowIDConflictPolicy.FAIL)
+        except WorkflowAlreadyStartedError:
+            await start(
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal=WAKE,
+                start_signal_args=[Wake(seen_at=observation.seen_at)],
+            )
 
     async def latest_attempts(self, incident: IncidentReference) -> tuple[EndedAttempt, ...] | None:
         """The latest remediation of an object, if there was one, as its latest incident tells; needs no list.

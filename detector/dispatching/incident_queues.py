@@ -141,6 +141,10 @@ class Comparisons:
         waiting.setdefault(incident.workflow_id, incident)
         self._filled.set()
 
+    def discard(self, incident: IncidentReference) -> None:
+        self._to_start.pop(incident.workflow_id, None)
+        self._to_wake.pop(incident.workflow_id, None)
+
     async def get(self) -> IncidentReference:
         """Remove and return the next incident; yields to the event loop only while none waits."""
         while not (self._to_start or self._to_wake):

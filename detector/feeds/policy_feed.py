@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from detector.feeds.source import Source
 from health.policy.policy import POLICY, CurrentPolicy, Policy, StoredPolicy
@@ -12,6 +13,7 @@ from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 
+_proving_life_within = lru_cache(maxsize=1)(PATIENT.proving_life_within)
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +55,7 @@ class PolicyFeed:
 
     def reflectors(self) -> ReflectorSettings:
         """The settings of each reflector: a cache is confirmed within the limit of the policy."""
-        return PATIENT.proving_life_within(self.current().staleness_limit)
+        return _proving_life_within(self.current().staleness_limit)
 
     def look(self) -> PolicyInForce:
         """Read the cached ConfigMap; returns the policy in force."""

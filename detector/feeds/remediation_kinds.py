@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
@@ -40,6 +41,13 @@ class NamedKinds(NamedTuple):
 
 
 NO_KINDS = NamedKinds()
+
+
+@lru_cache(maxsize=1024)
+def _requests_of(api_version: str, kind: str) -> tuple[Kind, str | None]:
+    """The kind of the requests from templates of this kind, and why there can be none."""
+    reference = TemplateReference(api_version=api_version, kind=kind, name="")
+    return (api_version, reference.request_kind), why_no_requests_of(reference)
 
 
 class RemediationKinds:
@@ -152,9 +160,8 @@ class RemediationKinds:
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """The known templates of a kind, and whether their requests can be read."""
-        reference = TemplateReference(api_version=api_version, kind=kind, name="")
-        requests = (api_version, reference.request_kind)
-        rejection = why_no_requests_of(reference) or self.requests.rejection(requests)
+        requests, why_none = _requests_of(api_version, kind)
+        rejection = why_none or self.requests.rejection(requests)
         templates = self._known_templates((api_version, kind))
         if templates is None or not rejection:
             return templates

@@ -94,7 +94,8 @@ class Fact(Frozen):
     @property
     def words(self) -> str:
         """The fact, and whose clock states its time if that is not its own."""
-        return f"{self} ({self.by_clock})" if self.by_clock else str(self)
+        by_clock = self.by_clock
+        return f"{self} ({by_clock})" if by_clock else str(self)
 
     @property
     def course(self) -> str:

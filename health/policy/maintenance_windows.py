@@ -197,6 +197,8 @@ class Closed:
 def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: datetime) -> Closed | None:
     """Why no remediation may begin now for a check that names these windows; None: it may."""
     windows = list(windows)
+    if not windows and not named:
+        return None
     missing = [name for name in named if name not in {window.name for window in windows}]
     if missing:
         message = f"its check names the maintenance window {missing[0]}, which is not in the policy"

@@ -159,6 +159,24 @@ async def test_target_is_observed_once_for_one_start() -> None:
         assert observed == [ONE]
 
 
+async def test_answered_incident_is_not_compared_with_what_it_was_answered() -> None:
+    incidents, observed = Incidents(), list[IncidentReference]()
+
+    def observe(incident: IncidentReference) -> Observation:
+        observed.append(incident)
+        return incidents.at(1)
+
+    incidents.observe = observe  # type: ignore[method-assign]
+    async with leading(incidents) as dispatch:
+        await called(incidents, "start one at 1")
+        consider(dispatch, ONE)
+        dispatch.answer(ONE, incidents.at(1), incidents.at(1), Intent())
+        incidents.versions |= {OTHER: 1}
+        consider(dispatch, OTHER)
+        await called(incidents, "start one at 1", "start other at 1")
+        assert observed == [ONE, OTHER]
+
+
 async def test_one_that_ended_is_started_anew_for_what_it_did_not_know() -> None:
     incidents = Incidents()
     async with leading(incidents) as dispatch:

@@ -229,6 +229,42 @@ async def test_release_that_another_was_faster_with_leaves_its_lease(
     assert _asked(server) == ["GET /node-a", "DELETE /node-a", "GET /node-a"]
 
 
+@pytest.mark.rule("rule 2/preconditions")
+@pytest.mark.parametrize(
+    ("answers", "released", "asked"),
+    [
+        pytest.param([said({})], True, ["DELETE"], id="unchanged"),
+        pytest.param([CHANGED, said({})], True, ["DELETE", "GET", "DELETE"], id="renewed by another worker"),
+        pytest.param([GONE], False, ["DELETE", "GET"], id="gone"),
+    ],
+)
+async def test_lease_that_we_wrote_is_read_before_its_release_only_if_it_is_another_now(
+    server: ApiServer, leases: HeldLeases, answers: list[Answer], *, released: bool, asked: list[str]
+) -> None:
+    server.answer("POST", ALL, CREATED)
+    server.answer("DELETE", ONE, *answers)
+    server.answer("GET", ONE, said(lease_object("me", version=8)) if released else GONE)
+    await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
+    server.asked.clear()
+
+    assert await leases.release("node-a", ME) is released
+
+    assert _asked(server) == [f"{method} /node-a" for method in asked]
+    written = lease_object("me")["metadata"]["resourceVersion"]
+    assert server.asked[0].body["preconditions"] == {"uid": "uid-of-lease", "resourceVersion": written}
+
+
+async def test_lease_that_another_holder_wrote_here_is_read(server: ApiServer, leases: HeldLeases) -> None:
+    server.answer("POST", ALL, said(lease_object("another"), 201))
+    server.answer("GET", ONE, said(lease_object("me")))
+    server.answer("DELETE", ONE, said({}))
+    await leases.obtain("node-a", LeaseHolder("another"), TEN_MINUTES, NOW)
+
+    assert await leases.release("node-a", ME)
+
+    assert _asked(server) == ["POST ", "GET /node-a", "DELETE /node-a"]
+
+
 @pytest.mark.rule("rule 11", "rule 13")
 async def test_lease_says_for_which_target_it_is_held(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, CREATED)

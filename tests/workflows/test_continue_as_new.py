@@ -107,7 +107,7 @@ async def test_all_runs_of_an_incident_are_one_trace_that_names_its_workflow(
             await incident.reaches(Phase.REMEDIATING)
             await incident.sees(healthy())
             assert await incident.outcome() is Outcome.REMEDIATED
-    (root,) = [span for span in receiver.spans if span.name == "SignalWithStartWorkflow:Remediation"]
+    (root,) = [span for span in receiver.spans if span.name == "StartWorkflow:Remediation"]
     spans = [span for span in receiver.spans if span.trace == root.trace]
     assert {span.parent for span in spans} <= {span.span for span in spans} | {""}
     assert {(span.service, span.name) for span in spans} >= {

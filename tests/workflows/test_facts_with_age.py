@@ -43,11 +43,21 @@ async def test_act_on_facts_of_the_start_receives_their_time_and_costs_no_questi
     await incident.start(expired())
     await rests(incident, Phase.REMEDIATING)
     types = [event.event_type for event in await incident.events()]
-    assert types.count(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED) == 1
+    assert EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED not in types
     assert await incident.queued() == ["act"]
     (asked,) = incident.cluster.acts
     assert asked.seen_at is not None
     assert before <= asked.seen_at <= datetime.now(UTC)
+
+
+async def test_start_of_an_open_incident_wakes_it(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await rests(incident, Phase.HELD)
+    asked = incident.cluster.count("observe")
+    await incident.start(held())
+    await incident.happens("observe", asked + 1)
+    types = [event.event_type for event in await incident.events()]
+    assert types.count(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED) == 1
 
 
 async def test_act_receives_the_time_of_the_answer_that_admits_it_and_a_copy_of_a_start_asks_a_day_later(

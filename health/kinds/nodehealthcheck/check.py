@@ -8,6 +8,7 @@ p% requires T - ceil(p*T/100); remediation is allowed at the threshold. An integ
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -121,17 +122,22 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
         # Most Nodes match no rule: from when their timers count needs no answer.
-        if not matches(target, self.node_rules) or is_left_to_others(target, _other_checks(context)):
+        found = matches(target, self.node_rules)
+        if not found or is_left_to_others(target, _other_checks(context)):
             return []
-        return matches(target, self.node_rules, context.restarts_of(target))
+        restarts = context.restarts_of(target)
+        return [replace(match, restarts=restarts) for match in found] if restarts else found
 
     def last_transition(self, target: Node) -> datetime | None:
         """When the latest of the conditions used by its rules changed."""
         return last_transition(target, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
-        return threshold.allowance(total=total, healthy=healthy)
+        return self.threshold.allowance(total=total, healthy=healthy)
+
+    @cached_property
+    def threshold(self) -> Threshold:
+        return Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
 
 
 def _other_checks(context: ClusterContext) -> OtherChecks:
