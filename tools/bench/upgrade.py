@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from bench.cluster import PROCESSES, BenchCluster
 from bench.figure import Goal, scenario
 from bench.fleet import PATIENCE, AnyObject, Fleet, Times, watched
-from devcluster.demo.fixtures import CHECKS
-from devcluster.demo.upgrade_view import CLUSTER_VERSIONS, VERSION, definition, spare_check
+from devcluster.demo.fixtures import CHECKS, CLUSTER_VERSIONS, VERSION, cluster_version, spare_check
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from health.check.annotated_hold import PAUSED
@@ -52,7 +51,7 @@ async def upgrade(
             unpaused.note(change.key.name)
 
     async with watched(cluster, CHECKS, AnyObject, note):
-        await cluster.client.create(DEFINITIONS, definition())
+        await cluster.client.create(DEFINITIONS, cluster_version()[0])
         await until(lambda: _has_version(fleet), within=PATIENCE, otherwise="ClusterVersions are not served")
         await _set_progressing(cluster, "False")
         spec = spare_check()["spec"]

@@ -98,6 +98,10 @@ class ControlPlane:
     worker_kubeconfig: Path
     audit_log: Path
 
+    def kubeconfig_of(self, process: str) -> Path:
+        """The kubeconfig of our process with that name."""
+        return {"detector": self.detector_kubeconfig, "worker": self.worker_kubeconfig}[process]
+
 
 @asynccontextmanager
 async def control_plane(
