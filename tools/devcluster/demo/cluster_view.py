@@ -184,7 +184,10 @@ class MachineView:
         return next((machine for machine in await self.healthy_machines() if machine.name not in names), None)
 
     async def mark_of(self, machine: MachineSeen) -> MachineCondition:
-        """The failed health of that Machine, once it is marked; raises DemoFailedError if the Machine is deleted before."""
+        """The failed health of that Machine, once it is marked.
+
+        Raises DemoFailedError if the Machine is deleted before.
+        """
         while (present := await self._find(machine)) is not None:
             health, mark = present.condition(HEALTH_CHECK_SUCCEEDED), present.condition(OWNER_REMEDIATED)
             if health.status == mark.status == "False":
