@@ -160,18 +160,15 @@ async def _serve(settings: DevSettings, layout: Layout, cluster: assets.Servers 
             await manifests.install(admin, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
             files["audit_log"] = str(own.audit_log)
             if settings.cluster_api is not None:
-                at, workload = await start_workload_cluster(
-                    supervisor, layout, cluster, own, settings.cluster_api
-                )
-                nodes = processes.simulation(
-                    at,
-                    workload.kubeconfig,
-                    renewal=processes.renewal(0),
+                kubeconfig = await start_workload_cluster(
+                    supervisor,
+                    layout,
+                    cluster,
+                    admin,
+                    newest=settings.cluster_api,
                     provisioning=settings.provisioning,
-                    management=admin,
                 )
-                await supervisor.start(nodes)
-                files["workload_kubeconfig"] = str(workload.kubeconfig)
+                files["workload_kubeconfig"] = str(kubeconfig)
 
         # Our processes, and the simulated nodes.
         async with await Transport.connect(str(admin)) as transport:

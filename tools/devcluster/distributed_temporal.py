@@ -62,8 +62,8 @@ async def serve(directory: Path, programs: Path, command: Sequence[str]) -> int:
     ports = allocate(directory / "ports.json", [_POSTGRES, *of_services])
     async with Supervisor() as supervisor:
 
-        async def start(name: str, *arguments: str) -> None:
-            await supervisor.start(Program(name, arguments, directory / f"{name}.log"))
+        async def start(name: str, command: tuple[str, ...]) -> None:
+            await supervisor.start(Program(name, command, directory / f"{name}.log"))
 
         # The database. PostgreSQL refuses to run as root.
         data, is_root = directory / "data", os.getuid() == 0
@@ -77,7 +77,7 @@ async def serve(directory: Path, programs: Path, command: Sequence[str]) -> int:
             _run((*user, "initdb", "--pgdata", str(data), "--username", "temporal", "--auth", "trust"))
         listens = ("-p", str(ports[_POSTGRES]), "-c", "listen_addresses=127.0.0.1")
         sockets = ("-c", f"unix_socket_directories={data}")
-        await start(_POSTGRES, *user, "postgres", "-D", str(data), *listens, *sockets)
+        await start(_POSTGRES, (*user, "postgres", "-D", str(data), *listens, *sockets))
 
         # Its schemas.
         at = ("--plugin", "postgres12", "--ep", "127.0.0.1", "-p", str(ports[_POSTGRES]), "-u", "temporal")
@@ -93,7 +93,7 @@ async def serve(directory: Path, programs: Path, command: Sequence[str]) -> int:
         configure(directory / "config", ports)
         options = ("--root", str(directory), "--env", "production", "--allow-no-auth", "start")
         for service in SERVICES:
-            await start(service, str(programs / "server"), *options, "--service", service)
+            await start(service, (str(programs / "server"), *options, "--service", service))
         address = f"127.0.0.1:{ports['frontend']}"
         server = await temporal.attach(address)
         print_progress(f"ready: {address}, namespace {server.namespace}")

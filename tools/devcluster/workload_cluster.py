@@ -9,7 +9,7 @@ cluster.
 import base64
 import json
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +47,36 @@ CONDITIONS = (
 )
 
 
-async def start_workload_cluster(
+async def start_workload_cluster(  # noqa: PLR0913  servers of two clusters, and two options
     supervisor: Supervisor,
     layout: Layout,
     servers: assets.Servers,
-    management: ControlPlane,
+    management: Path,
+    *,
     newest: NewestVersion,
-) -> tuple[Layout, ControlPlane]:
-    """Start the control plane, and register it in the management cluster, which has the directory `layout`.
+    provisioning: timedelta,
+) -> Path:
+    """Start the control plane with simulated nodes, and register it in the management cluster.
 
-    Raises NotReadyError, HopelessError and KubernetesError.
+    Returns the kubeconfig of its admin. `layout` and the kubeconfig `management` are of that cluster. Raises
+    NotReadyError, HopelessError and KubernetesError.
     """
-    await cluster_api_crds.apply(management.kubeconfig, newest)
+    await cluster_api_crds.apply(management, newest)
     own = lay_out(layout.directory / CLUSTER, prefix=f"{CLUSTER}-")
     started = await control_plane.start(supervisor, own, servers, node_grace=processes.grace(0))
-    async with await Transport.connect(str(management.kubeconfig)) as transport:
+    async with await Transport.connect(str(management)) as transport:
         client = Client(transport)
         await ensure_cluster(client, ClusterApi(newest.value))
         await publish_kubeconfig(client, started, CLUSTER, NAMESPACE)
-    return own, started
+    nodes = processes.simulation(
+        own,
+        started.kubeconfig,
+        renewal=processes.renewal(0),
+        provisioning=provisioning,
+        management=management,
+    )
+    await supervisor.start(nodes)
+    return started.kubeconfig
 
 
 async def ensure_cluster(client: Client, api: ClusterApi, name: str = CLUSTER) -> None:

@@ -28,7 +28,6 @@ def deleted(**fields: Any) -> MachineObject:
 
 
 async def advanced(api: MachineApi, seen: MachineObject, node: Node | None) -> RecordedClient:
-    """The writes of one step."""
     recorded = RecordedClient()
     controller = MachineController(
         api=api, management=recorded.client, workload=recorded.client, provisioning=MINUTE

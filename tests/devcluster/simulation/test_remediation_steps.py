@@ -69,7 +69,6 @@ def with_conditions(**statuses: str) -> dict[str, Any]:
 
 
 async def advanced(seen: PowerCycleRemediation, **objects: Object) -> RecordedClient:
-    """The writes of one step."""
     recorded = RecordedClient(**NODES | objects)
     await advance(recorded.client, seen, NOW)
     return recorded
