@@ -96,19 +96,18 @@ def dev(  # noqa: PLR0913  each is an option
     # Imported here, because other commands need neither these packages nor the time to load them.
     from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  see above
     from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
-    from devcluster.dev_cluster_api import ClusterApiSettings  # noqa: PLC0415  see above
     from devcluster.errors import DevclusterError, OptionsError  # noqa: PLC0415  see above
 
-    delay = timedelta(seconds=provisioning)
     try:
         settings = DevSettings(
             directory=directory,
             simulate_nodes=simulate_nodes,
             without=frozenset(name.strip() for name in without.split(",") if name.strip()),
-            machine_provisioning=delay if machines else None,
+            machines=machines,
             back_off_limit=None if back_off_limit is None else timedelta(seconds=back_off_limit),
             notification_directory=notification_directory,
-            cluster_api=ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None,
+            cluster_api=NewestVersion(cluster_api) if cluster_api else None,
+            provisioning=timedelta(seconds=provisioning),
             temporal=temporal,
         )
         asyncio.run(run(settings))
@@ -119,7 +118,7 @@ def dev(  # noqa: PLR0913  each is an option
 
 
 def _scenario(text: str) -> str:
-    from devcluster.demo.settings import Scenario  # noqa: PLC0415  as in `dev`
+    from devcluster.demo.scenarios import Scenario  # noqa: PLC0415  as in `dev`
 
     return one_of(Scenario)(text)
 
@@ -162,8 +161,8 @@ def demo(
     The exit code is 0 if all are healthy at the end.
     """
     # Imported here, as in `dev`.
-    from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
-    from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
+    from devcluster.demo.scenarios import Scenario  # noqa: PLC0415  see above
+    from devcluster.demo.story import FAILURE, DemoSettings, run  # noqa: PLC0415  see above
     from devcluster.errors import OptionsError  # noqa: PLC0415  see above
     from devcluster.user_cluster.cluster import RefusedError  # noqa: PLC0415  see above
     from devcluster.user_cluster.story import UserClusterSettings  # noqa: PLC0415  see above

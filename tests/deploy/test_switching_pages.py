@@ -15,7 +15,7 @@ import yaml
 from cli.retire.cluster import CUSTOM_RESOURCES, DEPLOYMENTS
 from devcluster import programs
 from devcluster.control_plane import ControlPlane
-from devcluster.demo.upgrade_view import cluster_version, definition
+from devcluster.demo.fixtures import cluster_version
 from devcluster.go_programs import HELM
 from devcluster.manifests import ROOT
 from devcluster.polling import until
@@ -112,7 +112,7 @@ async def cluster(servers: tuple[ControlPlane, TemporalServer], tmp_path: Path) 
         for reference in references():
             assert await asked.apply(reference) == ""
         await until(
-            partial(_takes, asked, cluster_version()), within=PATIENCE, otherwise="no ClusterVersions"
+            partial(_takes, asked, cluster_version()[1]), within=PATIENCE, otherwise="no ClusterVersions"
         )
     async with await Transport.connect(str(kubeconfig)) as transport:
         yield Cluster(servers, Client(transport), tmp_path)
@@ -165,7 +165,7 @@ def references() -> list[Object]:
         yaml.safe_load(file.read_text())
         for file in (ROOT / "tools" / "devcluster" / "crds").rglob("*machinehealthchecks*.yaml")
     ]
-    return [*namespaces, crd, *deployments, webhook, *machines, definition()]
+    return [*namespaces, crd, *deployments, webhook, *machines, cluster_version()[0]]
 
 
 async def test_way_from_the_operator_and_back_does_what_its_page_says(cluster: Cluster) -> None:

@@ -10,8 +10,7 @@ import pytest
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.feeds.source import Source
 from devcluster.control_plane import ControlPlane
-from devcluster.demo.fixtures import CHECKS, NAMESPACE
-from devcluster.demo.upgrade_view import spare_check
+from devcluster.demo.fixtures import CHECKS, NAMESPACE, spare_check
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.nodehealthcheck.disabled import OtherChecks
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

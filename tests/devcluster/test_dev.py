@@ -18,14 +18,11 @@ from temporalio.client import Client as TemporalClient
 
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import fixtures
-from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.scenarios import SCRIPTS
-from devcluster.demo.settings import DemoSettings, Scenario
-from devcluster.demo.stage import Stage, environment
-from devcluster.demo.story import play
+from devcluster.demo.process import DevProcess
+from devcluster.demo.scenarios import SCRIPTS, Scenario
+from devcluster.demo.stage import PlayOptions, stage
 from devcluster.dev import DevSettings
-from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import OptionsError
 from devcluster.polling import until
 from kube.client import Client
@@ -158,13 +155,12 @@ async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> N
 
 
 @pytest.mark.cluster
-async def test_story_of_an_upgrade_follows_that_of_machines_to_its_end(directory: Path, first: Demo) -> None:
+async def test_story_of_an_upgrade_follows_that_of_machines_to_its_end(first: Demo) -> None:
     """On the same servers: both need the same."""
-    settings, said = DemoSettings(directory, stay=True, scenario=Scenario.UPGRADE), io.StringIO()
-    upgrade = SCRIPTS[settings.scenario]
+    said, upgrade = io.StringIO(), SCRIPTS[Scenario.UPGRADE]
     assert upgrade.dev_arguments == SCRIPTS[Scenario.MACHINE].dev_arguments
-    async with environment(first.dev, settings) as ready:
-        await play(upgrade.rows, Stage(ready), Narrator(Console(file=said)))
+    async with stage(first.dev, PlayOptions(stay=True), Narrator(Console(file=said))) as ready:
+        await upgrade.play(ready)
     assert "The cluster was upgraded, no node was remediated, and nothing is left behind." in said.getvalue()
 
 
@@ -212,7 +208,7 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
         pytest.param(
             {
                 "without": frozenset({"cluster-api-crds"}),
-                "cluster_api": ClusterApiSettings(NewestVersion.V1BETA2, timedelta(seconds=1)),
+                "cluster_api": NewestVersion.V1BETA2,
             },
             "--cluster-api needs what --without cluster-api-crds leaves out",
             id="stand-ins without their CRDs",
@@ -220,9 +216,7 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
         pytest.param({"temporal": "7233"}, "needs the host:port of a Temporal, not '7233'", id="temporal"),
         pytest.param({"temporal": ":7233"}, "needs the host:port", id="temporal without a host"),
         pytest.param({"simulate_nodes": -1}, "needs a number of nodes", id="nodes"),
-        pytest.param(
-            {"machine_provisioning": timedelta()}, "need time for their provisioning", id="machines"
-        ),
+        pytest.param({"provisioning": timedelta()}, "need time for their provisioning", id="machines"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:

@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from devcluster.manifests import ROOT
-from release.attestation import Signer
-from release.errors import ReleaseError
+from release.attestation import ReleaseError, Signer
 from release.release import write
 from tests.release.test_release import COMMIT, RELEASE, VERSION, copy
 

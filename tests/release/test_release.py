@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from release.__main__ import refuse_changes_of_the_image
-from release.attestation import read_lock
-from release.errors import ReleaseError
+from release.attestation import ReleaseError, read_lock
 from release.release import LOCK, Release, version_of, write
 
 ROOT = Path(__file__).parents[2]

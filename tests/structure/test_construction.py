@@ -57,7 +57,6 @@ ASSIGNED_ELSEWHERE = {
     "runtime/guard.py": _RECORD,
     "runtime/process.py": _LIBRARY,
     "runtime/temporal_link.py": _LIBRARY,
-    "tools/devcluster/demo/actions.py": _LIBRARY,
     "tools/release/manifests.py": _LIBRARY,
     "workflows/orders.py": "sets the defaults of a handler, which the SDK reads",
 }

@@ -66,7 +66,7 @@ class BenchCluster:
         The detector writes the stops of its event loop to the file `stops`.
         """
         for name in names:
-            program = processes.ours(name, self.layout, self.control_plane, self.server)
+            program = processes.ours(name, self.layout, self.control_plane.kubeconfig_of(name), self.server)
             if name == "detector" and stops is not None:
                 environment = {**program.environment, STOPS_FILE: str(stops)}
                 program = replace(program, command=WATCHED_DETECTOR, environment=environment)

@@ -32,11 +32,10 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from devcluster import assets, cluster_api_crds, control_plane
 from devcluster.control_plane import ControlPlane
-from devcluster.dev_cluster_api import ensure_cluster
 from devcluster.layout import lay_out
 from devcluster.polling import until
 from devcluster.simulation.machine_api import CLUSTER_NAME, ClusterApi
-from devcluster.workload_cluster import publish_kubeconfig
+from devcluster.workload_cluster import ensure_cluster, publish_kubeconfig
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import CHECK as CHECK_KIND
 from health.kinds.clusterapi.cluster import (

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from bench.cluster import PROCESSES, BenchCluster
 from bench.figure import Goal, scenario
 from bench.fleet import PATIENCE, AnyObject, Fleet, Times, watched
-from devcluster.demo.fixtures import CHECKS
-from devcluster.demo.upgrade_view import CLUSTER_VERSIONS, VERSION, definition, spare_check
+from devcluster.demo.cluster_view import ClusterView, OpenShiftView
+from devcluster.demo.fixtures import CHECKS, CLUSTER_VERSIONS, VERSION, cluster_version, spare_check
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from health.check.annotated_hold import PAUSED
 from kube.errors import KubernetesError
 from kube.record import Change
-from objects.timestamps import stamp
 from workflows.upgrade_contracts import SYNC_PAUSES, upgrade_pause_id
 
 SETTLED = timedelta(seconds=10)
@@ -52,7 +51,7 @@ async def upgrade(
             unpaused.note(change.key.name)
 
     async with watched(cluster, CHECKS, AnyObject, note):
-        await cluster.client.create(DEFINITIONS, definition())
+        await cluster.client.create(DEFINITIONS, cluster_version()[0])
         await until(lambda: _has_version(fleet), within=PATIENCE, otherwise="ClusterVersions are not served")
         await _set_progressing(cluster, "False")
         spec = spare_check()["spec"]
@@ -92,10 +91,8 @@ async def _has_version(fleet: Fleet) -> bool:
 
 async def _set_progressing(cluster: BenchCluster, status: str) -> float:
     """Begin or end the upgrade; when that was, by the monotonic clock."""
-    began, since = time.monotonic(), stamp(datetime.now(UTC).replace(microsecond=0))
-    condition = {"type": "Progressing", "status": status, "lastTransitionTime": since}
-    patch = {"status": {"conditions": [condition]}}
-    await cluster.client.merge_patch(CLUSTER_VERSIONS, VERSION, patch, subresource="status")
+    began = time.monotonic()
+    await OpenShiftView(cluster.client, ClusterView(cluster.client)).set_progressing(status)
     return began
 
 

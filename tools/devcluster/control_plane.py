@@ -98,6 +98,10 @@ class ControlPlane:
     worker_kubeconfig: Path
     audit_log: Path
 
+    def kubeconfig_of(self, process: str) -> Path:
+        """The kubeconfig of our process with that name."""
+        return {"detector": self.detector_kubeconfig, "worker": self.worker_kubeconfig}[process]
+
 
 @asynccontextmanager
 async def control_plane(
@@ -120,7 +124,8 @@ async def start(
     controller changes Nodes. Raises NotReadyError or HopelessError if a server does not become ready.
     """
     await _start(supervisor, layout, "etcd", servers.etcd + etcd(layout))
-    await _etcd_is_ready(supervisor, layout)
+    url = f"http://{layout.address('etcd')}/health"
+    await _until_ok(supervisor, url, f"etcd does not start: see why in {layout.log('etcd')}")
     await start_api_server(supervisor, layout, servers)
     manager = servers.kube_controller_manager + kube_controller_manager(layout, node_grace)
     await _start(supervisor, layout, "manager", manager)
@@ -136,44 +141,32 @@ async def start(
 
 async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
     """Start kube-apiserver beside a running etcd, and wait until it is ready; errors as of `start`."""
-    command = servers.kube_apiserver + kube_apiserver(layout)
-    await _start(supervisor, layout, API_SERVER, command)
-    await _api_server_is_ready(supervisor, layout)
+    await _start(supervisor, layout, API_SERVER, servers.kube_apiserver + kube_apiserver(layout))
+    url, credentials = f"https://{layout.address('kube-apiserver')}/readyz", layout.credentials
+    sentence = f"kube-apiserver does not become ready: see why in {layout.log(API_SERVER)}"
+    trust = ssl.create_default_context(cafile=credentials.certificate)
+    await _until_ok(supervisor, url, sentence, credentials.token(CLUSTER_ADMIN), trust)
 
 
 async def _start(supervisor: Supervisor, layout: Layout, name: str, command: tuple[str, ...]) -> None:
     await supervisor.start(Program(layout.prefix + name, command, layout.log(name), COLLECT_RARELY))
 
 
-async def _etcd_is_ready(supervisor: Supervisor, layout: Layout) -> None:
-    address = f"http://{layout.address('etcd')}/health"
+async def _until_ok(
+    supervisor: Supervisor, url: str, otherwise: str, token: str = "", trust: ssl.SSLContext | None = None
+) -> None:
+    """Return when the server answers with status 200."""
 
-    async def answers() -> bool:
-        async with aiohttp.ClientSession() as session:
-            return await _is_ok(session, address)
+    async def is_ok() -> bool:
+        connector = aiohttp.TCPConnector(ssl=trust or True)
+        headers, timeout = {"Authorization": f"Bearer {token}"}, aiohttp.ClientTimeout(total=5)
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers, connector=connector, timeout=timeout) as session,
+                session.get(url) as answer,
+            ):
+                return answer.status == HTTPStatus.OK
+        except (aiohttp.ClientError, TimeoutError):
+            return False
 
-    sentence = f"etcd does not start: see why in {layout.log('etcd')}"
-    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
-
-
-async def _api_server_is_ready(supervisor: Supervisor, layout: Layout) -> None:
-    credentials = layout.credentials
-    address = f"https://{layout.address('kube-apiserver')}/readyz"
-    headers = {"Authorization": f"Bearer {credentials.token(CLUSTER_ADMIN)}"}
-    trust = ssl.create_default_context(cafile=credentials.certificate)
-
-    async def answers() -> bool:
-        connector = aiohttp.TCPConnector(ssl=trust)
-        async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
-            return await _is_ok(session, address)
-
-    sentence = f"kube-apiserver does not become ready: see why in {layout.log(API_SERVER)}"
-    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
-
-
-async def _is_ok(session: aiohttp.ClientSession, address: str) -> bool:
-    try:
-        async with session.get(address, timeout=aiohttp.ClientTimeout(total=5)) as answer:
-            return answer.status == HTTPStatus.OK
-    except (aiohttp.ClientError, TimeoutError):
-        return False
+    await supervisor.until(is_ok, within=PATIENCE, otherwise=otherwise)

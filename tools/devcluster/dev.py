@@ -1,6 +1,7 @@
 """`paramedic dev`: runs a control plane, a Temporal server and our processes on one directory.
 
-DIR/dev.json describes them; it exists while everything is ready.
+DIR/dev.json describes them; it exists while everything is ready. The demo in a cluster of the user runs the
+same without a control plane.
 """
 
 import asyncio
@@ -12,9 +13,8 @@ from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, temporal
-from devcluster.control_plane import ControlPlane
-from devcluster.dev_cluster_api import ClusterApiSettings
+from devcluster import assets, control_plane, manifests, processes, temporal
+from devcluster.cluster_api_crds import NewestVersion
 from devcluster.errors import OptionsError
 from devcluster.files import write_json
 from devcluster.layout import Layout, exclusive, lay_out, prepare
@@ -24,61 +24,29 @@ from devcluster.simulation.machine_api import GROUP
 from devcluster.simulation.nodes import SELECTOR, boot_of, reported_boot, simulated_node
 from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
-from devcluster.temporal import TemporalServer
+from devcluster.workload_cluster import start_workload_cluster
 from health.kinds.registry import CHECK_KINDS
 from health.policy.policy import KEY, POLICY, StoredPolicy
 from kube.client import Client
+from kube.connection import read_cluster_identity
 from kube.errors import AlreadyExists
-from kube.resource import CONFIG_MAPS, NAMESPACES, NODES
+from kube.resource import CONFIG_MAPS, NODES
 from kube.transport import Transport
 from objects.address import Address
-from objects.clusters import cluster_identity
 from runtime import search_attributes
 from runtime.process_names import NAMESPACE
-from runtime.settings import CHECK_KINDS_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
+from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, NOTIFICATION_DIRECTORY_VARIABLE
 
 RIGHTS = Path(__file__).parent / "rights"
 """Rights of our processes that only a development cluster grants."""
-
-
 NODES_WITHIN, EACH_NODE_WITHIN = timedelta(seconds=60), timedelta(seconds=0.05)
 CLUSTER_API_CRDS = "cluster-api-crds"
 """Leaves out the stand-in CRDs, for a real Cluster API with its managers."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
-    """The addresses and files that stay the same while `paramedic dev` runs."""
-
-    layout: Layout
-    control_plane: ControlPlane
-    temporal: TemporalServer
-    cluster: str
-    """The identity of the cluster, as in workflow ids."""
-    workload: ControlPlane | None = None
-    """The workload cluster of Cluster API, if there is one."""
-
-    def write(self, pids: Mapping[str, int]) -> None:
-        """Write the file with the present pids."""
-        names = [name for name in ("detector", "worker") if name in pids]
-        content = {
-            "kubeconfig": str(self.control_plane.kubeconfig),
-            "temporal_address": self.temporal.address,
-            "temporal_namespace": self.temporal.namespace,
-            "temporal_ui": self.temporal.ui,
-            "cluster": self.cluster,
-            "pids": dict(pids),
-            "audit_log": str(self.control_plane.audit_log),
-            "ready_urls": {name: ready_url(self.layout, name) for name in names},
-        }
-        if self.workload is not None:
-            content["workload_kubeconfig"] = str(self.workload.kubeconfig)
-        write_json(self.layout.description, content)
-
-
-@dataclass(frozen=True, kw_only=True)
 class DevSettings:
-    """The settings of `paramedic dev`. Raises SettingsError for values that make no sense."""
+    """The settings of `paramedic dev`. Raises OptionsError for values that make no sense."""
 
     directory: Path
     """Data, logs, credentials and dev.json; existing data is reused."""
@@ -87,22 +55,25 @@ class DevSettings:
     Nodes."""
     without: frozenset[str] = frozenset()
     """Parts to leave out: our processes, if they run by hand, and the stand-in CRDs of Cluster API."""
-    machine_provisioning: timedelta | None = None
-    """How long a Machine of OpenShift waits for its simulated node; None: no machine API is simulated."""
+    machines: bool = False
+    """Simulate the machine API of OpenShift."""
+    cluster_api: NewestVersion | None = None
+    """Run a workload cluster; the newest version that the management cluster serves, which may change between
+    two runs on one directory."""
+    provisioning: timedelta = timedelta(seconds=5)
+    """How long a Machine waits for its simulated node."""
     back_off_limit: timedelta | None = None
     """The longest wait between two remediations of one target; None: that of the policy, or its default."""
     notification_directory: Path | None = None
     """The files with addresses of receivers; None: those of the default directory."""
-    cluster_api: ClusterApiSettings | None = None
-    """The settings of the workload cluster; None: there is none."""
     temporal: str | None = None
     """host:port of a Temporal that runs already; None: start one."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
             raise OptionsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
-        if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
-            raise OptionsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
+        if self.provisioning <= timedelta():
+            raise OptionsError(f"Machines need time for their provisioning, not {self.provisioning}")
         if self.temporal is not None and not _is_address(self.temporal):
             raise OptionsError(f"--temporal needs the host:port of a Temporal, not {self.temporal!r}")
         if unknown := self.without - {*OURS, CLUSTER_API_CRDS}:
@@ -122,11 +93,6 @@ class DevSettings:
             variables[CHECK_KINDS_VARIABLE] = ",".join(kind.resource_name for kind in kinds)
         return variables
 
-    @property
-    def simulates(self) -> bool:
-        """True if there are simulated nodes, at the start or for Machines."""
-        return self.simulate_nodes > 0 or self.machine_provisioning is not None
-
 
 def _is_address(text: str) -> bool:
     try:
@@ -135,138 +101,134 @@ def _is_address(text: str) -> bool:
         return False
 
 
-async def run(settings: DevSettings) -> None:
+@dataclass(frozen=True)
+class UserCluster:
+    """A cluster that runs already and has all that our processes need."""
+
+    kubeconfig: Path
+    """With the rights of our processes and of the simulation, which has nodes alone."""
+    variables: Mapping[str, str]
+    """Of our processes; one is the name of the cluster."""
+
+
+async def run(settings: DevSettings, user_cluster: UserCluster | None = None) -> None:
     """Run until SIGINT or SIGTERM, on the main thread; DIR/dev.json exists while everything is ready.
 
-    Raises DevclusterError if a program is missing or does not become ready.
+    Raises DevclusterError if a program is missing or does not become ready, and KubernetesError.
     """
     prepare(settings.directory)
-    servers = assets.find()  # may build for minutes; before the signal handlers, so that Ctrl-C ends it
+    # May build for minutes; before the signal handlers, so that Ctrl-C ends it.
+    cluster = user_cluster or assets.find()
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)
         layout.description.unlink(missing_ok=True)
         try:
-            await run_until_terminated(_Dev(settings, layout, servers).run())
+            await run_until_terminated(_serve(settings, layout, cluster))
         finally:
             layout.description.unlink(missing_ok=True)
 
 
-class _Dev:
-    def __init__(self, settings: DevSettings, layout: Layout, servers: assets.Servers) -> None:
-        self._settings = settings
-        self._layout = layout
-        self._servers = servers
-        self._supervisor = Supervisor(changed=self._describe)
-        self._description: Description | None = None
+async def _serve(settings: DevSettings, layout: Layout, cluster: assets.Servers | UserCluster) -> None:
+    description: dict[str, object] = {}
 
-    async def run(self) -> None:
-        async with self._supervisor:
-            print_progress(f"starting Temporal and Kubernetes on {self._layout.directory}")
-            address = self._settings.temporal
-            if address is None:
-                server = await temporal.start(self._supervisor, self._layout)
-            else:
-                server = await temporal.attach(address)
-            cluster = await self._start_control_plane()
-            identity = await _prepare(cluster, server, self._settings)
-            workload = await self._start_workload_cluster(cluster)
-            await self._start_processes(cluster, server)
-            self._supervisor.require_hope()
-            self._description = Description(
-                layout=self._layout,
-                control_plane=cluster,
-                temporal=server,
-                cluster=identity,
-                workload=workload,
-            )
-            self._describe()
-            print_progress(
-                f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it"
-            )
-            await asyncio.Event().wait()
+    def describe() -> None:
+        if description:
+            write_json(layout.description, {**description, "pids": dict(supervisor.pids)})
 
-    def _describe(self) -> None:
-        if self._description:
-            self._description.write(self._supervisor.pids)
+    async with Supervisor(changed=describe) as supervisor:
+        parts = "Temporal" if isinstance(cluster, UserCluster) else "Temporal and Kubernetes"
+        print_progress(f"starting {parts} on {layout.directory}")
+        if settings.temporal is None:
+            server = await temporal.start(supervisor, layout)
+        else:
+            server = await temporal.attach(settings.temporal)
+        temporal_client = await TemporalClient.connect(server.address, namespace=server.namespace)
+        await search_attributes.register(temporal_client, server.namespace)
 
-    async def _start_control_plane(self) -> ControlPlane:
-        settings = self._settings
-        grace = processes.grace(settings.simulate_nodes) if settings.simulates else None
-        return await control_plane.start(self._supervisor, self._layout, self._servers, node_grace=grace)
+        # The cluster and its workload cluster.
+        files: dict[str, object] = {}
+        if isinstance(cluster, UserCluster):
+            admin, kubeconfigs = cluster.kubeconfig, dict.fromkeys(OURS, cluster.kubeconfig)
+            variables, simulates = cluster.variables, True
+        else:
+            simulates = settings.simulate_nodes > 0 or settings.machines
+            grace = processes.grace(settings.simulate_nodes) if simulates else None
+            own = await control_plane.start(supervisor, layout, cluster, node_grace=grace)
+            admin, kubeconfigs = own.kubeconfig, {name: own.kubeconfig_of(name) for name in OURS}
+            variables = settings.of_processes
+            left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in settings.without else []
+            await manifests.install(admin, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
+            files["audit_log"] = str(own.audit_log)
+            if settings.cluster_api is not None:
+                kubeconfig = await start_workload_cluster(
+                    supervisor,
+                    layout,
+                    cluster,
+                    admin,
+                    newest=settings.cluster_api,
+                    provisioning=settings.provisioning,
+                )
+                files["workload_kubeconfig"] = str(kubeconfig)
 
-    async def _start_workload_cluster(self, management: ControlPlane) -> ControlPlane | None:
-        settings = self._settings.cluster_api
-        if settings is None:
-            return None
-        workload = await dev_cluster_api.start_workload_cluster(
-            self._supervisor, self._layout, self._servers, management, settings.newest
-        )
-        program = processes.simulation(
-            workload.layout,
-            workload.control_plane.kubeconfig,
-            renewal=processes.renewal(0),
-            provisioning=settings.provisioning,
-            management=management.kubeconfig,
-        )
-        await self._supervisor.start(program)
-        return workload.control_plane
-
-    async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
-        names = [name for name in OURS if name not in self._settings.without]
-        for name in names:
-            await self._supervisor.start(
-                processes.ours(name, self._layout, cluster, server, self._settings.of_processes)
-            )
-        if self._settings.simulates:
-            await self._start_simulation(cluster)
-        for name in names:
-            await processes.until_ready(self._supervisor, self._layout, name)
-
-    async def _start_simulation(self, cluster: ControlPlane) -> None:
-        """Create the missing nodes; return when each that is switched on has reported its boot."""
-        layout, count = self._layout, self._settings.simulate_nodes
-        program = processes.simulation(
-            layout,
-            cluster.kubeconfig,
-            renewal=processes.renewal(count),
-            provisioning=self._settings.machine_provisioning,
-        )
-        async with await Transport.connect(str(cluster.kubeconfig)) as transport:
+        # Our processes, and the simulated nodes.
+        async with await Transport.connect(str(admin)) as transport:
             client = Client(transport)
-            for number in range(1, count + 1):
-                with suppress(AlreadyExists):
-                    await client.create(NODES, simulated_node(f"node-{number}"))
-            await self._supervisor.start(program)
+            if settings.back_off_limit is not None:
+                await write_back_off_limit(client, settings.back_off_limit)
+            identity = await read_cluster_identity(client, variables.get(CLUSTER_VARIABLE, processes.CLUSTER))
+            names = [name for name in OURS if name not in settings.without]
+            for name in names:
+                program = processes.ours(name, layout, kubeconfigs[name], server, variables)
+                await supervisor.start(program)
+            if simulates:
+                await _start_simulation(settings, supervisor, layout, admin, client)
+        for name in names:
+            await processes.until_ready(supervisor, layout, name)
+        supervisor.require_hope()
+        description |= {
+            "kubeconfig": str(admin),
+            "temporal_address": server.address,
+            "temporal_namespace": server.namespace,
+            "temporal_ui": server.ui,
+            "cluster": identity,
+            "ready_urls": {name: ready_url(layout, name) for name in names},
+            **files,
+        }
+        describe()
+        print_progress(f"ready: {server.ui} and kubectl --kubeconfig {admin}; Ctrl-C ends it")
+        await asyncio.Event().wait()
 
-            async def have_reported() -> bool:
-                nodes = await client.list(NODES, label_selector=SELECTOR)
-                return all(boot_of(node) in (None, reported_boot(node)) for node in nodes)
 
-            within = NODES_WITHIN + count * EACH_NODE_WITHIN
-            sentence = f"not all simulated nodes report: see why in {program.log}"
-            await self._supervisor.until(have_reported, within=within, otherwise=sentence)
+async def _start_simulation(
+    settings: DevSettings, supervisor: Supervisor, layout: Layout, kubeconfig: Path, client: Client
+) -> None:
+    """Create the missing nodes; return when each that is switched on has reported its boot."""
+    count = settings.simulate_nodes
+    program = processes.simulation(
+        layout,
+        kubeconfig,
+        renewal=processes.renewal(count),
+        provisioning=settings.provisioning if settings.machines else None,
+    )
+    for number in range(1, count + 1):
+        with suppress(AlreadyExists):
+            await client.create(NODES, simulated_node(f"node-{number}"))
+    await supervisor.start(program)
 
+    async def have_reported() -> bool:
+        nodes = await client.list(NODES, label_selector=SELECTOR)
+        return all(boot_of(node) in (None, reported_boot(node)) for node in nodes)
 
-async def _prepare(cluster: ControlPlane, server: TemporalServer, settings: DevSettings) -> str:
-    """Install what our processes need in both servers; return the identity of the cluster."""
-    left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in settings.without else []
-    await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
-    temporal_client = await TemporalClient.connect(server.address, namespace=server.namespace)
-    await search_attributes.register(temporal_client, server.namespace)
-    async with await Transport.connect(str(cluster.kubeconfig)) as transport:
-        client = Client(transport)
-        if settings.back_off_limit is not None:
-            await write_back_off_limit(client, settings.back_off_limit)
-        namespace = await client.get(NAMESPACES, "kube-system")
-    uid: str = namespace["metadata"]["uid"]
-    return cluster_identity(processes.CLUSTER, uid)
+    within = NODES_WITHIN + count * EACH_NODE_WITHIN
+    sentence = f"not all simulated nodes report: see why in {program.log}"
+    await supervisor.until(have_reported, within=within, otherwise=sentence)
 
 
 async def write_back_off_limit(client: Client, limit: timedelta) -> None:
     """Create the policy with this limit alone.
 
     Raises:
-        SettingsError: the cluster has another policy, which a person may have written.
+        OptionsError: the cluster has another policy, which a person may have written.
 
     """
     text = f"backOffLimit: {limit.total_seconds():g}s\n"

@@ -10,6 +10,7 @@ It needs `initdb` and `postgres` on PATH. Temporal is built from its Go modules 
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,13 +33,12 @@ from objects.short_text import LONGEST_ID
 VERSION = "v1.32.0"
 MODULES = ("go.temporal.io/server/cmd/server", "go.temporal.io/server/cmd/tools/sql")
 SERVICES = ("frontend", "history", "matching", "worker")
-SHARDS = 64
-USER = "temporal"
 SCHEMAS = {"temporal": "postgresql/v12/temporal", "temporal_visibility": "postgresql/v12/visibility"}
 """The name of its schema in the SQL tool, by database."""
 ADDRESS_VARIABLE = "PARAMEDIC_TEST_TEMPORAL"
 PATIENCE = timedelta(seconds=60)
 _POSTGRES = "postgres"
+CONFIGURATION = Path(__file__).with_suffix(".yaml")
 
 
 def build() -> Path:
@@ -53,114 +53,66 @@ def build() -> Path:
     return folder
 
 
-class DistributedTemporal:
-    """Temporal's services and their database on one directory."""
+async def serve(directory: Path, programs: Path, command: Sequence[str]) -> int:
+    """Run `command` on the services, or wait until cancelled; the exit code of the command.
 
-    def __init__(self, directory: Path, programs: Path) -> None:
-        self._directory = directory
-        self._programs = programs
-        of_services = [f"{service}{kind}" for service in SERVICES for kind in ("", "-membership")]
-        self._ports = allocate(directory / "ports.json", [_POSTGRES, *of_services])
-        self._supervisor = Supervisor()
+    Raises DevclusterError.
+    """
+    of_services = [f"{service}{kind}" for service in SERVICES for kind in ("", "_membership")]
+    ports = allocate(directory / "ports.json", [_POSTGRES, *of_services])
+    async with Supervisor() as supervisor:
 
-    async def run(self, command: Sequence[str]) -> int:
-        """Run `command` on the services, or wait until cancelled; the exit code of the command."""
-        async with self._supervisor:
-            await self._start_database()
-            await self._make_schemas()
-            self._configure()
-            options = ("--root", str(self._directory), "--env", "production", "--allow-no-auth")
-            for service in SERVICES:
-                await self._start(service, (self._program("server"), *options, "start", "--service", service))
-            address = f"127.0.0.1:{self._ports['frontend']}"
-            server = await temporal.attach(address)
-            print_progress(f"ready: {address}, namespace {server.namespace}")
-            if not command:
-                await asyncio.Event().wait()
-            environment = {**os.environ, ADDRESS_VARIABLE: address}
-            process = await asyncio.create_subprocess_exec(*command, env=environment)
-            return await process.wait()
+        async def start(name: str, command: tuple[str, ...]) -> None:
+            await supervisor.start(Program(name, command, directory / f"{name}.log"))
 
-    async def _start(self, name: str, command: tuple[str, ...]) -> None:
-        log = self._directory / f"{name}.log"
-        await self._supervisor.start(Program(name, command, log))
-
-    async def _start_database(self) -> None:
-        data, port = self._directory / "data", str(self._ports[_POSTGRES])
+        # The database. PostgreSQL refuses to run as root.
+        data, is_root = directory / "data", os.getuid() == 0
+        user = (
+            ("setpriv", f"--reuid={_POSTGRES}", f"--regid={_POSTGRES}", "--clear-groups") if is_root else ()
+        )
         if not data.exists():
             data.mkdir()
-            # PostgreSQL refuses to run as root.
-            if os.getuid() == 0:
+            if is_root:
                 shutil.chown(data, _POSTGRES, _POSTGRES)
-            options = ("--pgdata", str(data), "--username", USER, "--auth", "trust")
-            _run((*_as_postgres(), "initdb", *options))
-        settings = ("-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={data}")
-        await self._start(_POSTGRES, (*_as_postgres(), "postgres", "-D", str(data), "-p", port, *settings))
+            _run((*user, "initdb", "--pgdata", str(data), "--username", "temporal", "--auth", "trust"))
+        listens = ("-p", str(ports[_POSTGRES]), "-c", "listen_addresses=127.0.0.1")
+        sockets = ("-c", f"unix_socket_directories={data}")
+        await start(_POSTGRES, (*user, "postgres", "-D", str(data), *listens, *sockets))
 
-    async def _make_schemas(self) -> None:
-        port = str(self._ports[_POSTGRES])
-        tool = (self._program("sql"), "--plugin", "postgres12", "--ep", "127.0.0.1", "-p", port, "-u", USER)
+        # Its schemas.
+        at = ("--plugin", "postgres12", "--ep", "127.0.0.1", "-p", str(ports[_POSTGRES]), "-u", "temporal")
         for database, schema in SCHEMAS.items():
-            of_database = (*tool, "--db", database)
-            if not (self._directory / database).exists():
-                await _run_when_it_listens((*of_database, "create"))
-                _run((*of_database, "setup-schema", "-v", "0.0"))
-                (self._directory / database).touch()
-            await _run_when_it_listens((*of_database, "update-schema", "--schema-name", schema))
+            tool = (str(programs / "sql"), *at, "--db", database)
+            if not (directory / database).exists():
+                await _run_when_it_listens((*tool, "create"))
+                _run((*tool, "setup-schema", "-v", "0.0"))
+                (directory / database).touch()
+            await _run_when_it_listens((*tool, "update-schema", "--schema-name", schema))
 
-    def _configure(self) -> None:
-        folder = self._directory / "config"
-        folder.mkdir(exist_ok=True)
-        (folder / "dynamic.yaml").write_text(yaml.safe_dump({"limit.maxIDLength": [{"value": LONGEST_ID}]}))
-        (folder / "production.yaml").write_text(yaml.safe_dump(self._configuration(folder / "dynamic.yaml")))
-
-    def _configuration(self, dynamic: Path) -> Mapping[str, object]:
-        stores = zip(("default", "visibility"), SCHEMAS, strict=True)
-        of_database = {
-            "pluginName": "postgres12",
-            "connectAddr": f"127.0.0.1:{self._ports[_POSTGRES]}",
-            "connectProtocol": "tcp",
-            "user": USER,
-            "maxConns": 20,
-            "maxIdleConns": 20,
-        }
-        frontend = f"127.0.0.1:{self._ports['frontend']}"
-        here = {"enabled": True, "initialFailoverVersion": 1, "rpcName": "frontend", "rpcAddress": frontend}
-        return {
-            "log": {"stdout": True, "level": "warn"},
-            "persistence": {
-                "numHistoryShards": SHARDS,
-                "defaultStore": "default",
-                "visibilityStore": "visibility",
-                "datastores": {
-                    store: {"sql": of_database | {"databaseName": database}} for store, database in stores
-                },
-            },
-            "global": {"membership": {"maxJoinDuration": "30s", "broadcastAddress": "127.0.0.1"}},
-            "services": {service: {"rpc": self._rpc(service)} for service in SERVICES},
-            "clusterMetadata": {
-                "enableGlobalNamespace": False,
-                "failoverVersionIncrement": 10,
-                "masterClusterName": "active",
-                "currentClusterName": "active",
-                "clusterInformation": {"active": here},
-            },
-            "dcRedirectionPolicy": {"policy": "noop"},
-            "dynamicConfigClient": {"filepath": str(dynamic), "pollInterval": "60s"},
-            "publicClient": {"hostPort": frontend},
-        }
-
-    def _rpc(self, service: str) -> Mapping[str, object]:
-        ports = {"grpcPort": self._ports[service], "membershipPort": self._ports[f"{service}-membership"]}
-        return {**ports, "bindOnLocalHost": True}
-
-    def _program(self, name: str) -> str:
-        return str(self._programs / name)
+        # The services.
+        configure(directory / "config", ports)
+        options = ("--root", str(directory), "--env", "production", "--allow-no-auth", "start")
+        for service in SERVICES:
+            await start(service, (str(programs / "server"), *options, "--service", service))
+        address = f"127.0.0.1:{ports['frontend']}"
+        server = await temporal.attach(address)
+        print_progress(f"ready: {address}, namespace {server.namespace}")
+        if not command:
+            await asyncio.Event().wait()
+        environment = {**os.environ, ADDRESS_VARIABLE: address}
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+        return await process.wait()
 
 
-def _as_postgres() -> tuple[str, ...]:
-    is_root = os.getuid() == 0
-    return ("setpriv", f"--reuid={_POSTGRES}", f"--regid={_POSTGRES}", "--clear-groups") if is_root else ()
+def configure(folder: Path, ports: Mapping[str, int]) -> None:
+    """Write the configuration of all services into the folder."""
+    folder.mkdir(exist_ok=True)
+    dynamic = folder / "dynamic.yaml"
+    dynamic.write_text(yaml.safe_dump({"limit.maxIDLength": [{"value": LONGEST_ID}]}))
+    text = CONFIGURATION.read_text()
+    for name, value in {"dynamic": dynamic, **ports}.items():
+        text = re.sub(rf"\b{name.upper()}\b", str(value), text)
+    (folder / "production.yaml").write_text(yaml.safe_dump(yaml.safe_load(text)))  # without merge keys
 
 
 def _run(command: Sequence[str]) -> None:
@@ -192,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
 
     async def run() -> None:
         nonlocal code
-        code = await DistributedTemporal(found, build()).run(rest[1:])
+        code = await serve(found, build(), rest[1:])
 
     try:
         asyncio.run(run_until_terminated(run()))

@@ -19,18 +19,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from devcluster.bound import bind
-from devcluster.build_progress import BuildState, BuildWork, announcement, read_state, sentence
+from devcluster.build_progress import BuildWork, announcement, read_state, sentence
 from devcluster.errors import BuildError, DevclusterError
 from devcluster.progress import in_words, print_progress
 
@@ -87,6 +83,7 @@ def _install(folder: Path) -> None:
 LOOK_EVERY = timedelta(seconds=1)
 REPORT_EVERY = timedelta(seconds=15)
 """Between two lines where there is no terminal."""
+CLEAR_LINE = "\r\x1b[K"
 WITHOUT_DEBUG_INFORMATION = "all=-dwarf=false"
 """For the compiler: the linker leaves it out anyway. Saves a seventh of the CPU time of large packages."""
 COLLECT_RARELY = {"GOGC": "400", "GOMEMLIMIT": "1500MiB"}
@@ -146,14 +143,25 @@ def _only_one(file: Path, title: str) -> Iterator[None]:
 
 
 def _build(program: GoProgram, built: Path) -> None:
-    go = find_go()
-    log = built.with_suffix(".log")
-    partial = built.with_suffix(".partial")
+    go, log, partial = find_go(), built.with_suffix(".log"), built.with_suffix(".partial")
     lasts = announcement(program.work, _cores())
     print_progress(f"building {program.title} from its sources: the first time only, {lasts}")
     if program.instead:
         print_progress(f"  to use others instead, end this, and {program.instead}")
-    with log.open("w") as output, _compile(program, go, partial, output) as process:
+    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-gcflags", WITHOUT_DEBUG_INFORMATION]
+    flags += ["-ldflags", program.linker_flags]
+    flags += ["-tags", program.tags] if program.tags else []
+    with (
+        log.open("w") as output,
+        subprocess.Popen(  # noqa: S603  a fixed command
+            # Without `bind`, an orphaned build could write into the file of the next one.
+            bind([str(go), "build", *flags, "-o", str(partial), program.package]),
+            cwd=program.folder,
+            env={**COLLECT_RARELY, **os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+            stdout=output,
+            stderr=output,
+        ) as process,
+    ):
         status = _report_until_done(program, process, log)
     if status != 0:
         why = f"{program.title} could not be built: see why in {log}, then try again"
@@ -161,58 +169,27 @@ def _build(program: GoProgram, built: Path) -> None:
     partial.replace(built)
 
 
-def _compile(program: GoProgram, go: Path, target: Path, output: IO[str]) -> subprocess.Popen[bytes]:
-    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-gcflags", WITHOUT_DEBUG_INFORMATION]
-    flags += ["-ldflags", program.linker_flags]
-    flags += ["-tags", program.tags] if program.tags else []
-    return subprocess.Popen(  # noqa: S603  a fixed command
-        # Without `bind`, an orphaned build could write into the file of the next one.
-        bind([str(go), "build", *flags, "-o", str(target), program.package]),
-        cwd=program.folder,
-        env={**COLLECT_RARELY, **os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
-        stdout=output,
-        stderr=output,
-    )
-
-
 def _report_until_done(program: GoProgram, process: subprocess.Popen[bytes], log: Path) -> int:
-    with _report(program) as report:
-        began, compiling_since = time.monotonic(), 0.0
-        while True:
-            try:
-                return process.wait(LOOK_EVERY.total_seconds())
-            except subprocess.TimeoutExpired:
-                now = time.monotonic()
-            lines = log.read_text(errors="replace").splitlines()
-            state = read_state(lines, timedelta(seconds=now - compiling_since if compiling_since else 0))
-            compiling_since = compiling_since or (now if state.begun else 0)
-            report(state, timedelta(seconds=now - began))
-
-
-@contextmanager
-def _report(program: GoProgram) -> Iterator[Callable[[BuildState, timedelta], None]]:
-    """Where the progress is shown: as a bar on a terminal, else as a line now and then."""
-    work, cores = program.work, _cores()
-    if sys.stderr.isatty():
-        columns = (TextColumn("  {task.fields[clock]}"), BarColumn(30), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("", total=1, clock="")
-            yield lambda state, elapsed: progress.update(
-                bar,
-                completed=work.done(state.begun),
-                description=sentence(work, state, cores),
-                clock=in_words(elapsed),
-            )
-        return
-    last = timedelta()
-
-    def print_now_and_then(state: BuildState, elapsed: timedelta) -> None:
-        nonlocal last
-        if elapsed - last >= REPORT_EVERY:
-            last = elapsed
-            print_progress(f"  {in_words(elapsed)}: {sentence(work, state, cores)}")
-
-    yield print_now_and_then
+    """Show the progress until the build ends: in one live line on a terminal, else in a line now and then."""
+    is_live = sys.stderr.isatty()
+    every = LOOK_EVERY if is_live else REPORT_EVERY
+    began, compiling_since, reported = time.monotonic(), 0.0, time.monotonic()
+    while True:
+        try:
+            status = process.wait(LOOK_EVERY.total_seconds())
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        else:
+            sys.stderr.write(CLEAR_LINE if is_live else "")
+            return status
+        lines = log.read_text(errors="replace").splitlines()
+        state = read_state(lines, timedelta(seconds=now - compiling_since if compiling_since else 0))
+        compiling_since = compiling_since or (now if state.begun else 0)
+        if now - reported >= every.total_seconds():
+            reported = now
+            elapsed = in_words(timedelta(seconds=now - began))
+            line = f"  {elapsed}: {sentence(program.work, state, _cores())}"
+            print_progress(f"{CLEAR_LINE}{line}" if is_live else line, end="" if is_live else "\n")
 
 
 def _cores() -> int:

@@ -10,13 +10,12 @@ from types import MappingProxyType
 
 import aiohttp
 
-from devcluster.control_plane import ControlPlane
 from devcluster.errors import NotReadyError
 from devcluster.layout import Layout
 from devcluster.supervisor import Program, Supervisor
 from devcluster.temporal import TemporalServer
 from health.kinds.registry import CHECK_KINDS
-from runtime.settings import CHECK_KINDS_VARIABLE
+from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE
 
 OURS = ("detector", "worker")
 CLUSTER = "dev"
@@ -26,21 +25,11 @@ CLUSTER = "dev"
 def ours(
     name: str,
     layout: Layout,
-    control_plane: ControlPlane,
+    kubeconfig: Path,
     temporal: TemporalServer,
-    settings: Mapping[str, str] = MappingProxyType({}),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Program:
-    """One of our processes; `settings` are further variables of its environment."""
-    kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
-    kinds = {CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
-    chosen = {"PARAMEDIC_CLUSTER": CLUSTER, **kinds, **settings}
-    return of_cluster(name, layout, kubeconfigs[name], temporal, chosen)
-
-
-def of_cluster(
-    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
-) -> Program:
-    """One of our processes for the cluster of `kubeconfig`; `settings` are variables of its environment."""
+    """One of our processes for the cluster of `kubeconfig`; `variables` are more of its environment."""
     environment = {
         "KUBECONFIG": str(kubeconfig),
         **temporal.environment,
@@ -49,7 +38,9 @@ def of_cluster(
         # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
         # once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
-        **settings,
+        CLUSTER_VARIABLE: CLUSTER,
+        CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values()),
+        **variables,
     }
     return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 

@@ -5,10 +5,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 
-def print_progress(sentence: str) -> None:
+def print_progress(sentence: str, end: str = "\n") -> None:
     """Print one sentence and flush; a closed stderr is ignored."""
     with suppress(BrokenPipeError):
-        sys.stderr.write(f"{sentence}\n")
+        sys.stderr.write(f"{sentence}{end}")
         sys.stderr.flush()
 
 

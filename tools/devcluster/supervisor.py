@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -65,19 +66,13 @@ class ProgramSupervisor:
     """One child process and its successors, with a count of deaths in a row."""
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+        self.despair: str | None = None
+        """Why the program is considered unable to run, in one sentence."""
         self._program = program
         self._changed = changed
         self._stopping = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
-        self._deaths = 0  # in a row
-        self._last_words = LastWords(program.log)
-        self._despair = ""
-
-    @property
-    def despair(self) -> str:
-        """Why the program is considered unable to run, in one sentence; "" while it is not."""
-        return self._despair
 
     @property
     def pid(self) -> int | None:
@@ -86,8 +81,9 @@ class ProgramSupervisor:
 
     async def start(self) -> None:
         """Start the program, and restart it until `stop`."""
-        self._process = await self._spawn()
-        self._task = asyncio.create_task(self._keep(), name=f"keep {self._program.name}")
+        last_words = LastWords(self._program.log)
+        first = await self._spawn()
+        self._task = asyncio.create_task(self._keep(first, last_words), name=f"keep {self._program.name}")
 
     async def stop(self) -> None:
         """End the program with SIGTERM, then SIGKILL. Returns when it is gone."""
@@ -99,45 +95,38 @@ class ProgramSupervisor:
                 self._signal(signal.SIGKILL)
             await self._task
 
-    async def _keep(self) -> None:
-        while self._process:
+    async def _keep(self, process: asyncio.subprocess.Process, last_words: LastWords) -> None:
+        name, log, deaths = self._program.name, self._program.log, 0
+        while True:
             began = time.monotonic()
-            status = await self._process.wait()
+            status = await process.wait()
             self._signal(signal.SIGKILL)  # children of the dead process must not outlive it
-            ended, self._process = self._process, None
-            self._count(status, lived=timedelta(seconds=time.monotonic() - began))
-            if not await self._pause(_obituary(self._program, ended.pid, status)):
+            self._process = None
+            how = (
+                f"was ended by {signal.Signals(-status).name}"
+                if status < 0
+                else f"ended with status {status}"
+            )
+            deaths = 1 if time.monotonic() - began > STEADY.total_seconds() else deaths + 1
+            said = f"{name} {how}, {deaths} times in a row, and said {last_words.read()}: see {log}"
+            self.despair = said if deaths >= HOPELESS_DEATHS else None
+            if self._stopping.is_set():
                 return
-            self._process = await self._spawn()
+
+            delay = RESTARTS.limit(deaths).total_seconds()
+            print_progress(f"{name} (pid {process.pid}) {how}; starting it again in {delay:g} s, see {log}")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay)
+                return
+            process = await self._spawn()
             if self._stopping.is_set():
                 self._signal(signal.SIGTERM)
             self._changed()
 
-    def _count(self, status: int, lived: timedelta) -> None:
-        self._deaths = 1 if lived > STEADY else self._deaths + 1
-        self._despair = ""
-        if self._deaths >= HOPELESS_DEATHS:
-            row = f"{self._program.name} {_how(status)}, {self._deaths} times in a row"
-            self._despair = f"{row}, and said {self._last_words.read()}: see {self._program.log}"
-
-    async def _pause(self, obituary: str) -> bool:
-        """Wait before the next start; False if there is to be none."""
-        if self._stopping.is_set():
-            return False
-        delay = RESTARTS.limit(self._deaths)
-        print_progress(
-            f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}"
-        )
-        try:
-            await asyncio.wait_for(self._stopping.wait(), delay.total_seconds())
-        except TimeoutError:
-            return True
-        return False
-
     async def _spawn(self) -> asyncio.subprocess.Process:
         self._program.log.parent.mkdir(parents=True, exist_ok=True)
         with self._program.log.open("ab") as log:
-            return await asyncio.create_subprocess_exec(
+            self._process = await asyncio.create_subprocess_exec(
                 *bind(self._program.command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
@@ -145,14 +134,12 @@ class ProgramSupervisor:
                 env={**inherited(), **self._program.environment},
                 start_new_session=True,  # Ctrl-C reaches only us; we end our children in order
             )
+        return self._process
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is None:
-            return
-        try:
-            os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            return  # it has ended already
+        if self._process is not None:
+            with suppress(ProcessLookupError):  # it has ended already
+                os.killpg(self._process.pid, number)
 
 
 def inherited() -> dict[str, str]:
@@ -161,25 +148,13 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
 
-def _obituary(program: Program, pid: int, status: int) -> str:
-    return f"{program.name} (pid {pid}) {_how(status)}"
-
-
-def _how(status: int) -> str:
-    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-
-
-def _ignore_change() -> None:
-    pass
-
-
 class Supervisor:
     """Starts and restarts programs, and ends all of them at the end of its `async with` block.
 
     `changed` is called each time a program runs under a new pid.
     """
 
-    def __init__(self, changed: Callable[[], None] = _ignore_change) -> None:
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._supervised: dict[str, ProgramSupervisor] = {}
 

@@ -52,11 +52,8 @@ async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] 
     await supervisor.start(program)
     server = server_of(layout, NAMESPACE)
 
-    async def answers() -> bool:
-        return await is_ready(server)
-
     sentence = f"Temporal does not become ready: see why in {log}"
-    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
+    await supervisor.until(lambda: is_ready(server), within=PATIENCE, otherwise=sentence)
     return server
 
 
@@ -70,22 +67,20 @@ async def attach(address: str) -> TemporalServer:
     async def serves() -> bool:
         try:
             client = await Client.connect(address, namespace=NAMESPACE)
-            await _make_namespace(client)
-        except (RPCError, RuntimeError):
+            await client.workflow_service.register_namespace(
+                RegisterNamespaceRequest(
+                    namespace=NAMESPACE, workflow_execution_retention_period=_retention()
+                )
+            )
+        except RPCError as error:
+            if error.status is not RPCStatusCode.ALREADY_EXISTS:
+                return False
+        except RuntimeError:
             return False
         return await is_ready(server)
 
     await until(serves, within=PATIENCE, otherwise=f"Temporal at {address} does not serve {NAMESPACE}")
     return server
-
-
-async def _make_namespace(client: Client) -> None:
-    request = RegisterNamespaceRequest(namespace=NAMESPACE, workflow_execution_retention_period=_retention())
-    try:
-        await client.workflow_service.register_namespace(request)
-    except RPCError as error:
-        if error.status is not RPCStatusCode.ALREADY_EXISTS:
-            raise
 
 
 def server_of(layout: Layout, namespace: str) -> TemporalServer:
@@ -110,27 +105,22 @@ def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] =
 
 
 async def is_ready(server: TemporalServer) -> bool:
-    """True if the server is up and has the right retention."""
+    """True if the server is up and has the right retention, which is set if it is another one."""
     try:
         client = await Client.connect(server.address, namespace=server.namespace)
         if not await client.service_client.check_health():
             return False
-        return await _set_retention(client)
+        config = NamespaceConfig(workflow_execution_retention_ttl=_retention())
+        update = UpdateNamespaceRequest(namespace=client.namespace, config=config)
+        await client.workflow_service.update_namespace(update)
+        question = DescribeNamespaceRequest(namespace=client.namespace)
+        answer = await client.workflow_service.describe_namespace(question)
     except (RPCError, RuntimeError):  # RuntimeError: the client raises it while no server listens
         return False
+    return bool(answer.config.workflow_execution_retention_ttl.ToTimedelta() == RETENTION)
 
 
 def _retention() -> Duration:
     retention = Duration()
     retention.FromTimedelta(RETENTION)
     return retention
-
-
-async def _set_retention(client: Client) -> bool:
-    config = NamespaceConfig(workflow_execution_retention_ttl=_retention())
-    await client.workflow_service.update_namespace(
-        UpdateNamespaceRequest(namespace=client.namespace, config=config)
-    )
-    question = DescribeNamespaceRequest(namespace=client.namespace)
-    answer = await client.workflow_service.describe_namespace(question)
-    return bool(answer.config.workflow_execution_retention_ttl.ToTimedelta() == RETENTION)

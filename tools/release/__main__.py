@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
-from release.attestation import Signer
-from release.errors import ReleaseError
+from release.attestation import ReleaseError, Signer
 from release.release import Release, write
 
 ROOT = Path(__file__).parents[2]
@@ -24,42 +23,32 @@ OF_THE_IMAGE = ("deploy/image", ".dockerignore")
 
 def main() -> None:
     """Exit with 1 and one sentence if the release cannot be created."""
-    options = _options()
-    options.into.mkdir(parents=True, exist_ok=True)
-    if any(options.into.iterdir()):
-        sys.exit(f"--into {options.into} is not empty: its other files would be released, too")
-    try:
-        _release(options)
-    except ReleaseError as error:
-        sys.exit(str(error))
-
-
-def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__, allow_abbrev=False)
     parser.add_argument("version", help="the version in pyproject.toml")
     parser.add_argument("--image", required=True, help="name of the image, without a tag")
     parser.add_argument("--into", required=True, type=Path, help="an empty folder, or a new one")
     parser.add_argument("--download-url", default="", help="address of the published files, for krew")
     parser.add_argument("--sign-key", type=Path, help="a private key for ECDSA, in PEM")
-    return parser.parse_args()
-
-
-def _release(options: argparse.Namespace) -> None:
-    signer = Signer(options.sign_key) if options.sign_key else None
-    refuse_changes_of_the_image(ROOT)
-    time = datetime.fromtimestamp(int(_git(ROOT, "log", "-1", "--format=%ct")), UTC)
-    with tempfile.TemporaryDirectory() as source:
-        with tarfile.open(fileobj=BytesIO(_git(ROOT, "archive", "HEAD"))) as archive:
-            archive.extractall(source, filter="data")
-        commit = _git(ROOT, "rev-parse", "HEAD").decode().strip()
+    options = parser.parse_args()
+    options.into.mkdir(parents=True, exist_ok=True)
+    if any(options.into.iterdir()):
+        sys.exit(f"--into {options.into} is not empty: its other files would be released, too")
+    try:
+        signer = Signer(options.sign_key) if options.sign_key else None
+        refuse_changes_of_the_image(ROOT)
         release = Release(
             version=options.version,
             image=options.image,
-            time=time,
-            commit=commit,
+            time=datetime.fromtimestamp(int(_git(ROOT, "log", "-1", "--format=%ct")), UTC),
+            commit=_git(ROOT, "rev-parse", "HEAD").decode().strip(),
             download_url=options.download_url,
         )
-        write(release, Path(source), options.into.absolute(), signer)
+        with tempfile.TemporaryDirectory() as source:
+            with tarfile.open(fileobj=BytesIO(_git(ROOT, "archive", "HEAD"))) as archive:
+                archive.extractall(source, filter="data")
+            write(release, Path(source), options.into.absolute(), signer)
+    except ReleaseError as error:
+        sys.exit(str(error))
 
 
 def refuse_changes_of_the_image(checkout: Path) -> None:

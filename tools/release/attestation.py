@@ -11,7 +11,7 @@ envelope. A signature of a file is what `cosign sign-blob --key` writes: ECDSA w
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,11 +27,13 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from release.errors import ReleaseError
-
 PROJECT = "paramedic"
 _PINNED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)")
 _ASKED = re.compile(r" +# +(?:via +)?(?P<name>[a-z0-9-]+)(?: \(pyproject\.toml\))?$")
+
+
+class ReleaseError(Exception):
+    """The release cannot be created; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,12 @@ class Locked:
 
 def read_lock(text: str) -> tuple[Locked, ...]:
     """The dependencies in the lock file, in its order."""
-    return tuple(_entries(text))
-
-
-def _entries(text: str) -> Iterator[Locked]:
+    found = []
     for entry in re.split(r"\n(?=[A-Za-z0-9])", text):
         if pinned := _PINNED.match(entry):
-            asking = frozenset(found["name"] for line in entry.splitlines() if (found := _ASKED.match(line)))
-            yield Locked(pinned["name"], pinned["version"], asking - {"via"})
+            asking = frozenset(asked["name"] for line in entry.splitlines() if (asked := _ASKED.match(line)))
+            found.append(Locked(pinned["name"], pinned["version"], asking - {"via"}))
+    return tuple(found)
 
 
 def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:
@@ -66,19 +66,15 @@ def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: dateti
         serial_number=uuid5(NAMESPACE_URL, f"{project.purl}#sha256={wheel_sha256}"),
         metadata=BomMetaData(component=project, timestamp=time),
     )
-    _connect(bom, {PROJECT: project, **libraries}, locked)
+    for name, component in {PROJECT: project, **libraries}.items():
+        needed = [libraries[library.name] for library in locked if name in library.needed_by]
+        bom.register_dependency(component, needed)
     return f"{JsonV1Dot6(bom).output_as_string(indent=2)}\n"
 
 
 def _component(name: str, version: str, kind: ComponentType, hashes: Iterable[HashType] = ()) -> Component:
     url = PackageURL("pypi", name=name, version=version)
     return Component(name=name, version=version, type=kind, purl=url, bom_ref=url.to_string(), hashes=hashes)
-
-
-def _connect(bom: Bom, components: Mapping[str, Component], locked: Sequence[Locked]) -> None:
-    for name, component in components.items():
-        needed = [components[library.name] for library in locked if name in library.needed_by]
-        bom.register_dependency(component, needed)
 
 
 BUILD_TYPE = "https://paramedic.dev/release/v1"

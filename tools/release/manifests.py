@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from release.errors import ReleaseError
+from release.attestation import ReleaseError
 
 IMAGE = "paramedic"
 """The name of our image in the manifests; a release replaces it."""

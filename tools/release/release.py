@@ -13,8 +13,7 @@ from pathlib import Path
 import yaml
 
 from release import manifests
-from release.attestation import Signer, bill, provenance, read_lock
-from release.errors import ReleaseError
+from release.attestation import ReleaseError, Signer, bill, provenance, read_lock
 
 LOCK = Path("deploy/image/requirements.lock")
 CHECKSUMS = "SHA256SUMS"
@@ -56,20 +55,14 @@ def write(release: Release, source: Path, into: Path, signer: Signer | None = No
     (into / f"{prefix}.cdx.json").write_text(bill(release.version, _sha256(built), locked, release.time))
     shutil.copyfile(source / LOCK, into / f"{prefix}-requirements.lock")
     manifests.choose_image(source, release.image, release.version)
-    _choose_version(source, release.version)
+    script = source / KREW / PLUGIN
+    script.write_text(script.read_text().replace(_NO_VERSION, f"version={release.version}\n"))
     manifests.pack(source, into / f"{prefix}-deploy.tar.gz", release.time)
     manifests.pack_chart(source, into / f"{prefix}.tgz", release.time)
     for overlay in manifests.overlays(source):
         (into / f"{prefix}-{overlay.name}.yaml").write_text(manifests.render(overlay))
-    _write_plugin(release, source, into)
-    _attest(release, into, prefix, signer)
-    _write_checksums(into)
-    if signer is not None:
-        (into / f"{CHECKSUMS}.sig").write_text(signer.signature((into / CHECKSUMS).read_bytes()) + "\n")
 
-
-def _write_plugin(release: Release, source: Path, into: Path) -> None:
-    """Write the plugin of kubectl: a script that runs the Python command, and the manifest for krew."""
+    # The plugin of kubectl is a script that runs the Python command; krew has a manifest for it.
     archive = into / f"{PLUGIN}-{release.version}.tar.gz"
     files = {PLUGIN: source / KREW / PLUGIN, "LICENSE": source / "LICENSE"}
     manifests.write_archive(archive, files, release.time)
@@ -78,27 +71,26 @@ def _write_plugin(release: Release, source: Path, into: Path) -> None:
         manifest = _plugin_manifest(release.version, uri, _sha256(archive))
         (into / f"{PLUGIN}-{release.version}.krew.yaml").write_text(manifest)
 
-
-def _attest(release: Release, into: Path, prefix: str, signer: Signer | None) -> None:
-    """Write the provenance of all files in `into`."""
-    digests = {file.name: _sha256(file) for file in into.iterdir()}
+    # The provenance of all files, and the checksums of all others.
     statement = provenance(
-        digests, version=release.version, image=release.image, commit=release.commit, time=release.time
+        {file.name: _sha256(file) for file in into.iterdir()},
+        version=release.version,
+        image=release.image,
+        commit=release.commit,
+        time=release.time,
     )
     (into / f"{prefix}.provenance.json").write_text(statement)
     if signer is not None:
         (into / f"{prefix}.intoto.jsonl").write_text(signer.envelope(statement))
+    sums = "".join(f"{_sha256(file)}  {file.name}\n" for file in sorted(into.iterdir()))
+    (into / CHECKSUMS).write_text(sums)
+    if signer is not None:
+        (into / f"{CHECKSUMS}.sig").write_text(signer.signature(sums.encode()) + "\n")
 
 
 def _sha256(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _write_checksums(folder: Path) -> None:
-    """Write the checksums of all other files in `folder`."""
-    files = sorted(file for file in folder.iterdir() if file.name != CHECKSUMS)
-    (folder / CHECKSUMS).write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))
 
 
 def version_of(source: Path) -> str:
@@ -119,12 +111,6 @@ def build_wheel(source: Path, into: Path, time: datetime) -> Path:
     if built.returncode != 0:
         raise ReleaseError(f"the wheel cannot be built: {built.stderr.strip()}")
     return into / f"paramedic-{version_of(source)}-py3-none-any.whl"
-
-
-def _choose_version(source: Path, version: str) -> None:
-    """Write the version into the script of `source`."""
-    script = source / KREW / PLUGIN
-    script.write_text(script.read_text().replace(_NO_VERSION, f"version={version}\n"))
 
 
 def _plugin_manifest(version: str, uri: str, sha256: str) -> str:

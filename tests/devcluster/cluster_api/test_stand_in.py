@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import cluster_api_crds, dev_cluster_api, workload_cluster
+from devcluster import cluster_api_crds, workload_cluster
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
@@ -23,7 +23,7 @@ from devcluster.simulation.machine_api import (
 )
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import NAMESPACES, NODES, Object
+from kube.resource import NAMESPACES, NODES, SECRETS, Object
 from kube.transport import Transport
 from tests.devcluster.running import running
 
@@ -145,10 +145,10 @@ async def test_workload_cluster_is_reached_by_its_secret_alone(
     management: Transport, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     client = Client(management, "test")
-    await dev_cluster_api.ensure_cluster(client, NEW)
+    await workload_cluster.ensure_cluster(client, NEW)
     for _ in range(2):  # what is there is replaced
         await workload_cluster.publish_kubeconfig(client, control_plane, "east")
-    secret = await client.get(workload_cluster.SECRETS, "east-kubeconfig", NAMESPACE)
+    secret = await client.get(SECRETS, "east-kubeconfig", NAMESPACE)
     assert secret["type"] == "cluster.x-k8s.io/secret"
     assert secret["metadata"]["labels"] == {"cluster.x-k8s.io/cluster-name": "east"}
     text = base64.b64decode(secret["data"]["value"]).decode()

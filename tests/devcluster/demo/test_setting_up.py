@@ -8,7 +8,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.demo import fixtures
 from devcluster.demo.cluster_view import ClusterView, OpenShiftView
 from devcluster.demo.fixtures import remove
-from devcluster.demo.incident import seen
+from devcluster.demo.narrator import seen
 from devcluster.simulation.resources import MACHINE_SETS, NODE_HEALTH_CHECKS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound

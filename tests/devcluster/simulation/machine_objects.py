@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.machine_api import ClusterApi, MachineObject, MachineSetObject, OpenShiftApi
+from devcluster.simulation.machine_api import ClusterApi, MachineObject, OpenShiftApi
 from health.model.node import Node
 from kube.resource import Object
 
@@ -50,31 +50,21 @@ def machine(  # noqa: PLR0913  a Machine has these parts
     return MachineObject.model_validate({"metadata": metadata, "spec": spec, "status": status})
 
 
-def machine_set(
-    replicas: int, *, status: dict[str, int] | None = None, is_deleted: bool = False
-) -> MachineSetObject:
-    body = stored_machine_set(replicas) | {"status": status or {}}
-    if is_deleted:
-        body["metadata"]["deletionTimestamp"] = CREATED.isoformat()
-    return MachineSetObject.model_validate(body)
-
-
-def stored_machine_set(replicas: int) -> Object:
+def machine_set(replicas: int, *, status: dict[str, int] | None = None, is_deleted: bool = False) -> Object:
     metadata = {
         "name": "workers",
         "namespace": "machines",
         "uid": SET_UID,
         "resourceVersion": "7",
         "creationTimestamp": CREATED.isoformat(),
+        "deletionTimestamp": CREATED.isoformat() if is_deleted else None,
     }
     template = {
         "metadata": {"labels": {"pool": "workers"}},
         "spec": {"providerSpec": {"value": {"size": "large"}}},
     }
-    return {
-        "metadata": metadata,
-        "spec": {"clusterName": "east", "replicas": replicas, "template": template},
-    }
+    spec = {"clusterName": "east", "replicas": replicas, "template": template}
+    return {"metadata": metadata, "spec": spec, "status": status or {}}
 
 
 def node_of(

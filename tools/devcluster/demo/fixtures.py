@@ -1,17 +1,20 @@
 """The manifests of the scenarios, and how they are created and removed.
 
 `node` has a template and a NodeHealthCheck; the others have a MachineSet and a MachineHealthCheck for its
-Machines. `node` and `machine` first remove the check of the other. Functions that call the API server raise
-KubernetesError.
+Machines. `node` and `machine` first remove the check of the other. `upgrade` has also a ClusterVersion, and a
+second check, which selects nothing. Functions that call the API server raise KubernetesError.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from devcluster.dev_cluster_api import CLUSTER
+import yaml
+
 from devcluster.simulation.machine_api import SET_NAME, ClusterApi, MachineApi, OpenShiftApi
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, TEMPLATES
+from devcluster.workload_cluster import CLUSTER
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
@@ -23,12 +26,16 @@ SPARE = "spare"
 """The second check of the scenario `upgrade`."""
 NAMESPACE = "default"
 CONDITION_SECONDS = 5
+UPGRADE_CONDITION_SECONDS = 10
+"""In the scenario `upgrade`: long enough for a node to report again after the end of the upgrade."""
 POWER_OFF_SECONDS = 2
 MACHINES = 3
 PROVISIONING_SECONDS = 2
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 SET_LABEL = "machine.openshift.io/cluster-api-machineset"
 API = ClusterApi("v1beta2")
+CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
+VERSION = "version"
 
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
@@ -79,16 +86,8 @@ class NodeFixtures:
             "spec": {
                 "selector": self.selector,
                 "minHealthy": "51%",
-                "unhealthyConditions": [
-                    {"type": "Ready", "status": status, "duration": f"{CONDITION_SECONDS}s"}
-                    for status in ("Unknown", "False")
-                ],
-                "remediationTemplate": {
-                    "apiVersion": TEMPLATES.api_version,
-                    "kind": TEMPLATES.kind,
-                    "name": self.check,
-                    "namespace": self.namespace,
-                },
+                "unhealthyConditions": _not_ready(duration=f"{CONDITION_SECONDS}s"),
+                "remediationTemplate": template_reference(self.check) | {"namespace": self.namespace},
             },
         }
 
@@ -103,6 +102,21 @@ OWN_CLUSTER = NodeFixtures(
 """The objects in the control plane that the demo starts."""
 
 
+def template_reference(name: str = CHECK) -> Object:
+    """The reference that makes the check create requests instead of deleting Machines."""
+    return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": name}
+
+
+def _not_ready(**lasting: object) -> list[Object]:
+    """The conditions of a node that does not report, or reports a problem, for that long."""
+    return [{"type": "Ready", "status": status, **lasting} for status in ("Unknown", "False")]
+
+
+def _object(resource: Resource, spec: Object, name: str = CHECK) -> Object:
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return {**kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
 def machine_set(api: MachineApi, label: str, **more: object) -> Object:
     """A MachineSet whose Machines have that label, with `more` in its spec."""
     labels = {label: CHECK}
@@ -111,50 +125,38 @@ def machine_set(api: MachineApi, label: str, **more: object) -> Object:
     return _object(api.machine_sets, spec | more)
 
 
-def machine_health_check() -> Object:
-    """The check on OpenShift: nodes not Ready for a few seconds, at most one of the three at a time."""
-    return _object(
-        CHECKS,
-        {
-            "selector": {"matchLabels": {SET_LABEL: CHECK}},
-            "maxUnhealthy": "40%",
-            "unhealthyConditions": [
-                {"type": "Ready", "status": status, "timeout": f"{CONDITION_SECONDS}s"}
-                for status in ("Unknown", "False")
-            ],
-        },
-    )
+def machine_health_check(
+    name: str = CHECK, selected: str = CHECK, seconds: int = CONDITION_SECONDS
+) -> Object:
+    """The check on OpenShift: nodes not Ready for some seconds, at most one of the three at a time."""
+    spec = {
+        "selector": {"matchLabels": {SET_LABEL: selected}},
+        "maxUnhealthy": "40%",
+        "unhealthyConditions": _not_ready(timeout=f"{seconds}s"),
+    }
+    return _object(CHECKS, spec, name)
+
+
+def spare_check() -> Object:
+    """The second check of the scenario `upgrade`."""
+    return machine_health_check(SPARE, selected="nobody")
 
 
 def cluster_api_health_check() -> Object:
     """The same check for Cluster API in v1beta2."""
-    conditions = [
-        {"type": "Ready", "status": status, "timeoutSeconds": CONDITION_SECONDS}
-        for status in ("Unknown", "False")
-    ]
-    return _object(
-        API.machine_health_checks,
-        {
-            "clusterName": CLUSTER,
-            "selector": {"matchLabels": {SET_NAME: CHECK}},
-            "checks": {"unhealthyNodeConditions": conditions},
-            "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "40%"}},
-        },
-    )
-
-
-def _object(resource: Resource, spec: Object) -> Object:
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": CHECK, "namespace": NAMESPACE},
-        "spec": spec,
+    spec = {
+        "clusterName": CLUSTER,
+        "selector": {"matchLabels": {SET_NAME: CHECK}},
+        "checks": {"unhealthyNodeConditions": _not_ready(timeoutSeconds=CONDITION_SECONDS)},
+        "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "40%"}},
     }
+    return _object(API.machine_health_checks, spec)
 
 
-def template_reference() -> dict[str, str]:
-    """The reference that makes the check create requests instead of deleting Machines."""
-    return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+def cluster_version() -> tuple[Object, Object]:
+    """The CRD of ClusterVersions, which OpenShift has, and a ClusterVersion."""
+    definition, version = yaml.safe_load_all(Path(__file__).with_name("cluster_version.yaml").read_text())
+    return definition, version
 
 
 @dataclass(frozen=True, kw_only=True)

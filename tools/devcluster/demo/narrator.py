@@ -1,36 +1,44 @@
 """Narrator: prints what the demo waits for and what happened, live on a terminal, plain elsewhere.
 
-Every line begins with the seconds since the start. Each `Line` limits its wait.
+Every line begins with the seconds since the start.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
+from temporalio.client import WorkflowQueryFailedError
+from temporalio.service import RPCError
 
 from devcluster.errors import DemoFailedError
 from devcluster.progress import in_words
+from kube.errors import KubernetesError
 
 T = TypeVar("T")
+SOON, LATER = timedelta(seconds=30), timedelta(seconds=60)
+INTERVAL = timedelta(milliseconds=200)
+LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line(Generic[T]):
-    """The texts around one wait for a fact of type T."""
+async def seen(look: Callable[[], Awaitable[T | None]]) -> T:
+    """Poll `look` until it returns a value that is true; the value.
 
-    before: str
-    after: Callable[[T], str]
-    failure: str
-    """A sentence that the narrator completes with `within 30 s.`"""
-    within: timedelta
-    advice: str = ""
-    """The likely cause of the failure and what to do, in whole sentences; "" if there is no likely one."""
+    A failed call counts as "not yet": servers of a new devcluster may not answer yet. The caller limits the
+    wait.
+    """
+    while True:
+        try:
+            if value := await look():
+                return value
+        except (KubernetesError, RPCError, WorkflowQueryFailedError) as error:
+            LOG.debug("looking again: %s", error)
+        await asyncio.sleep(INTERVAL.total_seconds())
 
 
 class Narrator:
@@ -40,17 +48,29 @@ class Narrator:
         self._console = console
         self._began = time.monotonic()
 
-    async def narrate(self, line: Line[T], awaited: Awaitable[T]) -> T:
-        """Print the announcement, wait, print the result; raises DemoFailedError if the time is over."""
-        self._print("•", "bold", line.before)
-        with self._waiting(line.within):
+    async def wait(  # noqa: PLR0913  the texts around a wait
+        self,
+        before: str,
+        look: Callable[[], Awaitable[T | None]],
+        after: Callable[[T], str],
+        *,
+        failure: str,
+        within: timedelta = SOON,
+        advice: str = "",
+    ) -> T:
+        """Print `before`, poll `look` as `seen` does, and print `after` of its value.
+
+        Raises DemoFailedError if the time is over: `failure` is a sentence without its end, `within 30 s.`;
+        `advice` has the likely cause and what to do, in whole sentences.
+        """
+        self._print("•", "bold", before)
+        with self._waiting(within):
             try:
-                fact = await asyncio.wait_for(awaited, line.within.total_seconds())
+                value = await asyncio.wait_for(seen(look), within.total_seconds())
             except TimeoutError as error:
-                failure = f"{line.failure} within {in_words(line.within)}."
-                raise DemoFailedError(f"{failure} {line.advice}".rstrip()) from error
-        self._print("✔", "green", line.after(fact))
-        return fact
+                raise DemoFailedError(f"{failure} within {in_words(within)}. {advice}".rstrip()) from error
+        self._print("✔", "green", after(value))
+        return value
 
     def show(self, heading: str, text: str) -> None:
         """Print an address or a command on a line of its own."""

@@ -1,217 +1,143 @@
-"""The stage of one scenario: the clients of its servers, and what its rows have seen; and the kinds of rows.
+"""The stage of one scenario: its narrator, and the clients of its servers."""
 
-The texts of rows are format strings. They may name the constants, what the stage knows, and as `it` the value
-that the row waited for.
-"""
-
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 from temporalio.client import Client as TemporalClient
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster.demo import fixtures
-from devcluster.demo.cluster_view import ClusterApiView, ClusterView, OpenShiftView
-from devcluster.demo.dev_description import DevDescription
-from devcluster.demo.dev_process import DevProcess
-from devcluster.demo.facts import MachineSeen, NodeSeen, Run
-from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
-from devcluster.demo.settings import DemoSettings
-from devcluster.demo.upgrade_view import TIMEOUT_SECONDS, SimulatedUpgrade
-from devcluster.dev_cluster_api import CLUSTER
+from devcluster.demo.cluster_view import ClusterView, MachineSeen, MachineView, NodeSeen, OpenShiftView
+from devcluster.demo.fixtures import CHECK, CHECKS, CLUSTER_API, NAMESPACE, OWN_CLUSTER, NodeFixtures
+from devcluster.demo.narrator import SOON, Narrator, seen
+from devcluster.demo.process import DevDescription, DevProcess
 from devcluster.errors import DemoFailedError
 from devcluster.programs import kubectl
-from devcluster.simulation.resources import TEMPLATES
+from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
+from health.model.incident_result import IncidentResult
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.client import Client
+from kube.resource import NODES
 from kube.transport import Transport
+
+IncidentHandle = WorkflowHandle[object, IncidentResult]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment:
-    """A running devcluster and the clients connected to it."""
+class PlayOptions:
+    """How a scenario is played in one kind of cluster."""
 
+    nodes: NodeFixtures = OWN_CLUSTER
+    silence: str = "Kubernetes waits for a heartbeat of {node}."
+    """The text while a silent kubelet is not noticed yet."""
+    silence_noticed_within: timedelta = SOON
+    advice: str = ""
+    """The likely cause if it is not noticed, and what to do."""
+    longest: timedelta = timedelta(seconds=120)
+    """The limit for the scenario, without the start, in which servers may have to be built."""
+    kubectl_options: str | None = None
+    """The options of kubectl for this cluster; None selects the kubeconfig of the servers."""
+    stay: bool = False
+    """Keep everything running after the story, until Ctrl-C."""
+    stays: str = "Everything keeps running until Ctrl-C."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A running devcluster, and the clients connected to it."""
+
+    narrator: Narrator
+    options: PlayOptions
     process: DevProcess
     dev: DevDescription
     """The description from the start of the scenario."""
+    temporal: TemporalClient
     cluster: ClusterView
     """The cluster of the nodes."""
-    machines: OpenShiftView
-    cluster_api: ClusterApiView
-    upgrade: SimulatedUpgrade
-    temporal: TemporalClient
-    stays: bool
-    """True if everything keeps running after the scenario."""
-    nodes: NodeFixtures = OWN_CLUSTER
-    kubectl_options: str | None = None
-    """The options of kubectl for this cluster; None selects the kubeconfig of the description."""
+    openshift: OpenShiftView
+    cluster_api: MachineView
 
-    def worker(self) -> int:
-        """The pid of the present worker; raises DemoFailedError if none runs."""
-        pid = self._pid()
-        if pid is None:
-            raise DemoFailedError("No worker runs.")
-        return pid
+    def show(self, heading: str, text: str) -> None:
+        """Show an address or a command to copy, which works while everything runs."""
+        until = "" if self.options.stay else " (until the end of the story; --stay keeps it up)"
+        self.narrator.show(f"{heading}{until}", text)
 
-    async def other_worker(self, than: int) -> int | None:
-        """The pid of the worker, once it is not `than`."""
-        pid = self._pid()
-        return pid if pid != than else None
+    def kubectl(self, arguments: str, kubeconfig: Path | None = None) -> str:
+        """A command line for the cluster of the checks, or for that of `kubeconfig`."""
+        options = f"--kubeconfig {kubeconfig or self.dev.kubeconfig}"
+        return f"{kubectl()} {self.options.kubectl_options or options} {arguments}"
 
-    def kubectl(self, arguments: str) -> str:
-        """A command line for this cluster, for a person to copy."""
-        options = self.kubectl_options or f"--kubeconfig {self.dev.kubeconfig}"
-        return f"{kubectl()} {options} {arguments}"
+    async def incident(self, target: NodeSeen | MachineSeen, since: datetime) -> IncidentHandle | None:
+        """The run of the workflow for that Node or Machine, once it began after `since`. Raises RPCError."""
+        id_ = workflow_id(self.dev.cluster, target, self.options.nodes.check)
+        run = await self.temporal.get_workflow_handle(id_).describe()
+        if run.start_time < since:
+            return None
+        return self.temporal.get_workflow_handle(id_, run_id=run.run_id, result_type=IncidentResult)
 
-    def kubectl_of_workload(self, arguments: str) -> str:
-        return f"{kubectl()} --kubeconfig {self.dev.workload_kubeconfig} {arguments}"
 
-    def _pid(self) -> int | None:
-        now = self.process.describe()
-        return now.pids.get("worker") if now else None
+def workflow_id(cluster: str, target: NodeSeen | MachineSeen, check_of_nodes: str = CHECK) -> str:
+    """The id of the workflow that the detector starts for that Node or Machine."""
+    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=check_of_nodes)
+    reference = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
+    if isinstance(target, MachineSeen):
+        place = {"group": target.group, "namespace": NAMESPACE}
+        check = CheckReference(kind=CHECKS.kind, name=CHECK, **place)
+        reference = TargetReference(kind=MACHINES.kind, name=target.name, uid=target.uid, **place)
+    return IncidentReference(cluster=cluster, check=check, target=reference).workflow_id
+
+
+def page(dev: DevDescription, id_: str, run_id: str) -> str:
+    """The address of a run of a workflow in the Temporal UI."""
+    workflow = quote(id_, safe="")
+    return f"{dev.temporal_ui}/namespaces/{dev.temporal_namespace}/workflows/{workflow}/{run_id}/history"
+
+
+async def outcome(run: IncidentHandle) -> str | None:
+    """The outcome of the workflow, None while it is open.
+
+    Raises RPCError, and DemoFailedError if it did not complete.
+    """
+    status = (await run.describe()).status
+    if status is None or status is WorkflowExecutionStatus.RUNNING:
+        return None
+    if status is not WorkflowExecutionStatus.COMPLETED:
+        raise DemoFailedError(f"The workflow {run.id} did not complete, it is {status.name}.")
+    return (await run.result()).outcome
 
 
 @asynccontextmanager
-async def environment(
-    process: DevProcess,
-    settings: DemoSettings,
-    nodes: NodeFixtures = OWN_CLUSTER,
-    kubectl_options: str | None = None,
-) -> AsyncIterator[Environment]:
-    """Connect to a devcluster as soon as it is ready."""
-    dev = await process.ready()
-    temporal = await _connect_to_temporal(dev)
-    workload = dev.workload_kubeconfig
-    async with AsyncExitStack() as stack:
-
-        async def connected(kubeconfig: Path) -> Client:
-            transport = await stack.enter_async_context(await Transport.connect(str(kubeconfig)))
-            return Client(transport, "paramedic-demo")
-
-        client = await connected(dev.kubeconfig)
-        cluster = ClusterView(await connected(workload) if workload else client, nodes)
-        machines, of_cluster_api = OpenShiftView(client, cluster), ClusterApiView(client, cluster)
-        upgrade = SimulatedUpgrade(client, machines, cluster)
-        yield Environment(
-            process=process,
-            dev=dev,
-            cluster=cluster,
-            machines=machines,
-            cluster_api=of_cluster_api,
-            upgrade=upgrade,
-            temporal=temporal,
-            stays=settings.stay,
-            nodes=nodes,
-            kubectl_options=kubectl_options,
-        )
-
-
-async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:
+async def stage(process: DevProcess, options: PlayOptions, narrator: Narrator) -> AsyncIterator[Stage]:
+    """Connect to a devcluster as soon as it is ready, without a limit: servers may have to be built first."""
+    dev = await seen(process.description)
     try:
-        return await TemporalClient.connect(
+        temporal = await TemporalClient.connect(
             dev.temporal_address,
             namespace=dev.temporal_namespace,
             data_converter=pydantic_data_converter,
         )
     except RuntimeError as error:  # the SDK raises it if it cannot connect
         raise DemoFailedError(f"Temporal at {dev.temporal_address} does not answer: {error}") from error
+    async with AsyncExitStack() as connections:
 
+        async def connected(kubeconfig: Path) -> Client:
+            transport = await connections.enter_async_context(await Transport.connect(str(kubeconfig)))
+            return Client(transport, "paramedic-demo")
 
-CONSTANTS = {
-    "check": fixtures.CHECK,
-    "node_count": fixtures.NODES,
-    "machine_count": fixtures.MACHINES,
-    "condition_seconds": fixtures.CONDITION_SECONDS,
-    "power_off_seconds": fixtures.POWER_OFF_SECONDS,
-    "provisioning_seconds": fixtures.PROVISIONING_SECONDS,
-    "template_kind": TEMPLATES.kind,
-    "spare": fixtures.SPARE,
-    "timeout_seconds": TIMEOUT_SECONDS,
-    "workload": CLUSTER,
-}
-
-
-class Stage:
-    """The attributes are set by the rows before those that use them."""
-
-    fleet: Sequence[NodeSeen | MachineSeen]
-    """All targets, before the first failure."""
-    target: NodeSeen | MachineSeen
-    """The target that fails."""
-    node: NodeSeen
-    """The node of the target."""
-    failed_at: datetime
-    run: Run
-    """The run of the incident of the target."""
-    pid: int
-    """The process of the worker that is killed."""
-
-    def __init__(self, environment: Environment, constants: Mapping[str, object] = CONSTANTS) -> None:
-        self.environment = environment
-        self._constants = constants
-        self._began: float | None = None
-
-    @property
-    def machine(self) -> MachineSeen:
-        """The target, in a scenario of Machines."""
-        assert isinstance(self.target, MachineSeen)  # nodes have scenarios of their own
-        return self.target
-
-    def aim_at(self, target: NodeSeen | MachineSeen) -> None:
-        self.target = target
-        self.node = target.node if isinstance(target, MachineSeen) else target
-        self.failed_at = datetime.now(UTC)
-        self._began = self._began or time.monotonic()
-
-    def words(self, text: str, it: object = None) -> str:
-        """The text with the values of the constants and of the stage."""
-        elapsed = 0.0 if self._began is None else time.monotonic() - self._began
-        return text.format(**self._constants, **vars(self), elapsed=elapsed, it=it)
-
-
-SOON = timedelta(seconds=30)
-LATER = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DemoStep:
-    """One wait, and the texts before and after it."""
-
-    before: str
-    wait: Callable[[Stage], Awaitable[Any]]
-    """Returns the value that `after` quotes as `it`."""
-    after: str
-    failure: str
-    """A sentence that the narrator completes with `within 30 s.`"""
-    within: timedelta = SOON
-    advice: str = ""
-    """The likely cause of the failure and what to do, in whole sentences."""
-
-
-@dataclass(frozen=True)
-class Do:
-    """A change that the demo makes without a text."""
-
-    act: Callable[[Stage], Awaitable[object]]
-
-
-@dataclass(frozen=True)
-class Show:
-    """An address or a command to copy, which works while everything runs."""
-
-    heading: str
-    text: Callable[[Stage], str]
-
-
-@dataclass(frozen=True)
-class Success:
-    """The last sentence; `elapsed` is the time since the first failure, in seconds."""
-
-    text: str
-
-
-Row = DemoStep | Do | Show | Success
+        client = await connected(dev.kubeconfig)
+        workload = dev.workload_kubeconfig
+        cluster = ClusterView(await connected(workload) if workload else client, options.nodes)
+        yield Stage(
+            narrator=narrator,
+            options=options,
+            process=process,
+            dev=dev,
+            temporal=temporal,
+            cluster=cluster,
+            openshift=OpenShiftView(client, cluster),
+            cluster_api=MachineView(client, cluster, CLUSTER_API),
+        )

@@ -161,43 +161,6 @@ def without_condition(shown: Sequence[Object], type_: str) -> list[Object]:
     return [condition for condition in shown if condition["type"] != type_]
 
 
-@dataclass(frozen=True)
-class SetFinalizers:
-    """Write the finalizers of the Machine: ours, and those of others."""
-
-    finalizers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class UpdatePhase:
-    """Write the phase of the Machine, and its Node."""
-
-    phase: str
-    node: ReferencedNode | None = None
-
-
-@dataclass(frozen=True)
-class CreateNode:
-    """Switch on its hardware, which registers a Node, and record the provider's ID of that."""
-
-
-@dataclass(frozen=True)
-class LinkNode:
-    """Write the name of the Machine on its Node, with the labels that the Machine has for it."""
-
-    uid: str
-
-
-@dataclass(frozen=True)
-class DeleteNode:
-    """Take away its hardware with the Node."""
-
-    uid: str
-
-
-Step = SetFinalizers | UpdatePhase | CreateNode | LinkNode | DeleteNode
-
-
 NODE_ANNOTATION = "machine.openshift.io/machine"
 """On a Node: namespace and name of its Machine."""
 
@@ -215,31 +178,28 @@ class OpenShiftApi:
     replaces_marked: bool = False
     """True if a MachineSet replaces Machines that are marked for their owner."""
 
-    def next_link(self, machine: MachineObject, node: Node) -> Step | None:
-        """First the Node names its Machine, then the Machine reports the Node."""
-        missing = machine.spec.metadata.labels.items() - node.metadata.labels.items()
-        if missing or node.metadata.annotations.machine != machine.full_name:
-            return LinkNode(node.metadata.uid)
-        reference = ReferencedNode(name=node.metadata.name, uid=node.metadata.uid)
-        is_reported = (machine.status.phase, machine.status.node_ref) == (RUNNING, reference)
-        return None if is_reported else UpdatePhase(RUNNING, reference)
+    def node_patch(self, machine: MachineObject, node: Node) -> Object | None:
+        """The patch that names the Machine on its Node, with the labels for it; None if both are there."""
+        metadata, labels = node.metadata, machine.spec.metadata.labels
+        if metadata.annotations.machine == machine.full_name and labels.items() <= metadata.labels.items():
+            return None
+        annotations = {NODE_ANNOTATION: machine.full_name}
+        return {"metadata": {"uid": metadata.uid, "annotations": annotations, "labels": labels}}
 
-    def status(self, report: UpdatePhase, stored: Object, now: datetime) -> Object:  # noqa: ARG002  of all APIs
-        """The phase, when it was written, and the Node if the report names one."""
-        status: Object = {"phase": report.phase, "lastUpdated": stamp(now)}
-        if report.node is not None:
-            status["nodeRef"] = {"kind": "Node", "name": report.node.name, "uid": report.node.uid}
+    def reference(self, node: Node) -> ReferencedNode:
+        """The reference by which a Machine reports its Node."""
+        return ReferencedNode(name=node.metadata.name, uid=node.metadata.uid)
+
+    def status(self, phase: str, node: ReferencedNode | None, _stored: Object, now: datetime) -> Object:
+        """The phase, when it was written, and the Node unless it is None."""
+        status: Object = {"phase": phase, "lastUpdated": stamp(now)}
+        if node is not None:
+            status["nodeRef"] = {"kind": "Node", "name": node.name, "uid": node.uid}
         return status
 
     def identity(self, machine_set: Object) -> tuple[dict[str, str], Object]:  # noqa: ARG002  of all APIs
         """Nothing: a Machine is as its template."""
         return {}, {}
-
-
-def link(machine: MachineObject, node_uid: str) -> Object:
-    """A patch that names the Machine on its Node."""
-    annotations, labels = {NODE_ANNOTATION: machine.full_name}, machine.spec.metadata.labels
-    return {"metadata": {"uid": node_uid, "annotations": annotations, "labels": labels}}
 
 
 GROUP = "cluster.x-k8s.io"
@@ -276,19 +236,20 @@ class ClusterApi:
     def machine_health_checks(self) -> Resource:
         return self._resource("MachineHealthCheck", "machinehealthchecks")
 
-    def next_link(self, machine: MachineObject, node: Node) -> Step | None:
-        """The Machine reports the name of its Node."""
-        reference = machine.status.node_ref
-        if machine.status.phase == RUNNING and reference and reference.name == node.metadata.name:
-            return None
-        return UpdatePhase(RUNNING, ReferencedNode(name=node.metadata.name))
+    def node_patch(self, _machine: MachineObject, _node: Node) -> Object | None:
+        """None: a Node does not name its Machine."""
+        return None
 
-    def status(self, report: UpdatePhase, stored: Object, now: datetime) -> Object:
-        """The phase, the Node if the report names one, and with hardware a condition."""
-        status: Object = {"phase": report.phase}
-        if report.node is not None:
-            status["nodeRef"] = {"name": report.node.name}
-        if report.phase == PROVISIONED:
+    def reference(self, node: Node) -> ReferencedNode:
+        """The name of the Node in its own cluster."""
+        return ReferencedNode(name=node.metadata.name)
+
+    def status(self, phase: str, node: ReferencedNode | None, stored: Object, now: datetime) -> Object:
+        """The phase, the Node unless it is None, and with hardware a condition."""
+        status: Object = {"phase": phase}
+        if node is not None:
+            status["nodeRef"] = {"name": node.name}
+        if phase == PROVISIONED:
             shown = stored.get("status", {}).get("conditions", [])
             status["conditions"] = with_condition(shown, INFRASTRUCTURE_READY, self.version, now)
         return status

@@ -14,7 +14,7 @@ version that was read; those of Nodes to any version, because the kubelet writes
 """
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,18 +28,12 @@ from devcluster.simulation.machine_api import (
     PROVISIONING,
     RUNNING,
     ClusterApi,
-    CreateNode,
-    DeleteNode,
-    LinkNode,
     MachineApi,
     MachineObject,
     MachineSetObject,
     MachineSetStatus,
-    SetFinalizers,
-    Step,
-    UpdatePhase,
+    ReferencedNode,
     deletion,
-    link,
     with_condition,
     without_condition,
 )
@@ -49,106 +43,6 @@ from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, NotFound
 from kube.resource import NODES, Object
 from objects.metadata import ObjectMetadata
-
-
-def next_step(  # noqa: PLR0911  a list of steps, in their order
-    api: MachineApi, machine: MachineObject, node: Node | None, now: datetime, provisioning: timedelta
-) -> Step | None:
-    """The next step for the Machine and its Node; `provisioning` is how long its hardware takes."""
-    metadata, phase = machine.metadata, machine.status.phase
-    others = tuple(other for other in metadata.finalizers if other != api.finalizer)
-    has_our_finalizer = others != metadata.finalizers
-    if machine.is_being_deleted:
-        if not has_our_finalizer:
-            return None
-        if phase != DELETING:
-            return UpdatePhase(DELETING)
-        if node is None:
-            return SetFinalizers(others)
-        return None if node.metadata.deletion_timestamp else DeleteNode(node.metadata.uid)
-    if phase == FAILED:
-        return None
-    if not has_our_finalizer:
-        return SetFinalizers((*others, api.finalizer))
-    if not machine.spec.provider_id:
-        if phase != PROVISIONING:
-            return UpdatePhase(PROVISIONING)
-        return CreateNode() if metadata.creation_timestamp + provisioning <= now else None
-    if phase in ("", PROVISIONING):
-        return UpdatePhase(PROVISIONED)
-    return None if node is None else api.next_link(machine, node)
-
-
-@dataclass(frozen=True)
-class Create:
-    """Create this number of Machines for the set."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Delete:
-    """Delete these Machines, which exceed the wanted number."""
-
-    machines: tuple[MachineObject, ...]
-
-
-@dataclass(frozen=True)
-class UpdateReplicas:
-    """Write the numbers of Machines to the status."""
-
-    status: MachineSetStatus
-
-
-@dataclass(frozen=True)
-class Unmark:
-    """Remove the mark of a Machine that is healthy again."""
-
-    machine: MachineObject
-
-
-@dataclass(frozen=True)
-class Replace:
-    """Announce the deletion of a marked Machine and delete it; it is replaced when it is gone."""
-
-    machine: MachineObject
-
-
-SetStep = Create | Delete | UpdateReplicas | Unmark | Replace
-
-
-def next_set_step(
-    machine_set: MachineSetObject,
-    machines: Iterable[MachineObject],
-    ready_nodes: Collection[str],
-    *,
-    replaces_marked: bool = False,
-) -> SetStep | None:
-    """The next step, by the set, all Machines of its namespace, and the names of Ready Nodes."""
-    uid = machine_set.metadata.uid
-    owned = [machine for machine in machines if machine.controller and machine.controller.uid == uid]
-    staying = [machine for machine in owned if not machine.is_being_deleted]
-    for machine in staying if replaces_marked else ():
-        match machine.condition(HEALTH_CHECK_SUCCEEDED).status, machine.condition(OWNER_REMEDIATED).status:
-            case "True", "False":
-                return Unmark(machine)
-            case "False", "False":
-                return Replace(machine)
-    if machine_set.metadata.deletion_timestamp is not None:
-        return None
-    if len(owned) < machine_set.spec.replicas:
-        return Create(machine_set.spec.replicas - len(owned))
-    if len(staying) > machine_set.spec.replicas:
-        # Machines that do not run go first, then the youngest.
-        staying.sort(key=lambda machine: machine.metadata.name)
-        staying.sort(key=lambda machine: machine.metadata.creation_timestamp, reverse=True)
-        staying.sort(key=lambda machine: machine.status.phase == RUNNING)
-        return Delete(tuple(staying[: len(staying) - machine_set.spec.replicas]))
-    references = [machine.status.node_ref for machine in owned]
-    ready = sum(reference is not None and reference.name in ready_nodes for reference in references)
-    status = MachineSetStatus(replicas=len(owned), ready_replicas=ready, available_replicas=ready)
-    return None if status == machine_set.status else UpdateReplicas(status)
-
 
 SUFFIX_LETTERS, SUFFIX_LENGTH = "bcdfghjklmnpqrstvwxz2456789", 5
 """The end of names that API servers generate: without vowels, so without words."""
@@ -185,7 +79,7 @@ def new_machine(api: MachineApi, machine_set: Object, suffix: str) -> Object:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineController:
-    """Does what the controllers of one machine API do."""
+    """Does what the controllers of one machine API do. Its methods raise KubernetesError."""
 
     api: MachineApi
     management: Client
@@ -196,8 +90,8 @@ class MachineController:
     """The time between the creation of a Machine and its hardware."""
 
     async def reconcile(self) -> None:
-        """Take one step for each MachineSet and each Machine. Raises KubernetesError."""
-        sets = await self.management.list(self.api.machine_sets)
+        """Take one step for each MachineSet and each Machine."""
+        now, sets = datetime.now(UTC), await self.management.list(self.api.machine_sets)
         stored = await self.management.list(self.api.machines)
         machines = [MachineObject.model_validate(machine) for machine in stored]
         nodes = {
@@ -206,63 +100,103 @@ class MachineController:
         ready = frozenset(name for name, node in nodes.items() if _is_ready(node))
         for machine_set in sets:
             with suppress(NotFound, Conflict):  # it has changed since, and the next round reads it again
-                await self._take_set_step(machine_set, machines, ready)
+                await self.advance_set(machine_set, machines, ready, now)
         for machine, body in zip(machines, stored, strict=True):
-            step = next_step(
-                self.api, machine, nodes.get(machine.node_name), datetime.now(UTC), self.provisioning
-            )
             with suppress(NotFound, Conflict):
-                await self._take_step(step, machine, body)
+                await self.advance(machine, body, nodes.get(machine.node_name), now)
 
-    async def _take_set_step(
-        self, stored: Object, machines: Sequence[MachineObject], ready_nodes: Collection[str]
+    async def advance_set(
+        self, stored: Object, machines: Iterable[MachineObject], ready_nodes: Collection[str], now: datetime
     ) -> None:
-        machine_set = MachineSetObject.model_validate(stored)
-        at, api = machine_set.metadata, self.api
-        of_namespace = (machine for machine in machines if machine.metadata.namespace == at.namespace)
-        step = next_set_step(machine_set, of_namespace, ready_nodes, replaces_marked=api.replaces_marked)
-        match step:
-            case Create(count=count):
-                for _ in range(count):
-                    suffix = "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret
-                    await self.management.create(api.machines, new_machine(api, stored, suffix), at.namespace)
-            case Delete(machines=surplus):
-                for machine in surplus:
-                    await self._delete(machine)
-            case UpdateReplicas(status=status):
-                patch = of_version(at) | {"status": status.model_dump(by_alias=True)}
-                await self.management.merge_patch(api.machine_sets, at.name, patch, at.namespace, "status")
-            case Unmark(machine=machine) | Replace(machine=machine):
-                marked = await self.management.get(api.machines, machine.metadata.name, at.namespace)
-                shown: Sequence[Object] = marked.get("status", {}).get("conditions", [])
-                if isinstance(step, Unmark):
-                    conditions = without_condition(shown, OWNER_REMEDIATED)
-                else:
-                    conditions = with_condition(shown, deletion(api.version), api.version, datetime.now(UTC))
-                await self._patch(machine, {"status": {"conditions": conditions}}, "status")
-                if isinstance(step, Replace):
-                    await self._delete(machine)
-            case None:
-                return
+        """Take the next step of a set, by the Machines of all sets and the names of Ready Nodes."""
+        machine_set, api = MachineSetObject.model_validate(stored), self.api
+        at, wanted = machine_set.metadata, machine_set.spec.replicas
+        owned = [machine for machine in machines if machine.controller and machine.controller.uid == at.uid]
+        staying = [machine for machine in owned if not machine.is_being_deleted]
 
-    async def _take_step(self, step: Step | None, machine: MachineObject, stored: Object) -> None:
-        name = machine.node_name
-        match step:
-            case SetFinalizers(finalizers=finalizers):
-                await self._patch(machine, of_version(machine.metadata, finalizers=list(finalizers)))
-            case CreateNode():
-                with suppress(AlreadyExists):
-                    await self.workload.create(NODES, simulated_node(name))
-                await self._patch(machine, {"spec": {"providerID": provider_id(name)}})
-            case UpdatePhase():
-                status = self.api.status(step, stored, datetime.now(UTC))
-                await self._patch(machine, {"status": status}, "status")
-            case LinkNode(uid=uid):
-                await self.workload.merge_patch(NODES, name, link(machine, uid))
-            case DeleteNode(uid=uid):
-                await self.workload.delete(NODES, name, uid=uid)
-            case None:
+        # Remove the mark of a Machine that is healthy again; replace a marked one: announce, and delete.
+        for machine in staying if api.replaces_marked else ():
+            health = machine.condition(HEALTH_CHECK_SUCCEEDED).status
+            if machine.condition(OWNER_REMEDIATED).status == "False" and health in ("True", "False"):
+                marked = await self.management.get(api.machines, machine.metadata.name, at.namespace)
+                conditions: list[Object] = marked.get("status", {}).get("conditions", [])
+                if health == "True":
+                    conditions = without_condition(conditions, OWNER_REMEDIATED)
+                else:
+                    conditions = with_condition(conditions, deletion(api.version), api.version, now)
+                await self._patch(machine, {"status": {"conditions": conditions}}, "status")
+                if health == "False":
+                    await self._delete(machine)
                 return
+        if at.deletion_timestamp is not None:
+            return
+
+        # Create missing Machines, or delete surplus ones.
+        for _ in range(wanted - len(owned)):
+            suffix = "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret
+            await self.management.create(api.machines, new_machine(api, stored, suffix), at.namespace)
+        # Machines that do not run go first, then the youngest.
+        staying.sort(key=lambda machine: machine.metadata.name)
+        staying.sort(key=lambda machine: machine.metadata.creation_timestamp, reverse=True)
+        staying.sort(key=lambda machine: machine.status.phase == RUNNING)
+        for machine in staying[: max(len(staying) - wanted, 0)]:
+            await self._delete(machine)
+        if len(owned) < wanted or len(staying) > wanted:
+            return
+
+        # Report the numbers.
+        references = [machine.status.node_ref for machine in owned]
+        ready = sum(reference is not None and reference.name in ready_nodes for reference in references)
+        status = MachineSetStatus(replicas=len(owned), ready_replicas=ready, available_replicas=ready)
+        if status != machine_set.status:
+            patch = of_version(at) | {"status": status.model_dump(by_alias=True)}
+            await self.management.merge_patch(api.machine_sets, at.name, patch, at.namespace, "status")
+
+    async def advance(  # noqa: C901  a list of steps, in their order
+        self, machine: MachineObject, stored: Object, node: Node | None, now: datetime
+    ) -> None:
+        """Take the next step of a Machine, by its Node."""
+        api, phase, finalizers = self.api, machine.status.phase, machine.metadata.finalizers
+
+        async def report(phase: str, reference: ReferencedNode | None = None) -> None:
+            await self._patch(machine, {"status": api.status(phase, reference, stored, now)}, "status")
+
+        if machine.is_being_deleted:
+            if api.finalizer in finalizers and phase != DELETING:
+                await report(DELETING)
+            elif api.finalizer in finalizers:
+                await self._take_away(machine, node)
+        elif phase == FAILED:
+            return
+        elif api.finalizer not in finalizers:
+            await self._set_finalizers(machine, (*finalizers, api.finalizer))
+        elif not machine.spec.provider_id and phase != PROVISIONING:
+            await report(PROVISIONING)
+        elif not machine.spec.provider_id:
+            if machine.metadata.creation_timestamp + self.provisioning <= now:
+                with suppress(AlreadyExists):
+                    await self.workload.create(NODES, simulated_node(machine.node_name))
+                await self._patch(machine, {"spec": {"providerID": provider_id(machine.node_name)}})
+        elif phase in ("", PROVISIONING):
+            await report(PROVISIONED)
+        elif node is not None:
+            # The Node names its Machine, then the Machine reports the Node.
+            reference = api.reference(node)
+            if patch := api.node_patch(machine, node):
+                await self.workload.merge_patch(NODES, machine.node_name, patch)
+            elif (phase, machine.status.node_ref) != (RUNNING, reference):
+                await report(RUNNING, reference)
+
+    async def _take_away(self, machine: MachineObject, node: Node | None) -> None:
+        """Delete the hardware of a deleted Machine with its Node, then our finalizer."""
+        if node is None:
+            others = (name for name in machine.metadata.finalizers if name != self.api.finalizer)
+            await self._set_finalizers(machine, tuple(others))
+        elif not node.metadata.deletion_timestamp:
+            await self.workload.delete(NODES, machine.node_name, uid=node.metadata.uid)
+
+    async def _set_finalizers(self, machine: MachineObject, finalizers: tuple[str, ...]) -> None:
+        await self._patch(machine, of_version(machine.metadata, finalizers=list(finalizers)))
 
     async def _patch(self, machine: MachineObject, body: Object, subresource: str = "") -> None:
         at = machine.metadata

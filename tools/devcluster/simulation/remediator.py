@@ -1,13 +1,11 @@
 """The demo remediator: it power-cycles the simulated nodes of its requests.
 
-Each round reads all requests and takes one step for each unfinished one. The decision and the patches are
-pure. The status of the request keeps the boot ID from before the power cycle: a node with another boot ID has
-been power-cycled, whatever happened to the remediator meanwhile. The node itself switches on again, so a
-deleted request leaves no node off.
+Each round reads all requests and takes one step for each unfinished one. The status of the request keeps the
+boot ID from before the power cycle: a node with another boot ID has been power-cycled, whatever happened to
+the remediator meanwhile. The node itself switches on again, so a deleted request leaves no node off.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
@@ -16,8 +14,8 @@ from devcluster.simulation.machine_api import MachineObject
 from devcluster.simulation.nodes import POWER_ON_AT, SIMULATED, boot_of, power_off, reported_boot
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
-from kube.errors import Conflict, NotFound
-from kube.resource import NODES, Object
+from kube.errors import Conflict, NotFound, none_if_absent
+from kube.resource import NODES
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
 from objects.timestamps import stamp
@@ -75,118 +73,55 @@ class PowerCycleRemediation(FrozenObject):
         return finished or stopped
 
 
-@dataclass(frozen=True)
-class Begin:
-    """Record the boot ID and report that the work is in progress."""
-
-    boot_id: str
-
-
-@dataclass(frozen=True)
-class PowerCycle:
-    """Switch the node off, and on again after this time."""
-
-    power_off: timedelta
-
-
-@dataclass(frozen=True)
-class Succeed:
-    """Report that the node has another boot ID now."""
-
-    boot_id: str
-
-
-@dataclass(frozen=True)
-class Fail:
-    """Report why the node cannot be power-cycled."""
-
-    reason: str
-    message: str
-
-
-Step = Begin | PowerCycle | Succeed | Fail
-
-
-def next_step(request: PowerCycleRemediation, name: str, node: Object | None) -> Step | None:
-    """The next step, by the request and its Node; None if there is nothing to do now."""
-    if request.is_over:
-        return None
-    if node is None or SIMULATED not in node["metadata"].get("labels", {}):
-        return Fail("NodeNotFound", f"There is no simulated node {name}.")
-    before = request.status.boot_id_before
-    if before is None:
-        return Begin(reported_boot(node))
-    if before != reported_boot(node):
-        return Succeed(reported_boot(node))
-    is_booting = boot_of(node) not in (None, before)
-    is_off = boot_of(node) is None and POWER_ON_AT in node["metadata"].get("annotations", {})
-    if is_booting or is_off:
-        return None
-    return PowerCycle(timedelta(seconds=request.spec.power_off_seconds))
-
-
-def status_patch(
-    request: PowerCycleRemediation, node: str, step: Begin | Succeed | Fail, now: datetime
-) -> Object:
-    """The merge patch of the status; it applies only to the version of the request that was read."""
-    processing, succeeded = "False", "False"
-    match step:
-        case Begin():
-            processing, succeeded = "True", "Unknown"
-            reason, message = "PowerCycling", f"Switching {node} off and on."
-        case Succeed(boot_id=boot_id):
-            succeeded = "True"
-            reason, message = "PowerCycled", f"{node} runs again, with boot ID {boot_id}."
-        case Fail():
-            reason, message = step.reason, step.message
-    shown = {condition.type: condition for condition in request.status.conditions}
-    conditions = []
-    for type_, status in (("Processing", processing), ("Succeeded", succeeded)):
-        old = shown.get(type_)
-        since = old.last_transition_time if old and old.status == status else stamp(now)
-        condition = {"type": type_, "status": status, "reason": reason, "message": message}
-        conditions.append(condition | {"lastTransitionTime": since})
-    changed: Object = {"conditions": conditions}
-    if isinstance(step, Begin):
-        changed["bootIDBefore"] = step.boot_id
-    return {"metadata": {"resourceVersion": request.metadata.resource_version}, "status": changed}
-
-
 async def remediate(client: Client) -> None:
     """Take one step for each unfinished request. Raises KubernetesError."""
     for stored in await client.list(REQUESTS):
         request = PowerCycleRemediation.model_validate(stored)
         if not request.is_over:
             with suppress(NotFound, Conflict):  # it has changed since, and the next round reads it again
-                await _take_step(client, request)
+                await advance(client, request, datetime.now(UTC))
 
 
-async def _take_step(client: Client, request: PowerCycleRemediation) -> None:
+async def advance(client: Client, request: PowerCycleRemediation, now: datetime) -> None:
+    """Take the next step of an unfinished request. Raises KubernetesError."""
     name = request.node(await _node_of_machine(client, request))
-    try:
-        node = await client.get(NODES, name)
-    except NotFound:
-        node = None
-    now = datetime.now(UTC)
-    match next_step(request, name, node):
-        case None:
-            return
-        case PowerCycle(power_off=duration):
+    node, before = await none_if_absent(client.get(NODES, name)), request.status.boot_id_before
+
+    async def report(processing: str, succeeded: str, reason: str, message: str, **more: object) -> None:
+        shown = {condition.type: condition for condition in request.status.conditions}
+        conditions = []
+        for type_, status in (("Processing", processing), ("Succeeded", succeeded)):
+            old = shown.get(type_)
+            since = old.last_transition_time if old and old.status == status else stamp(now)
+            condition = {"type": type_, "status": status, "reason": reason, "message": message}
+            conditions.append(condition | {"lastTransitionTime": since})
+        # It applies only to the version of the request that was read.
+        version = {"resourceVersion": request.metadata.resource_version}
+        patch = {"metadata": version, "status": {"conditions": conditions, **more}}
+        await client.merge_patch(REQUESTS, request.metadata.name, patch, request.metadata.namespace, "status")
+
+    if node is None or SIMULATED not in node["metadata"].get("labels", {}):
+        await report("False", "False", "NodeNotFound", f"There is no simulated node {name}.")
+    elif before is None:
+        message, boot = f"Switching {name} off and on.", reported_boot(node)
+        await report("True", "Unknown", "PowerCycling", message, bootIDBefore=boot)
+    elif before != (boot := reported_boot(node)):
+        await report("False", "True", "PowerCycled", f"{name} runs again, with boot ID {boot}.")
+    else:
+        is_booting = boot_of(node) not in (None, before)
+        is_off = boot_of(node) is None and POWER_ON_AT in node["metadata"].get("annotations", {})
+        if not is_booting and not is_off:
+            duration = timedelta(seconds=request.spec.power_off_seconds)
             await client.merge_patch(NODES, name, power_off(until=now + duration))
-        case step:
-            at, patch = request.metadata, status_patch(request, name, step, now)
-            await client.merge_patch(REQUESTS, at.name, patch, at.namespace, "status")
 
 
 async def _node_of_machine(client: Client, request: PowerCycleRemediation) -> str | None:
     """The name of the Node of the request's Machine, if it has both."""
-    if request.machine is None:
+    owner = request.machine
+    if owner is None:
         return None
-    try:
-        answer = await client.get(MACHINES, request.machine.name, request.metadata.namespace)
-    except NotFound:
-        return None
-    machine = MachineObject.model_validate(answer)
-    if machine.metadata.uid != request.machine.uid or machine.status.node_ref is None:
+    answer = await none_if_absent(client.get(MACHINES, owner.name, request.metadata.namespace))
+    machine = MachineObject.model_validate(answer) if answer else None
+    if machine is None or machine.metadata.uid != owner.uid or machine.status.node_ref is None:
         return None
     return machine.status.node_ref.name

@@ -6,13 +6,12 @@ user create everything else, before the programs start.
 """
 
 import asyncio
-import getpass
 import json
 import os
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,16 +40,12 @@ from objects.group_kind import GroupKind
 from objects.timestamps import micro_time
 from runtime.paramedic_status import PARAMEDIC_STATUSES
 from runtime.rights import is_allowed
+from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
 
 LABELS = MappingProxyType({SIMULATED: SIMULATED_VALUE})
 """The label of every object of the demo, except Leases of kubelets and Events, which have the prefix."""
-CLUSTER = "demo"
-"""The configured name in workflow ids, before the beginning of kube-system's uid."""
 NAMESPACE = CHECK = ACCOUNT = "paramedic-demo"
 """The namespace, the check with its template, and everything else that exists once."""
-NAMESPACE_OF_EVENTS = "default"
-"""The namespace of Events about cluster-scoped objects."""
-CHECK_KIND = CHECK_KINDS[GroupKind(NODE_HEALTH_CHECKS.group, NODE_HEALTH_CHECKS.kind)]
 SIMULATED_NODES = tuple(f"{NAMESPACE}-{number}" for number in (1, 2, 3))
 """One of them fails: few for the user's cluster, and enough for a threshold of 51 %."""
 FIXTURES = NodeFixtures(
@@ -60,55 +55,43 @@ FIXTURES = NodeFixtures(
     selector={"matchLabels": dict(LABELS)},
     labels=LABELS,
 )
+VARIABLES = MappingProxyType(
+    {
+        CLUSTER_VARIABLE: "demo",
+        CHECK_KINDS_VARIABLE: CHECK_KINDS[
+            GroupKind(NODE_HEALTH_CHECKS.group, NODE_HEALTH_CHECKS.kind)
+        ].resource_name,
+        LEASE_NAMESPACE_VARIABLE: NAMESPACE,
+        "PARAMEDIC_NAMESPACE": NAMESPACE,
+        "PARAMEDIC_UPGRADE_PAUSE": "off",
+    }
+)
+"""The detector and the worker keep all that they write in the namespace of the demo, and pause no checks."""
 KINDS = (NODE_HEALTH_CHECKS, PARAMEDIC_STATUSES, TEMPLATES, REQUESTS)
 """The kinds that the demo needs; the full name of each is that of its CRD."""
 RIGHTS = Path(__file__).parent / "rights.yaml"
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1"
 ACCOUNTS = Resource("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 OF_RIGHTS = {
-    resource.kind: resource
-    for resource in (
-        ACCOUNTS,
-        Resource(_RBAC, "ClusterRole", "clusterroles", namespaced=False),
-        Resource(_RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-        Resource(_RBAC, "Role", "roles", namespaced=True),
-        Resource(_RBAC, "RoleBinding", "rolebindings", namespaced=True),
-        Resource(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False),
-        Resource(
-            _ADMISSION,
-            "ValidatingAdmissionPolicyBinding",
-            "validatingadmissionpolicybindings",
-            namespaced=False,
-        ),
-    )
+    "ServiceAccount": ACCOUNTS,
+    **{
+        kind: Resource(api, kind, plural, namespaced=kind.startswith("Role"))
+        for api, kind, plural in (
+            (_RBAC, "ClusterRole", "clusterroles"),
+            (_RBAC, "ClusterRoleBinding", "clusterrolebindings"),
+            (_RBAC, "Role", "roles"),
+            (_RBAC, "RoleBinding", "rolebindings"),
+            (_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+            (_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        )
+    },
 }
 """The kinds of the objects in rights.yaml."""
-
-
-def definitions() -> list[Object]:
-    """The CRDs of the kinds that the demo needs, with its label."""
-    wanted = {kind.full_name for kind in KINDS}
-    folders = (ROOT / "deploy" / "base" / "crds", ROOT / "tools" / "devcluster" / "crds")
-    files = (file for folder in folders for file in sorted(Path(folder).glob("*.yaml")))
-    found = (definition for file in files for definition in yaml.safe_load_all(file.read_text()))
-    return [_labelled(definition) for definition in found if definition["metadata"]["name"] in wanted]
-
-
-def objects() -> Iterator[tuple[Resource, str, Object]]:
-    """The objects to create after the CRDs and the namespace: kind, namespace and body, in this order."""
-    for body in yaml.safe_load_all(RIGHTS.read_text()):
-        yield OF_RIGHTS[body["kind"]], body["metadata"].get("namespace", ""), body
-    yield TEMPLATES, NAMESPACE, _labelled(FIXTURES.template())
-    yield NODE_HEALTH_CHECKS, "", FIXTURES.node_health_check()
-    for node in SIMULATED_NODES:
-        yield NODES, "", simulated_node(node, is_guest=True)
-
-
 OWNED: tuple[tuple[Resource, str], ...] = (
     (NODE_HEALTH_CHECKS, ""),
     (NODES, ""),
     (LEASES, LEASE_NAMESPACE),
-    (EVENTS, NAMESPACE_OF_EVENTS),
+    (EVENTS, "default"),  # about cluster-scoped objects
     (DEFINITIONS, ""),
     (NAMESPACES, ""),
     *((resource, "") for resource in OF_RIGHTS.values()),
@@ -116,17 +99,17 @@ OWNED: tuple[tuple[Resource, str], ...] = (
 """Where objects of the demo are, in the order of their removal; those in its namespace go with that."""
 
 
+def _name(body: Object) -> str:
+    return str(body["metadata"]["name"])
+
+
 def is_owned(resource: Resource, body: Object) -> bool:
     """True if the demo has created the object."""
     metadata = body["metadata"]
-    name, labels = str(metadata["name"]), metadata.get("labels", {})
     if resource in (LEASES, EVENTS):
-        return name.startswith((f"{NAMESPACE}-", f"{CHECK}."))
-    return metadata.get("namespace") == NAMESPACE or bool(labels.get(SIMULATED) == SIMULATED_VALUE)
-
-
-def namespace() -> Object:
-    return {"metadata": {"name": NAMESPACE, "labels": dict(LABELS)}}
+        return _name(body).startswith((f"{NAMESPACE}-", f"{CHECK}."))
+    is_labelled = metadata.get("labels", {}).get(SIMULATED) == SIMULATED_VALUE
+    return bool(is_labelled or metadata.get("namespace") == NAMESPACE)
 
 
 def _labelled(body: Object) -> Object:
@@ -140,7 +123,6 @@ PATIENCE = timedelta(seconds=90)
 """For the removal, and for new CRDs: a namespace takes some seconds, and longer in a large cluster."""
 TOKEN_LIFE = timedelta(days=1)
 _EVERYTHING = Right(process=Process.WORKER, group="*", resource="*", verbs=("*",))
-Report = Callable[[str], None]
 
 
 class RefusedError(DevclusterError):
@@ -168,7 +150,7 @@ async def refuse(transport: Transport, context: str) -> None:
     if not await is_allowed(client, _EVERYTHING, "*"):
         raise RefusedError(f"The user of context {context} is no cluster-admin: the demo needs its rights.")
     kinds = {f"{kind.plural}.{kind.group}" for kind in CHECK_KINDS.values()}
-    crds = [crd for crd in await client.list_metadata(DEFINITIONS) if crd["metadata"]["name"] in kinds]
+    crds = [crd for crd in await client.list_metadata(DEFINITIONS) if _name(crd) in kinds]
     reasons = [f"the CRD {_name(crd)}" for crd in crds if not is_owned(DEFINITIONS, crd)]
     with suppress(KindUnknown):
         checks = await client.list_metadata(NODE_HEALTH_CHECKS)
@@ -200,14 +182,10 @@ async def keeping_turn(client: Client, every: timedelta = RENEWAL) -> AsyncItera
 
     Raises RefusedError if another demo created them first.
     """
+    holder = f"{os.environ.get('USER') or os.getuid()}@{socket.gethostname()}, pid {os.getpid()}"
     try:
-        person = getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in many containers
-        person = str(os.getuid())
-    holder = f"{person}@{socket.gethostname()}, pid {os.getpid()}"
-    lease: Object = {"metadata": {"name": ACCOUNT}, "spec": {"holderIdentity": holder}}
-    try:
-        await client.create(NAMESPACES, namespace())
+        await client.create(NAMESPACES, _labelled({"metadata": {"name": NAMESPACE}}))
+        lease: Object = {"metadata": {"name": ACCOUNT}, "spec": {"holderIdentity": holder}}
         await client.create(LEASES, lease, NAMESPACE)
     except AlreadyExists as error:
         raise RefusedError(f"Another demo begins in this cluster: {error.message}") from error
@@ -232,10 +210,13 @@ async def set_up(transport: Transport) -> None:
 
     Raises NotReadyError and KubernetesError.
     """
-    client = Client(transport)
-    for definition in definitions():
-        with suppress(AlreadyExists):
-            await client.create(DEFINITIONS, definition)
+    client, names = Client(transport), [kind.full_name for kind in KINDS]
+    for folder in (ROOT / "deploy" / "base" / "crds", ROOT / "tools" / "devcluster" / "crds"):
+        for file in sorted(folder.glob("*.yaml")):
+            for body in yaml.safe_load_all(file.read_text()):
+                if _name(body) in names:
+                    with suppress(AlreadyExists):
+                        await client.create(DEFINITIONS, _labelled(body))
 
     async def are_served() -> bool:
         discovery = Discovery(transport)
@@ -246,10 +227,13 @@ async def set_up(transport: Transport) -> None:
             return False
         return True
 
-    names = ", ".join(kind.full_name for kind in KINDS)
-    await until(are_served, within=PATIENCE, otherwise=f"the cluster does not serve {names}")
-    for resource, place, body in objects():
-        await client.create(resource, body, place)
+    await until(are_served, within=PATIENCE, otherwise=f"the cluster does not serve {', '.join(names)}")
+    for body in yaml.safe_load_all(RIGHTS.read_text()):
+        await client.create(OF_RIGHTS[body["kind"]], body, body["metadata"].get("namespace", ""))
+    await client.create(TEMPLATES, _labelled(FIXTURES.template()), NAMESPACE)
+    await client.create(NODE_HEALTH_CHECKS, FIXTURES.node_health_check())
+    for node in SIMULATED_NODES:
+        await client.create(NODES, simulated_node(node, is_guest=True))
 
 
 async def write_kubeconfig(transport: Transport, context: str, file: Path) -> None:
@@ -277,58 +261,53 @@ async def write_kubeconfig(transport: Transport, context: str, file: Path) -> No
     write_json(file, content)
 
 
-async def remove_everything(client: Client, report: Report) -> None:
+async def remove_everything(client: Client, report: Callable[[str], None]) -> None:
     """Delete the objects of this demo and of killed ones, again and again until nothing is left.
 
     A CRD stays if others use it, and `report` gets a sentence about that. A deletion that fails stops no
     other one. Raises LeftoverError with the names of what is left and why.
     """
     deadline = time.monotonic() + PATIENCE.total_seconds()
-    reported: set[str] = set()
-
-    def report_once(sentence: str) -> None:
-        if sentence not in reported:
-            reported.add(sentence)
-            report(sentence)
-
     while True:
         left: list[str] = []
+        kept: list[str] = []
         for resource, place in OWNED:
             try:
-                left += await _remove(client, resource, place, report_once)
+                left += await _remove(client, resource, place, kept)
             except KindUnknown:
                 continue
             except KubernetesError as error:
                 left.append(f"{resource.plural} ({error.message})")
+        is_late = time.monotonic() > deadline
+        if not left or is_late:
+            for crd in kept:
+                report(f"The CRD {crd} stays: it has objects that the demo did not create.")
         if not left:
             return
-        if time.monotonic() > deadline:
+        if is_late:
             raise LeftoverError(f"The demo could not remove {', '.join(left)}.")
         await asyncio.sleep(0.3)
 
 
-async def _remove(client: Client, resource: Resource, place: str, report: Report) -> Sequence[str]:
-    """Delete the objects of the demo; their names."""
-    owned = [body for body in await client.list_metadata(resource, place) if is_owned(resource, body)]
-    if resource == DEFINITIONS:
-        owned = [crd for crd in owned if not await _is_used_by_others(client, crd, report)]
-    for body in owned:
+async def _remove(client: Client, resource: Resource, place: str, kept: list[str]) -> list[str]:
+    """Delete the objects of the demo; their names. `kept` gets the names of CRDs that others use."""
+    names = []
+    for body in await client.list_metadata(resource, place):
         at = body["metadata"]
+        if not is_owned(resource, body):
+            continue
+        if resource == DEFINITIONS and await _is_used_by_others(client, _name(body)):
+            kept.append(_name(body))
+            continue
         with suppress(NotFound, Conflict):
             await client.delete(resource, at["name"], at.get("namespace", ""), uid=at["uid"])
-    return [f"{resource.kind} {_name(body)}" for body in owned]
+        names.append(f"{resource.kind} {_name(body)}")
+    return names
 
 
-async def _is_used_by_others(client: Client, crd: Object, report: Report) -> bool:
-    kind = next(kind for kind in KINDS if kind.full_name == _name(crd))
-    objects: Iterable[Object] = ()
-    with suppress(KindUnknown):
-        objects = await client.list_metadata(kind)
-    is_used = not all(is_owned(kind, body) for body in objects)
-    if is_used:
-        report(f"The CRD {kind.full_name} stays: it has objects that the demo did not create.")
-    return is_used
-
-
-def _name(body: Object) -> str:
-    return str(body["metadata"]["name"])
+async def _is_used_by_others(client: Client, crd: str) -> bool:
+    kind = next(kind for kind in KINDS if kind.full_name == crd)
+    try:
+        return not all(is_owned(kind, body) for body in await client.list_metadata(kind))
+    except KindUnknown:
+        return False

@@ -5,22 +5,18 @@ machine. In the end everything is removed, also after Ctrl-C and after a failure
 rest of a killed demo.
 """
 
-import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from devcluster import layout
-from devcluster.demo import actions
-from devcluster.demo.dev_process import Ending, PipeConsole, dev_process
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.scenarios import NODE
-from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import CONSTANTS, DemoStep, Row
-from devcluster.demo.story import FAILURE, SUCCESS, Performance, perform
+from devcluster.demo.process import Ending, PipeConsole, dev_process
+from devcluster.demo.scenarios import node
+from devcluster.demo.stage import PlayOptions
+from devcluster.demo.story import FAILURE, SUCCESS, perform
 from devcluster.errors import DevclusterError
 from devcluster.user_cluster.cluster import (
-    CHECK,
     FIXTURES,
     SIMULATED_NODES,
     RefusedError,
@@ -35,9 +31,6 @@ from kube.client import Client
 from kube.errors import KubernetesError
 from kube.transport import Transport
 
-SILENCE_NOTICED_WITHIN = timedelta(seconds=150)
-"""Kubernetes notices a silent kubelet after 40 to 50 s, clusters of some providers later."""
-LONGEST = timedelta(seconds=330)
 NO_NODE_CONTROLLER = (
     "Probably the cluster runs no node-lifecycle controller, the part of kube-controller-manager that marks "
     "silent Nodes: start it, or take a cluster of kind or minikube. `paramedic dev` runs it only with "
@@ -71,14 +64,8 @@ async def run(settings: UserClusterSettings) -> int:
     narrator = Narrator(PipeConsole(ending))
     connecting = await Transport.connect(context=settings.context, user_agent=FIELD_MANAGER)
     async with connecting as transport:
-        work = asyncio.create_task(_run(transport, settings, narrator))
-        ends = asyncio.create_task(ending.requested())
         try:
-            await asyncio.wait((work, ends), return_when=asyncio.FIRST_COMPLETED)
-            work.cancel()  # without effect on work that is done; the clean-up still runs
-            return await work
-        except asyncio.CancelledError:
-            return ending.code
+            return await ending.unless_requested(_run(transport, settings, narrator))
         except RefusedError:
             raise
         except (DevclusterError, KubernetesError, TimeoutError) as error:
@@ -86,8 +73,6 @@ async def run(settings: UserClusterSettings) -> int:
             if (logs := settings.directory / "logs").exists():
                 narrator.show("Logs", str(logs))
             return FAILURE
-        finally:
-            ends.cancel()
 
 
 async def _run(transport: Transport, settings: UserClusterSettings, narrator: Narrator) -> int:
@@ -100,12 +85,25 @@ async def _run(transport: Transport, settings: UserClusterSettings, narrator: Na
     if settings.clean_up_only:
         narrator.remark(f"What a demo created in context {context} is removed.")
         return SUCCESS
+    options = PlayOptions(
+        nodes=FIXTURES,
+        silence="Kubernetes waits for a heartbeat of {node}, here for most of a minute.",
+        # Kubernetes notices a silent kubelet after 40 to 50 s, clusters of some providers later.
+        silence_noticed_within=timedelta(seconds=150),
+        advice=NO_NODE_CONTROLLER,
+        longest=timedelta(seconds=330),
+        kubectl_options=f"--context {context}",
+        stay=settings.stay,
+        stays="Everything keeps running until Ctrl-C, which removes it from the cluster.",
+    )
+    module = ("devcluster.user_cluster", "--kubeconfig", str(kubeconfig))
     async with keeping_turn(client):
         try:
             narrator.remark(f"{len(SIMULATED_NODES)} simulated Nodes join the cluster of context {context}.")
             await set_up(transport)
             await write_kubeconfig(transport, context, kubeconfig)
-            return await _play(kubeconfig, settings, narrator)
+            async with dev_process(settings.directory, module, narrator.remark) as process:
+                return await perform(node, process, options, narrator)
         finally:
             kubeconfig.unlink(missing_ok=True)
             narrator.remark(f"Everything that the demo created in context {context} is being removed.")
@@ -115,30 +113,3 @@ async def _run(transport: Transport, settings: UserClusterSettings, narrator: Na
                 narrator.show("Try again", f"paramedic demo --context {context} --clean-up")
                 raise
             narrator.remark("It is removed.")
-
-
-async def _play(kubeconfig: Path, settings: UserClusterSettings, narrator: Narrator) -> int:
-    module = ("devcluster.user_cluster.servers", "--kubeconfig", str(kubeconfig))
-    performance = Performance(
-        rows=ROWS,
-        constants={**CONSTANTS, "check": CHECK, "node_count": len(SIMULATED_NODES)},
-        longest=LONGEST,
-        nodes=FIXTURES,
-        kubectl_options=f"--context {settings.context}",
-        stays="Everything keeps running until Ctrl-C, which removes it from the cluster.",
-    )
-    demo = DemoSettings(settings.directory, stay=settings.stay)
-    async with dev_process(settings.directory, module, narrator.remark) as process:
-        never = Ending()  # the caller cancels this
-        return await perform(performance, process, demo, narrator, never)
-
-
-def _patient(row: Row) -> Row:
-    """The row with the patience that a cluster with the usual settings needs."""
-    if isinstance(row, DemoStep) and row.wait is actions.node_is_unknown:
-        before = "Kubernetes waits for a heartbeat of {node.name}, here for most of a minute."
-        return replace(row, before=before, within=SILENCE_NOTICED_WITHIN, advice=NO_NODE_CONTROLLER)
-    return row
-
-
-ROWS = tuple(map(_patient, NODE))

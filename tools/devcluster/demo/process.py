@@ -7,17 +7,15 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 
 from devcluster.bound import bind
-from devcluster.demo import dev_description
-from devcluster.demo.dev_description import DevDescription
-from devcluster.demo.incident import seen
 from devcluster.errors import DemoFailedError
 
 INTERRUPTED = 130
@@ -31,8 +29,7 @@ class Ending:
 
     def __init__(self) -> None:
         self._requested = asyncio.Event()
-        self.code = 0
-        """The exit code of the process, once an end was requested."""
+        self._code = 0
 
     def listen_to_signals(self) -> None:
         """End the demo on SIGINT and SIGTERM; main thread only."""
@@ -41,13 +38,23 @@ class Ending:
             loop.add_signal_handler(number, self.request, INTERRUPTED)
 
     def request(self, code: int) -> None:
-        """Request the end, with this exit code."""
+        """Request the end, with this exit code of the process."""
         if not self._requested.is_set():
-            self.code = code
+            self._code = code
             self._requested.set()
 
-    async def requested(self) -> None:
-        await self._requested.wait()
+    async def unless_requested(self, work: Coroutine[None, None, int]) -> int:
+        """Do the work, and cancel it if the end is requested; its result, or the code of that request."""
+        working, ends = asyncio.create_task(work), asyncio.create_task(self._requested.wait())
+        try:
+            await asyncio.wait((working, ends), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            working.cancel()  # without effect on work that is done; its clean-up still runs
+            ends.cancel()
+        try:
+            return await working
+        except asyncio.CancelledError:
+            return self._code
 
 
 class PipeConsole(Console):
@@ -63,6 +70,33 @@ class PipeConsole(Console):
         self._ending.request(UNHEARD)
 
 
+class DevDescription(BaseModel):
+    """The addresses and files of a running devcluster: what the demo needs of its DIR/dev.json."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kubeconfig: Path
+    temporal_address: str
+    temporal_namespace: str
+    temporal_ui: str
+    cluster: str
+    pids: dict[str, int]
+    workload_kubeconfig: Path | None = None
+
+
+def read_description(file: Path, since: float = 0) -> DevDescription | None:
+    """Read the description; None unless it was written after `since` (seconds since 1970).
+
+    An older file belongs to a killed process, or to another running one.
+    """
+    try:
+        if file.stat().st_mtime < since:
+            return None
+        return DevDescription.model_validate_json(file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
 class DevProcess:
     """The running servers, and the file that describes them."""
 
@@ -72,16 +106,15 @@ class DevProcess:
         self._file = description_file
         self._began = time.time()
 
-    async def ready(self) -> DevDescription:
-        """Wait until it is ready, without a limit: servers may have to be built first."""
-        return await seen(self._described)
-
-    def describe(self) -> DevDescription | None:
+    async def description(self) -> DevDescription | None:
         """The present description, with current pids; None until it is ready."""
-        return dev_description.read(self._file, since=self._began)
+        return read_description(self._file, since=self._began)
 
-    async def _described(self) -> DevDescription | None:
-        return self.describe()
+    async def other_worker(self, than: int = 0) -> int | None:
+        """The pid of the worker, once one runs that is not `than`."""
+        now = await self.description()
+        pid = now.pids.get("worker") if now else None
+        return pid if pid != than else None
 
     async def death(self) -> None:
         """Wait until it ends by itself; raises DemoFailedError then."""
@@ -97,38 +130,28 @@ async def dev_process(
 
     The module writes dev.json when all is ready, and ends on SIGTERM.
     """
-    process = await _spawn(directory, module)
-    listening = asyncio.create_task(_listen(process, hear))
-    try:
-        yield DevProcess(process, directory / "dev.json")
-    finally:
-        await _end(process)
-        await listening
-
-
-async def _spawn(directory: Path, module: Sequence[str]) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-m", *module, "--dir", str(directory))
-    return await asyncio.create_subprocess_exec(
-        *bind(command),
+    process = await asyncio.create_subprocess_exec(
+        *bind((sys.executable, "-m", *module, "--dir", str(directory))),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,  # Ctrl-C reaches only us; we end the child in order
     )
 
+    async def listen() -> None:
+        assert process.stdout is not None  # it is a pipe
+        async for line in process.stdout:
+            hear(line.decode(errors="replace").rstrip())
 
-async def _listen(process: asyncio.subprocess.Process, hear: Callable[[str], None]) -> None:
-    assert process.stdout is not None  # it is a pipe
-    async for line in process.stdout:
-        hear(line.decode(errors="replace").rstrip())
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    process.send_signal(signal.SIGTERM)
+    listening = asyncio.create_task(listen())
     try:
-        await asyncio.wait_for(process.wait(), PATIENCE.total_seconds())
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+        yield DevProcess(process, directory / "dev.json")
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), PATIENCE.total_seconds())
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        await listening
