@@ -115,7 +115,7 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
     return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
 
 
-Line = tuple[str, str | Text | None]
+Line = tuple[str | Text, str | Text | None]
 """A label and a value; None: there is none, and the line is left out."""
 
 
@@ -125,10 +125,10 @@ def labelled(label: str, values: Iterable[str]) -> Iterator[Line]:
         yield ("" if number else label), value
 
 
-def labelled_lines(lines: Iterable[Line]) -> Table:
+def labelled_lines(lines: Iterable[Line], label_style: str = "bold") -> Table:
     """A table with a label and a value in each row; spaces before a value indent all of its lines."""
     table = Table.grid(padding=(0, GAP))
-    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style=label_style, no_wrap=True)
     table.add_column(overflow="fold")
     for label, value in lines:
         if isinstance(value, str):

@@ -13,7 +13,7 @@ from cli.shared.ages import ago, short
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import PageOutput, of_cluster, printed_as
+from cli.shared.options import Output, of_cluster, printed_as
 from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed, table_of
 from cli.upgrade.orders import pause, unpause
 from cli.upgrade.summary import UpgradesView, UpgradeView, last_upgrades, open_upgrades, with_state
@@ -28,7 +28,7 @@ def show_upgrades(
     context: typer.Context,
     *,
     cluster: Annotated[str | None, of_cluster("Only of this cluster.")] = None,
-    output: Annotated[PageOutput | None, printed_as(PageOutput)] = None,
+    output: Annotated[Output | None, printed_as(Output.TEXT, Output.JSON)] = None,
 ) -> None:
     """Show the checks that are paused for an upgrade.
 
@@ -44,7 +44,7 @@ def show_upgrades(
                 )
         return
     upgrades, unknown = carry_out(_read(context, cluster or ""))
-    if output is PageOutput.JSON:
+    if output is Output.JSON:
         print_json(UpgradesView(upgrades=upgrades))
         if unknown:
             typer.echo(plain(unknown), err=True)

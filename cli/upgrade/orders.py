@@ -8,7 +8,7 @@ cluster by its workflows, or by the pollers of its task queue if the full identi
 an upgrade and are refused with advice.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
@@ -71,17 +71,14 @@ def pause(  # noqa: PLR0913  typer reads one option a parameter
     cluster: Cluster = None,
 ) -> None:
     """Pause a check until the upgrade is over, or for a time."""
-
-    def order(check: str | None) -> PauseOrder:
-        return PauseOrder(
-            check=check,
-            reason=reason or PauseOrder().reason,
-            identity=identity_of(context.obj),
-            order_id=uuid4().hex,
-            for_seconds=duration.total_seconds() if duration else None,
-        )
-
-    _give(context, order, check, is_all=is_all, cluster=cluster)
+    order = PauseOrder(
+        check=_named(check, is_all=is_all),
+        reason=reason or PauseOrder().reason,
+        identity=identity_of(context.obj),
+        order_id=uuid4().hex,
+        for_seconds=duration.total_seconds() if duration else None,
+    )
+    typer.echo(carry_out(_execute(context, order, cluster)))
 
 
 def unpause(
@@ -93,37 +90,24 @@ def unpause(
     cluster: Cluster = None,
 ) -> None:
     """Unpause a check that was paused for the upgrade; this upgrade does not pause it again."""
-
-    def order(check: str | None) -> UnpauseOrder:
-        return UnpauseOrder(
-            check=check,
-            reason=reason or UnpauseOrder().reason,
-            identity=identity_of(context.obj),
-            order_id=uuid4().hex,
-        )
-
-    _give(context, order, check, is_all=is_all, cluster=cluster)
+    order = UnpauseOrder(
+        check=_named(check, is_all=is_all),
+        reason=reason or UnpauseOrder().reason,
+        identity=identity_of(context.obj),
+        order_id=uuid4().hex,
+    )
+    typer.echo(carry_out(_execute(context, order, cluster)))
 
 
-def _give(
-    context: typer.Context,
-    order: Callable[[str | None], Order],
-    check: str | None,
-    *,
-    is_all: bool,
-    cluster: str | None,
-) -> None:
-    """Give the order about the check of that name, None for every check."""
+def _named(check: str | None, *, is_all: bool) -> str | None:
+    """The name of the check as it is written, with its kind in the right case; None: every check."""
     if is_all == (check is not None):
         raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
-    # The name of the check as it is written, with its kind in the right case.
-    if check is not None:
-        kinds = [kind_name(one.group_kind) for one in CHECK_KINDS.values() if one.upgrade_pause is not None]
-        check = next((full for kind in kinds if (full := with_kind(check, kind)) != check), check)
-    typer.echo(carry_out(_execute(context, order(check), cluster or "")))
+    kinds = [kind_name(one.group_kind) for one in CHECK_KINDS.values() if one.upgrade_pause is not None]
+    return check and next((full for kind in kinds if (full := with_kind(check, kind)) != check), check)
 
 
-async def _execute(context: typer.Context, order: Order, cluster: str) -> str:
+async def _execute(context: typer.Context, order: Order, cluster: str | None) -> str:
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
         cluster = cluster or await _resolve_cluster(client, "")
