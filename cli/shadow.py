@@ -23,7 +23,7 @@ from cli.shared.ages import short
 from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import Output, look_back, printed_as
+from cli.shared.options import OutputFormat, look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed, table_of
 from health.model.incident_result import ShadowRecord
 from objects.frozen import Frozen
@@ -243,17 +243,17 @@ def shadow(
     ] = timedelta(days=7),
     check: OfCheck = None,
     cluster: OfCluster = None,
-    output: Annotated[Output, printed_as(Output.TABLE, Output.JSON)] = Output.TABLE,
+    output: Annotated[OutputFormat, printed_as(OutputFormat.TABLE, OutputFormat.JSON)] = OutputFormat.TABLE,
 ) -> None:
     """Compare Paramedic in shadow with the present controller."""
     wanted = Filter(check=check, cluster=cluster)
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
-    if output is Output.JSON:
+    if output is OutputFormat.JSON:
         print_json(report)
     elif report.incidents:
         print_trimmed(report.table, console(is_cut=False))
     of = "" if report.incidents else wanted.words
-    sentences = [*([f"{report.headline}{of}"] if output is Output.TABLE else []), unknown]
+    sentences = [*([f"{report.headline}{of}"] if output is OutputFormat.TABLE else []), unknown]
     if sentence := "; ".join(filter(None, sentences)):
         typer.echo(plain(sentence), err=True)
 

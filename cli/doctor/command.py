@@ -8,7 +8,7 @@ from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
-from cli.shared.options import UNNAMED, Output, PageOutput, with_options
+from cli.shared.options import UNNAMED, OutputFormat, PageOutput, with_options
 from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
@@ -33,7 +33,7 @@ def doctor(
         str | None,
         typer.Option(metavar="NAMES", help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}."),
     ] = None,
-    output: PageOutput = Output.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Report problems of the cluster and of Temporal, with advice.
 
@@ -52,7 +52,7 @@ def doctor(
         examined = carry_out(examine(settings, environment))
     except SettingsError as error:
         raise fail(wrong_setting(error, "TEMPORAL_", context.find_root().params)) from error
-    if output is Output.JSON:
+    if output is OutputFormat.JSON:
         print_json(examined)
     else:
         out = console()

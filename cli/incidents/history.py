@@ -25,7 +25,7 @@ from cli.shared.ages import short
 from cli.shared.connection import command_line, retention_of, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import LONGEST_LOOK_BACK, Output, look_back, printed_as
+from cli.shared.options import LONGEST_LOOK_BACK, OutputFormat, look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
@@ -49,27 +49,27 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
         look_back("all that Temporal keeps", "How far back to list ended incidents: 90d, 12h."),
     ] = LONGEST_LOOK_BACK,
     output: Annotated[
-        Output,
+        OutputFormat,
         printed_as(
-            Output.TABLE,
-            Output.JSON,
-            Output.JSONL,
+            OutputFormat.TABLE,
+            OutputFormat.JSON,
+            OutputFormat.JSONL,
             help_text="How to print; jsonl exports ended incidents, one in each line.",
         ),
-    ] = Output.TABLE,
+    ] = OutputFormat.TABLE,
 ) -> None:
     """List the past incidents of a node or Machine.
 
     Each with its outcome, and the time in each phase.
     """
-    if name is None and output is not Output.JSONL:
+    if name is None and output is not OutputFormat.JSONL:
         raise typer.BadParameter("is missing; only -o jsonl lists all nodes and Machines", param_hint="NAME")
     wanted = Filter(check=check, target=name, cluster=cluster)
-    if output is Output.JSONL:
+    if output is OutputFormat.JSONL:
         carry_out(_export(context, wanted, since))
         return
     found, what_is_kept, unknown = carry_out(_read(context, wanted, since))
-    if output is Output.JSON:
+    if output is OutputFormat.JSON:
         print_json(
             HistoryView(
                 since=what_is_kept.since, removed_before=what_is_kept.removed_before, incidents=tuple(found)

@@ -20,7 +20,7 @@ from cli.shared.options import (
     ClusterChoice,
     InspectedCluster,
     OfContext,
-    Output,
+    OutputFormat,
     PageOutput,
     look_back,
     parse_time,
@@ -49,7 +49,7 @@ def check(  # noqa: PLR0913  each is an option
     ] = timedelta(days=7),
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: PageOutput = Output.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Show one health check: counts, held targets, requests.
 
@@ -57,7 +57,7 @@ def check(  # noqa: PLR0913  each is an option
     """
     from cli.inspection.check import check_lines, read_check  # noqa: PLC0415  see the module
 
-    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is Output.JSON
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is OutputFormat.JSON
     view = carry_out(read_check(choice, name, since, None if is_json else name))
     if is_json:
         print_json(view)
@@ -80,7 +80,7 @@ def explain(
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: PageOutput = Output.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Explain why a Node or Machine is or is not remediated.
 
@@ -92,7 +92,7 @@ def explain(
     from cli.shared.leader import ask  # noqa: PLC0415
     from workflows.inspection_contracts import EXPLAIN, ExplainAnswer, NameInput  # noqa: PLC0415
 
-    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is Output.JSON
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is OutputFormat.JSON
     shown = None if is_json else name
     found = carry_out(ask(choice, EXPLAIN, NameInput(name=name), ExplainAnswer, shown))
     if is_json:
@@ -120,14 +120,14 @@ def simulate(
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: PageOutput = Output.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Simulate a check or a policy on the targets of now."""
     from cli.inspection.simulation import simulation, simulation_page  # noqa: PLC0415  see the module
 
     choice = ClusterChoice(context, kubeconfig_context, cluster)
     view = carry_out(simulation(choice, file))
-    if output is Output.JSON:
+    if output is OutputFormat.JSON:
         print_json(view)
         return
     print_trimmed(simulation_page(view), console())

@@ -21,7 +21,7 @@ PAGE = 200
 MOST_NAMED = 10
 
 
-async def known_clusters(client: Client, condition: str = "") -> list[str]:
+async def known_clusters(client: Client, condition: str | None = None) -> list[str]:
     """The clusters with workflows in Temporal that meet the condition, by default open or closed ones."""
     clusters: set[str] = set()
     name = search_attributes.CLUSTER.name

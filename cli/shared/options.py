@@ -61,7 +61,7 @@ def at_least(least: int, most: int = LARGEST_NUMBER) -> Callable[[str | int], in
     return parse
 
 
-class Output(StrEnum):
+class OutputFormat(StrEnum):
     """How a command prints: for people or for scripts."""
 
     TEXT = "text"
@@ -72,12 +72,12 @@ class Output(StrEnum):
     """One JSON document in each line."""
 
 
-def printed_as(*outputs: Output, help_text: str = "How to print.") -> Any:  # noqa: ANN401  as typer.Option
+def printed_as(*outputs: OutputFormat, help_text: str = "How to print.") -> Any:  # noqa: ANN401  as typer.Option
     """The option `--output` of a command that prints in these ways."""
     return typer.Option("-o", "--output", parser=one_of(outputs), metavar=words(outputs), help=help_text)
 
 
-PageOutput = Annotated[Output, printed_as(Output.TEXT, Output.JSON)]
+PageOutput = Annotated[OutputFormat, printed_as(OutputFormat.TEXT, OutputFormat.JSON)]
 
 
 def look_back(default: str, help_text: str) -> Any:  # noqa: ANN401  as typer.Option
