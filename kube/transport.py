@@ -197,7 +197,6 @@ class Transport:
             content_type=content_type,
             accept=accept,
         )
-        self._must_be_open(request)
         self._under_way += 1
         self._all_answered.clear()
         try:
@@ -224,7 +223,6 @@ class Transport:
             total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
         )
         request = _Request(method="GET", path=path, query=query, limits=limits)
-        self._must_be_open(request)
         try:
             async with asyncio.timeout(opening.total_seconds()):
                 response = await self._send(request)
@@ -237,11 +235,9 @@ class Transport:
             self._streams.discard(response)
             response.close()
 
-    def _must_be_open(self, request: _Request) -> None:
+    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self.is_closed:
             raise request.unsent()
-
-    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self._expire_at is not None and self._expire_at <= datetime.now(UTC):
             await self._load_anew()
         try:

@@ -34,6 +34,7 @@ _HIDDEN = (
 _CONTROLS = re.compile(rf"[\x00-\x1f{_HIDDEN}]+")
 _NEVER_OURS = re.compile(f"[{_HIDDEN}]+")
 PIPE_WIDTH = 100_000
+MOST_NAMED = 10
 GAP = 2
 """Spaces between two columns."""
 _STYLES: Mapping[str, str] = {
@@ -105,6 +106,13 @@ def console(*, is_cut: bool = True) -> Console:
     if not (found.is_terminal and is_cut):
         found.width = PIPE_WIDTH
     return found
+
+
+def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The first names, and the number of the others; the JSON of a command has all."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{', '.join(known[:most])}{more}"
 
 
 def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
