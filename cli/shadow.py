@@ -15,12 +15,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.document import IncidentDocument, incident_document
+from cli.incidents.document import IncidentDocument
+from cli.incidents.history import past_incidents
 from cli.incidents.listing import OfCheck, OfCluster
-from cli.incidents.state_queries import StateQueries
-from cli.incidents.visibility import Filter, ended_since, open_incidents
+from cli.incidents.visibility import Filter
 from cli.shared.ages import short
-from cli.shared.connection import temporal
+from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
 from cli.shared.options import OutputFormat, look_back, printed_as
@@ -261,7 +261,7 @@ def shadow(
 async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str | None]:
     """The report, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
-        found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
-        unknown = None if found else await unknown_cluster(client, wanted.cluster)
-        queried, now = await StateQueries(client).all(found), datetime.now(UTC)
-        return ShadowReport.of([incident_document(summary, now) for summary in queried], since), unknown
+        read = past_incidents(client, wanted, since, command_line(context), with_open=True)
+        documents = [document async for document in read]
+        unknown = None if documents else await unknown_cluster(client, wanted.cluster)
+        return ShadowReport.of(documents, since), unknown

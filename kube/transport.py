@@ -63,7 +63,10 @@ class _Request:
         return f"{self.method} {self.path}"
 
     def unreachable(self, error: BaseException) -> Unreachable:
-        reason = _words(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
+        if isinstance(error, aiohttp.ClientResponseError):
+            # The library quotes the URL of a proxy, which may contain secrets.
+            reason = f"{error.status} {error.message}"
         return Unreachable(f"{self} got no complete answer: {reason}", path=self.path)
 
     def unsent(self) -> Unreachable:
@@ -309,13 +312,6 @@ def _usable_certificates(configuration: Configuration) -> Iterator[None]:
         yield
     except OSError as error:  # also errors of TLS
         raise NotConfigured(f"The certificates for {configuration.host} cannot be used: {error}.") from error
-
-
-def _words(error: BaseException) -> str:
-    """The error without the URL of a proxy, which the library quotes and which may contain secrets."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"{error.status} {error.message}"
-    return str(error)
 
 
 async def _read(response: aiohttp.ClientResponse, request: _Request) -> bytes:

@@ -78,7 +78,7 @@ def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
     try:
         return ClientConfig.load_client_connect_config(override_env_vars=variables)
     except RuntimeError as error:
-        # The file is invalid, or lacks the profile. The SDK's error quotes the file, so it is no cause of ours.
+        # The file is invalid, or lacks the profile. The SDK quotes it, so its error is no cause of ours.
         file = variables.get(FILE) or "Temporal's usual configuration file"
         profile, why = variables.get("TEMPORAL_PROFILE"), _why(error)
         try:

@@ -124,8 +124,9 @@ async def past_incidents(
     """The incidents that ended since then, oldest first, read a few at a time; the open ones come last."""
     ended = sorted(await ended_since(client, wanted, since), key=lambda summary: summary.started)
     found = [*ended, *(await open_incidents(client, wanted) if with_open else [])]
+    queries = StateQueries(client)
     for first in range(0, len(found), AT_ONCE):
-        for summary in await StateQueries(client).all(found[first : first + AT_ONCE]):
+        for summary in await queries.all(found[first : first + AT_ONCE]):
             yield incident_document(summary, datetime.now(UTC), command=command)
 
 

@@ -162,7 +162,6 @@ def _namespace(client: Client) -> str:
 
 
 def because(error: RPCError, client: Client) -> CommandError:
-    """The error of the command for a call that failed."""
     address = address_of(client)
     if is_silence(error):
         return UnreachableError(str(trouble_with(address, error)))

@@ -162,5 +162,4 @@ class ClusterChoice:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the command, with its options."""
         return with_options(self.context, {CLUSTER_VARIABLE: self.cluster})

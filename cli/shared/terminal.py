@@ -66,7 +66,6 @@ class _PlainJSON(PydanticJSONPlainPayloadConverter):
     """Decodes JSON payloads and removes control characters from their strings."""
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # noqa: ANN401  as its base
-        """Decode a payload; strings lose their control characters."""
         words = json.dumps(_all_plain(json.loads(payload.data)))
         return super().from_payload(Payload(metadata=payload.metadata, data=words.encode()), type_hint)
 
