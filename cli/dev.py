@@ -168,8 +168,10 @@ def demo(
     from devcluster.user_cluster.story import UserClusterSettings  # noqa: PLC0415  see above
     from devcluster.user_cluster.story import run as run_in_user_cluster  # noqa: PLC0415  see above
 
-    if wrong := _wrong_combination(context, scenario, clean_up=clean_up):
-        raise fail(UsageError(wrong))
+    if context is not None and scenario != "node":
+        raise fail(UsageError(f"--context plays the scenario node only, not {scenario}"))
+    if context is None and clean_up:
+        raise fail(UsageError("--clean-up needs --context"))
     where = directory or Path(tempfile.mkdtemp(prefix="paramedic-demo-"))
     code = FAILURE
     try:
@@ -191,10 +193,3 @@ def demo(
         if directory is None and (code != FAILURE or not (where / "logs").exists()):
             shutil.rmtree(where, ignore_errors=True)  # a killed server may still write
     raise typer.Exit(code)
-
-
-def _wrong_combination(context: str | None, scenario: str, *, clean_up: bool) -> str | None:
-    """Why these options do not fit together; None if they do."""
-    if context is not None:
-        return None if scenario == "node" else f"--context plays the scenario node only, not {scenario}"
-    return "--clean-up needs --context" if clean_up else None

@@ -67,7 +67,6 @@ app.command()(in_foreground(demo))
 
 
 def run() -> NoReturn:
-    """Run the command line and exit the process."""
     output = Output.replace_streams()
     leave(output.ends_with(_run(output)))
 

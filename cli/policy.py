@@ -73,18 +73,12 @@ def notify(
 def _lines(name: str, value: object, named: str) -> Iterator[str]:
     """The value of a field; a list has a line for each item, without the fields that have their default."""
     if not isinstance(value, tuple) or not value:
-        yield f"{name}: {_shown(value)}{named}"
+        plain = "off" if value is None else _plain(value)
+        yield f"{name}: {plain if isinstance(plain, str) else json.dumps(plain)}{named}"
         return
     yield f"{name}:{named}"
     for item in value:
         yield f"- {json.dumps(_plain(item, only_changed=True))}"
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "off"
-    plain = _plain(value)
-    return plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def _plain(value: object, *, only_changed: bool = False) -> object:

@@ -15,15 +15,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents.document import IncidentDocument, incident_document
+from cli.incidents.document import IncidentDocument
+from cli.incidents.history import past_incidents
 from cli.incidents.listing import OfCheck, OfCluster
-from cli.incidents.state_queries import StateQueries
-from cli.incidents.visibility import Filter, ended_since, open_incidents
+from cli.incidents.visibility import Filter
 from cli.shared.ages import short
-from cli.shared.connection import temporal
+from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import look_back, printed_as
+from cli.shared.options import OutputFormat, look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed, table_of
 from health.model.incident_result import ShadowRecord
 from objects.frozen import Frozen
@@ -235,13 +235,6 @@ def _difference(seconds: float) -> str:
     return f"{length} {'later' if seconds >= 0 else 'earlier'}"
 
 
-class ReportOutput(StrEnum):
-    """How `paramedic shadow` prints: for people or for scripts."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def shadow(
     context: typer.Context,
     *,
@@ -250,17 +243,17 @@ def shadow(
     ] = timedelta(days=7),
     check: OfCheck = None,
     cluster: OfCluster = None,
-    output: Annotated[ReportOutput, printed_as(ReportOutput)] = ReportOutput.TABLE,
+    output: Annotated[OutputFormat, printed_as(OutputFormat.TABLE, OutputFormat.JSON)] = OutputFormat.TABLE,
 ) -> None:
     """Compare Paramedic in shadow with the present controller."""
     wanted = Filter(check=check, cluster=cluster)
     report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
-    if output is ReportOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(report)
     elif report.incidents:
         print_trimmed(report.table, console(is_cut=False))
     of = "" if report.incidents else wanted.words
-    sentences = [*([f"{report.headline}{of}"] if output is ReportOutput.TABLE else []), unknown]
+    sentences = [*([f"{report.headline}{of}"] if output is OutputFormat.TABLE else []), unknown]
     if sentence := "; ".join(filter(None, sentences)):
         typer.echo(plain(sentence), err=True)
 
@@ -268,7 +261,7 @@ def shadow(
 async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str | None]:
     """The report, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
-        found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
-        unknown = None if found else await unknown_cluster(client, wanted.cluster)
-        queried, now = await StateQueries(client).all(found), datetime.now(UTC)
-        return ShadowReport.of([incident_document(summary, now) for summary in queried], since), unknown
+        read = past_incidents(client, wanted, since, command_line(context), with_open=True)
+        documents = [document async for document in read]
+        unknown = None if documents else await unknown_cluster(client, wanted.cluster)
+        return ShadowReport.of(documents, since), unknown

@@ -151,7 +151,7 @@ class WorkloadConnections:
         if content is None:  # outside of the block, so that the error of the library is not its context
             raise unusable(str(secret), "it is no base64")
         refused = self._refused.get(cluster)
-        if refused is not None and refused.concerns(secret, content):
+        if refused is not None and (refused.secret, refused.digest) == (secret, sha256(content).digest()):
             raise NotConfigured(refused.message)
         return content
 
@@ -182,9 +182,6 @@ class _Refusal(NamedTuple):
     secret: SecretField
     digest: bytes
     message: str
-
-    def concerns(self, secret: SecretField, content: bytes) -> bool:
-        return (self.secret, self.digest) == (secret, sha256(content).digest())
 
 
 class _Opened:

@@ -220,9 +220,13 @@ class Decoder(Generic[RecordT]):
             page = self._list.model_validate_json(answer, context=count())
         except ValidationError:
             page = None  # the error contains the invalid values: it goes before they are decoded again
-        if page is None:
-            return self._page_one_by_one(answer)
-        return ListPage(page.items or (), (), page.metadata.resource_version, page.metadata.token)
+        if page is not None:
+            return ListPage(page.items or (), (), page.metadata.resource_version, page.metadata.token)
+        try:
+            raw = _List[dict[str, Any]].model_validate_json(answer, context=count())
+        except ValidationError as error:
+            raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
+        return _page_of([self._one(item) for item in raw.items or ()], raw.metadata)
 
     def object(self, answer: bytes) -> RecordT | Undecodable:
         """Decode one object.
@@ -254,13 +258,6 @@ class Decoder(Generic[RecordT]):
         except ValidationError as error:
             return _other_line(line, error)
         return ObjectEvent(ChangeKind(event.type), event.object)
-
-    def _page_one_by_one(self, answer: bytes) -> ListPage[RecordT]:
-        try:
-            page = _List[dict[str, Any]].model_validate_json(answer, context=count())
-        except ValidationError as error:
-            raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
-        return _page_of([self._one(item) for item in page.items or ()], page.metadata)
 
     def _lenient(
         self,

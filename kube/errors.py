@@ -1,24 +1,5 @@
 """The errors of requests to a Kubernetes API server, in one tree by what a caller can do.
 
-    KubernetesError
-    ├── NotConfigured     no API server is known, or its configuration cannot be read
-    ├── Unreachable       no complete answer arrived: a retry may help
-    │   ├── Silent        a stream is open, but nothing arrived for too long
-    │   └── Malformed     the answer is not one of a Kubernetes API server
-    │       └── TooLarge  the answer has more bytes than any real one
-    ├── Unauthorized      401: unknown credentials
-    ├── RequestRefused    400, 403, 422: the cluster refuses the request as it is
-    │   ├── Forbidden     403: a right is missing, or an admission plugin refuses
-    │   └── Invalid       400, 422: the object, or an admission plugin refuses
-    ├── NotFound          404: no such object (or, on a create, no such namespace)
-    │   └── KindUnknown   404: this kind is not served at all
-    ├── AlreadyExists     409: the name is taken
-    ├── Conflict          409: the object changed since it was read
-    ├── Expired           410: the resourceVersion is too old: list again
-    ├── TooManyRequests   429: slow down
-    ├── ServerFault       5xx: the server failed
-    └── LeaseTaken        another holder has the Lease
-
 Every message is one sentence with the request and the answer.
 """
 
@@ -65,7 +46,7 @@ class NotConfigured(KubernetesError):
 
 
 class Unreachable(KubernetesError):
-    """Refused, reset, timed out, untrusted, or cut before the answer was complete."""
+    """Refused, reset, timed out, untrusted, or cut before the answer was complete: a retry may help."""
 
 
 class Silent(Unreachable):
@@ -85,7 +66,7 @@ class TooLarge(Malformed):
 
 
 class Unauthorized(KubernetesError):
-    """The server does not accept our credentials, even freshly read ones."""
+    """401: the server does not accept our credentials, even freshly read ones."""
 
 
 class RequestRefused(KubernetesError):
@@ -96,39 +77,39 @@ class RequestRefused(KubernetesError):
 
 
 class Forbidden(RequestRefused):
-    """We may not do this: a role is missing, or an admission plugin refused."""
+    """403: a role is missing, or an admission plugin refused."""
 
 
 class NotFound(KubernetesError):
-    """The object does not exist; on a create: the namespace does not exist."""
+    """404: the object does not exist; on a create: the namespace does not exist."""
 
 
 class KindUnknown(NotFound):
-    """The server does not serve this apiVersion or kind."""
+    """404: the server does not serve this apiVersion or kind."""
 
 
 class AlreadyExists(KubernetesError):
-    """An object with this name exists already."""
+    """409: an object with this name exists already."""
 
 
 class Conflict(KubernetesError):
-    """A precondition failed: the object is another one, or has another version."""
+    """409: a precondition failed, because the object is another one, or has another version."""
 
 
 class Expired(KubernetesError):
-    """The server no longer knows that resourceVersion or continue token."""
+    """410: the server no longer knows that resourceVersion or continue token, so list again."""
 
 
 class Invalid(RequestRefused):
-    """The server refuses the object or the request as it is: repeating it cannot help."""
+    """400, 422: the server, or an admission plugin, refuses the object: repeating it cannot help."""
 
 
 class TooManyRequests(KubernetesError):
-    """The server is busy, or a budget does not allow it now; see `retry_after`."""
+    """429: the server is busy, or a budget does not allow it now; see `retry_after`."""
 
 
 class ServerFault(KubernetesError):
-    """The server, or something it depends on, failed; see `retry_after`."""
+    """5xx: the server, or something it depends on, failed; see `retry_after`."""
 
 
 class LeaseTaken(KubernetesError):

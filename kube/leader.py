@@ -224,18 +224,15 @@ class LeaderElection:
             return True
         if lease.metadata.resource_version != self._seen_version:
             self._seen_version, self._seen_at = lease.metadata.resource_version, self._clock()
-        holder = lease.spec.holder_identity
+        holder, seconds = lease.spec.holder_identity, lease.spec.lease_duration_seconds
+        is_over = self._clock() - self._seen_at > (seconds or self._times.duration.total_seconds())
         if holder == self._identity:
             await self._write(renewed(lease, self._times.duration, self._now()))
-        elif not holder or self._is_over(lease):
+        elif not holder or is_over:
             await self._write(taken_over(lease, self._identity, self._times.duration, self._now(), None))
         else:
             return False
         return True
-
-    def _is_over(self, lease: LeaseRecord) -> bool:
-        duration = lease.spec.lease_duration_seconds or self._times.duration.total_seconds()
-        return self._clock() - self._seen_at > duration
 
     async def _find(self) -> LeaseRecord | None:
         found = await none_if_absent(self._client.get(LEASES, self._name, self._namespace))

@@ -87,7 +87,16 @@ class PageReader:
         parameters = list(query)
         while True:
             try:
-                return self._count(await self._request(parameters))
+                page = await self._transport.request(
+                    "GET",
+                    self._path,
+                    query=[("limit", str(self._limit)), *parameters],
+                    accept=self._accept,
+                    timeout=self._paging.timeout,
+                    most=answer_bounds.MOST_OF_A_PAGE,
+                    most_values=self._most_values,
+                )
+                break
             except TooLarge:
                 if FROM_CACHE in parameters:
                     parameters.remove(FROM_CACHE)
@@ -95,25 +104,6 @@ class PageReader:
                     raise
                 else:
                     self._limit = max(1, self._limit // 4)
-
-    async def _request(self, query: Query) -> bytes:
-        return await self._transport.request(
-            "GET",
-            self._path,
-            query=[("limit", str(self._limit)), *query],
-            accept=self._accept,
-            timeout=self._paging.timeout,
-            most=answer_bounds.MOST_OF_A_PAGE,
-            most_values=self._most_values,
-        )
-
-    @property
-    def _most_values(self) -> int | None:
-        if not self._decodes_any_object:
-            return answer_bounds.MOST_VALUES
-        return None if self._limit == 1 else answer_bounds.MOST_DECODED_VALUES
-
-    def _count(self, page: bytes) -> bytes:
         self._pages += 1
         self._bytes += len(page)
         # A page of small objects costs the API server as much as one of large objects. A page before another
@@ -124,6 +114,12 @@ class PageReader:
         check_bound(subject, self._pages, self._transport.room.pages, "pages")
         check_bound(subject, self._bytes, self._transport.room.received, "bytes")
         return page
+
+    @property
+    def _most_values(self) -> int | None:
+        if not self._decodes_any_object:
+            return answer_bounds.MOST_VALUES
+        return None if self._limit == 1 else answer_bounds.MOST_DECODED_VALUES
 
 
 async def list_all(

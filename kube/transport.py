@@ -63,7 +63,10 @@ class _Request:
         return f"{self.method} {self.path}"
 
     def unreachable(self, error: BaseException) -> Unreachable:
-        reason = _words(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
+        if isinstance(error, aiohttp.ClientResponseError):
+            # The library quotes the URL of a proxy, which may contain secrets.
+            reason = f"{error.status} {error.message}"
         return Unreachable(f"{self} got no complete answer: {reason}", path=self.path)
 
     def unsent(self) -> Unreachable:
@@ -197,7 +200,6 @@ class Transport:
             content_type=content_type,
             accept=accept,
         )
-        self._must_be_open(request)
         self._under_way += 1
         self._all_answered.clear()
         try:
@@ -224,7 +226,6 @@ class Transport:
             total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
         )
         request = _Request(method="GET", path=path, query=query, limits=limits)
-        self._must_be_open(request)
         try:
             async with asyncio.timeout(opening.total_seconds()):
                 response = await self._send(request)
@@ -237,11 +238,9 @@ class Transport:
             self._streams.discard(response)
             response.close()
 
-    def _must_be_open(self, request: _Request) -> None:
+    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self.is_closed:
             raise request.unsent()
-
-    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         if self._expire_at is not None and self._expire_at <= datetime.now(UTC):
             await self._load_anew()
         try:
@@ -313,13 +312,6 @@ def _usable_certificates(configuration: Configuration) -> Iterator[None]:
         yield
     except OSError as error:  # also errors of TLS
         raise NotConfigured(f"The certificates for {configuration.host} cannot be used: {error}.") from error
-
-
-def _words(error: BaseException) -> str:
-    """The error without the URL of a proxy, which the library quotes and which may contain secrets."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"{error.status} {error.message}"
-    return str(error)
 
 
 async def _read(response: aiohttp.ClientResponse, request: _Request) -> bytes:

@@ -58,7 +58,6 @@ class CounterWithoutSuffix(Metric):
 
 
 def in_text(families: Collection[Metric]) -> bytes:
-    """The metrics in the text format of Prometheus."""
     text = generate_latest(_Collected(families))
     for family in families:
         if isinstance(family, CounterWithoutSuffix):

@@ -39,8 +39,8 @@ class ListedIncident:
     """The incident in its memo; None without a memo, or if the memo does not fit the id."""
     named: IncidentReference | None = None
     """The incident by its id or search attributes, with a part of the uid; None for a foreign id."""
-    unreadable: str = ""
-    """Why its memo cannot be read; "" if it can."""
+    unreadable: str | None = None
+    """Why its memo cannot be read; None if it can."""
 
     @property
     def as_named(self) -> IncidentReference | None:
@@ -140,7 +140,9 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
             fits = cluster is not None and execution.id == upgrade_pause_id(cluster)
         else:
             listed = await listed_incident(execution)
-            fits = listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
+            fits = listed.incident is not None or (
+                listed.unreadable is not None and listed.as_named is not None
+            )
         if fits:
             continue
         if not left:

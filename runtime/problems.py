@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from temporalio.service import RPCError
 
@@ -49,18 +49,11 @@ class Problems:
         return tuple(f"{part}: {sentence}" for part, sentence in self._open.items())
 
 
-class ProblemReporter(Protocol):
-    """`Problems`, or a log."""
-
-    def report(self, part: str, sentence: str | None) -> None:
-        """Record why `part` fails; None means that it has succeeded."""
-
-
 async def retry_forever(
     part: str,
     attempt: Callable[[], Awaitable[Result]],
     errors: tuple[type[Exception], ...],
-    problems: ProblemReporter,
+    problems: Problems,
     backoff: Backoff = BACKOFF,
 ) -> Result:
     """The result of `attempt`, retried without a limit after `errors`, which may be temporary.

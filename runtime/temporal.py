@@ -78,28 +78,21 @@ def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
     try:
         return ClientConfig.load_client_connect_config(override_env_vars=variables)
     except RuntimeError as error:
-        _check_file(variables)
-        why = _why(error)
-        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from None  # it has the rest
+        # The file is invalid, or lacks the profile. The SDK quotes it, so its error is no cause of ours.
+        file = variables.get(FILE) or "Temporal's usual configuration file"
+        profile, why = variables.get("TEMPORAL_PROFILE"), _why(error)
+        try:
+            profiles = ClientConfig.load(override_env_vars=variables).profiles
+        except RuntimeError as invalid:
+            raise SettingsError(f"{FILE}: {file} cannot be used: {_why(invalid)}") from None
+        if profile and profile not in profiles:
+            there = f"there are {', '.join(sorted(profiles))}" if profiles else "there is none"
+            raise SettingsError(f"TEMPORAL_PROFILE: no profile {profile!r} in {file}, {there}") from None
+        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from None
     except OSError as error:  # a file in the configuration
         named_by = [name for name, value in variables.items() if value == str(error.filename)]
         setting = named_by[0] if named_by else "Temporal's configuration cannot be used"
         raise SettingsError(f"{setting}: {error.filename}: {error.strerror}") from error
-
-
-def _check_file(variables: Mapping[str, str]) -> None:
-    """Find out whether the configuration file is invalid, or lacks the profile."""
-    file, profile = (
-        variables.get(FILE) or "Temporal's usual configuration file",
-        variables.get("TEMPORAL_PROFILE"),
-    )
-    try:
-        profiles = ClientConfig.load(override_env_vars=variables).profiles
-    except RuntimeError as error:
-        raise SettingsError(f"{FILE}: {file} cannot be used: {_why(error)}") from None  # as above
-    if profile and profile not in profiles:
-        there = f"there are {', '.join(sorted(profiles))}" if profiles else "there is none"
-        raise SettingsError(f"TEMPORAL_PROFILE: no profile {profile!r} in {file}, {there}")
 
 
 def _why(error: RuntimeError) -> str:

@@ -13,7 +13,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -75,11 +75,9 @@ class TemporalLink:
         clock: Callable[[], float] = time.monotonic,
         converter: DataConverter = pydantic_data_converter,
         interceptors: Sequence[Interceptor] = (),
-        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment` has the configuration; None: that of this process."""
         self._problems = problems
-        self._environment = dict(environment or os.environ)  # only the files that it names change later
+        self._environment = dict(os.environ)  # only the files that it names change later
         self._connect = partial(
             connect,
             identity,
@@ -221,7 +219,14 @@ class TemporalLink:
                 connection = await self._open()
                 self._namespace_check_due = self._clock()
             for part in tuple(self._workers):
-                await self._renew_worker(part, settings)
+                if part not in self._workers or self._workers[part][1].settings == settings:
+                    continue
+                of_worker = await self._open()
+                # A worker that is ending or starting is found by the next look.
+                if part in self._workers and self._workers[part][0].is_running:
+                    worker, _ = self._workers[part]
+                    worker.client = of_worker.client
+                    self._workers[part] = worker, of_worker
         except SettingsError as error:
             self._problems.report("temporal settings", one_sentence(error))
         except TemporalUnreachable as error:  # its message may vary while the cause stays
@@ -233,16 +238,6 @@ class TemporalLink:
         else:
             self._problems.report("temporal settings", None)
         return connection
-
-    async def _renew_worker(self, part: str, settings: ClientConnectConfig) -> None:
-        if part not in self._workers or self._workers[part][1].settings == settings:
-            return
-        connection = await self._open()
-        if part not in self._workers or not self._workers[part][0].is_running:
-            return  # it is ending or starting; the next look finds it
-        worker, _ = self._workers[part]
-        worker.client = connection.client
-        self._workers[part] = worker, connection
 
 
 async def _answer(client: Client) -> None:

@@ -24,8 +24,8 @@ from runtime.settings import Settings
 _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
-class CheckMetadata(FrozenObject):
-    """The metadata of a check, valid or not."""
+class WrittenMetadata(FrozenObject):
+    """The metadata of an object, which may be invalid otherwise, with its writers."""
 
     name: str
     namespace: str = ""
@@ -39,7 +39,7 @@ class ExaminedCheck:
 
     kind: CheckKind
     body: Object
-    metadata: CheckMetadata
+    metadata: WrittenMetadata
     is_shadow: bool
     parsed: ParsedCheck
 
@@ -110,7 +110,7 @@ class ExaminedCluster:
             policy = NO_OBJECT
         found = []
         for body in stored:
-            metadata = CheckMetadata.model_validate(body["metadata"])
+            metadata = WrittenMetadata.model_validate(body["metadata"])
             check = ExaminedCheck(
                 kind=kind,
                 body=body,

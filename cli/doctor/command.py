@@ -8,8 +8,8 @@ from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
 from cli.shared.errors import ExitCode, carry_out, fail, wrong_setting
-from cli.shared.options import UNNAMED, PageOutput, printed_as, with_options
-from cli.shared.terminal import console, plain, print_json, print_trimmed
+from cli.shared.options import UNNAMED, OutputFormat, PageOutput, with_options
+from cli.shared.terminal import Line, console, labelled_lines, plain, print_json, print_trimmed
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 _STYLES = {
@@ -33,7 +33,7 @@ def doctor(
         str | None,
         typer.Option(metavar="NAMES", help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}."),
     ] = None,
-    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Report problems of the cluster and of Temporal, with advice.
 
@@ -52,7 +52,7 @@ def doctor(
         examined = carry_out(examine(settings, environment))
     except SettingsError as error:
         raise fail(wrong_setting(error, "TEMPORAL_", context.find_root().params)) from error
-    if output is PageOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(examined)
     else:
         out = console()
@@ -67,10 +67,8 @@ def doctor(
 
 def finding_table(examined: Examined) -> Table:
     """The findings for a terminal: lines are wrapped beside their labels."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    lines: list[Line] = []
     for finding in examined.findings:
-        table.add_row(Text(finding.severity, _STYLES[finding.severity]), Text(plain(finding.what)))
-        table.add_row(Text("advice", "dim"), Text(plain(finding.advice)))
-    return table
+        lines.append((Text(finding.severity, _STYLES[finding.severity]), Text(plain(finding.what))))
+        lines.append((Text("advice", "dim"), Text(plain(finding.advice))))
+    return labelled_lines(lines, label_style="")

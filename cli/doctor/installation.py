@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
-from cli.doctor.cluster import ExaminedCluster
+from cli.doctor.cluster import ExaminedCluster, WrittenMetadata
 from cli.doctor.finding import Finding, FindingRule, FindingRules, FindingSeverity, Found
 from health.cluster.clock_skew import HELD, WARNED, skew_in_words
 from health.cluster.global_stop import LeaseNamespace
@@ -20,7 +20,6 @@ from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid
 from kube.resource import NAMESPACES, Object
 from objects.durations import in_words
 from objects.frozen import FrozenObject
-from objects.metadata import ManagedFields
 from objects.timestamps import stamp
 from runtime.paramedic_status import (
     CACHES_FULL,
@@ -217,12 +216,8 @@ async def detector_clock(cluster: ExaminedCluster) -> Found:
         yield Finding(severity=WARNING, reason="DetectorClockSkew", what=what, advice=advice)
 
 
-class _LeaseMetadata(FrozenObject):
-    managed_fields: tuple[ManagedFields, ...] = ()
-
-
 class _WrittenLease(FrozenObject):
-    metadata: _LeaseMetadata
+    metadata: WrittenMetadata
     spec: LeaseSpec
 
 

@@ -13,19 +13,16 @@ from cli.incidents.state_queries import NO_WORKER as NO_ANSWER
 from cli.incidents.state_queries import QUERY_TIMEOUT, StateQueries, read_task_failure
 from cli.incidents.visibility import IncidentSummary, latest_open_incidents, of_clusters, remediated_since
 from cli.shared.ages import short
-from cli.shared.connection import RPC_TIMEOUT, retention_of, silent_core
-from cli.shared.terminal import PLAIN_DATA
+from cli.shared.connection import RPC_TIMEOUT, client_of, retention_of
 from health.model.incident_result import IN_A_ROW
 from objects.address import Address, is_loopback
 from objects.clusters import configured_name
 from objects.timestamps import stamp
 from runtime import search_attributes, task_failures
 from runtime.listed_incidents import strangers
-from runtime.payload_codec import PayloadKeys, with_keys
 from runtime.polling import QUEUES, Backlog, backlog, workers_polling
 from runtime.search_attributes import SearchAttributeConflict
-from runtime.settings import PAYLOAD_KEYS_VARIABLE
-from runtime.temporal import address_of, connect, temporal_settings
+from runtime.temporal import address_of, temporal_settings
 from runtime.temporal_trouble import TemporalRefuses, TemporalUnreachable, trouble_with
 from workflows.contracts import worker_queue
 from workflows.notification import NOTIFICATION
@@ -74,8 +71,7 @@ async def temporal_findings(
     """
     unprotected = await SETTINGS_RULES.findings(temporal_settings(environment))
     try:
-        keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
-        client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
+        client = await client_of(environment, identity=None)
         try:
             return [*await _findings(client, clusters, back_off_limit), *unprotected]
         except RPCError as error:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -26,18 +25,10 @@ from cli.shared.ages import short
 from cli.shared.connection import command_line, retention_of, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.options import LONGEST_LOOK_BACK, look_back, printed_as
+from cli.shared.options import LONGEST_LOOK_BACK, OutputFormat, look_back, printed_as
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
-
-
-class HistoryOutput(StrEnum):
-    """How past incidents are printed: for people, as one JSON document, or as one JSON document a line."""
-
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
 
 
 def history(  # noqa: PLR0913  typer reads one option a parameter
@@ -58,22 +49,27 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
         look_back("all that Temporal keeps", "How far back to list ended incidents: 90d, 12h."),
     ] = LONGEST_LOOK_BACK,
     output: Annotated[
-        HistoryOutput,
-        printed_as(HistoryOutput, "How to print; jsonl exports ended incidents, one in each line."),
-    ] = HistoryOutput.TABLE,
+        OutputFormat,
+        printed_as(
+            OutputFormat.TABLE,
+            OutputFormat.JSON,
+            OutputFormat.JSONL,
+            help_text="How to print; jsonl exports ended incidents, one in each line.",
+        ),
+    ] = OutputFormat.TABLE,
 ) -> None:
     """List the past incidents of a node or Machine.
 
     Each with its outcome, and the time in each phase.
     """
-    if name is None and output is not HistoryOutput.JSONL:
+    if name is None and output is not OutputFormat.JSONL:
         raise typer.BadParameter("is missing; only -o jsonl lists all nodes and Machines", param_hint="NAME")
     wanted = Filter(check=check, target=name, cluster=cluster)
-    if output is HistoryOutput.JSONL:
+    if output is OutputFormat.JSONL:
         carry_out(_export(context, wanted, since))
         return
     found, what_is_kept, unknown = carry_out(_read(context, wanted, since))
-    if output is HistoryOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(
             HistoryView(
                 since=what_is_kept.since, removed_before=what_is_kept.removed_before, incidents=tuple(found)
@@ -128,8 +124,9 @@ async def past_incidents(
     """The incidents that ended since then, oldest first, read a few at a time; the open ones come last."""
     ended = sorted(await ended_since(client, wanted, since), key=lambda summary: summary.started)
     found = [*ended, *(await open_incidents(client, wanted) if with_open else [])]
+    queries = StateQueries(client)
     for first in range(0, len(found), AT_ONCE):
-        for summary in await StateQueries(client).all(found[first : first + AT_ONCE]):
+        for summary in await queries.all(found[first : first + AT_ONCE]):
             yield incident_document(summary, datetime.now(UTC), command=command)
 
 

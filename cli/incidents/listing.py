@@ -1,7 +1,6 @@
 """`paramedic list`: shows the incidents and their phases."""
 
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,19 +12,10 @@ from cli.incidents.visibility import Filter
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import at_least, of_cluster, one_of, printed_as, words
+from cli.shared.options import OutputFormat, at_least, of_cluster, one_of, printed_as, words
 from cli.shared.terminal import console, plain, print_json, print_trimmed
 from health.model.moves import Phase
 from objects.frozen import Frozen
-
-
-class ListOutput(StrEnum):
-    """How `paramedic list` prints: for people or for scripts."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-
 
 OfCheck = Annotated[
     str | None,
@@ -71,7 +61,9 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     is_shadow: Annotated[
         bool, typer.Option("--shadow", help="Only incidents that are, or were, in shadow.")
     ] = False,
-    output: Annotated[ListOutput, printed_as(ListOutput)] = ListOutput.TABLE,
+    output: Annotated[
+        OutputFormat, printed_as(OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON)
+    ] = OutputFormat.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Keep running and show every change.")] = False,
 ) -> None:
     """List incidents, the phase of each, and its reason."""
@@ -79,7 +71,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     closed = limit if is_all or Phase.ENDED in phases else 0
     wanted = Wanted(Filter(check=check, target=target, cluster=cluster), phases, closed, is_shadow)
     if is_live:
-        if output is not ListOutput.TABLE:
+        if output is not OutputFormat.TABLE:
             raise typer.BadParameter(
                 f"'{output}' cannot be watched, only the table can", param_hint="--output"
             )
@@ -87,14 +79,14 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
             raise typer.BadParameter("standard output is no terminal", param_hint="--watch")
         raise typer.Exit(carry_out(_watch(context, wanted)))
     listed = carry_out(_list(context, wanted))
-    if output is ListOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(IncidentListView(incidents=tuple(listed.documents), has_more=listed.has_more))
     elif listed.documents:
-        is_wide = output is ListOutput.WIDE
+        is_wide = output is OutputFormat.WIDE
         out = console(is_cut=not is_wide)
         rows = incident_rows(in_order(listed.documents), is_wide=is_wide)
         print_trimmed(fitted_table(rows, out.width), out)
-    if output is not ListOutput.JSON or not listed.documents:
+    if output is not OutputFormat.JSON or not listed.documents:
         typer.echo(_headline(listed), err=True)
 
 

@@ -41,7 +41,7 @@ def possible_orders(
     if not summary.is_open:
         return
 
-    def line(order: str, step: str = "") -> str:
+    def line(order: str, step: str | None = None) -> str:
         incident, cluster = shlex.quote(name or summary.short_name), shlex.quote(summary.incident.cluster)
         named = f"{command} {order} {incident} --cluster {cluster}"
         return f"{named} --step {shlex.quote(step)}" if step else named
@@ -54,7 +54,7 @@ def possible_orders(
     for spec in _MILDEST_FIRST:
         if spec.is_offered(situation):
             order = spec.complete(spec.message(), situation) if spec.complete else None
-            step = order.step if isinstance(order, StepOrder) else ""
+            step = order.step if isinstance(order, StepOrder) else None
             yield PossibleOrder(order=spec.name, command=line(spec.name, step))
     for spec in _MILDEST_FIRST:
         if steps := spec.steps(situation):

@@ -18,7 +18,7 @@ from cli.incidents.visibility import IncidentSummary
 from cli.shared.ages import ago, beside_time, in_time
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.options import PageOutput, of_cluster, printed_as
+from cli.shared.options import OutputFormat, PageOutput, of_cluster
 from cli.shared.terminal import Line, console, labelled, labelled_lines, phase_text, print_json, print_trimmed
 from health.model.details import beside
 from health.model.moves import Phase
@@ -63,7 +63,7 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
     ],
     *,
     cluster: Annotated[str | None, of_cluster("Only of this cluster.")] = None,
-    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
     is_full: Annotated[
         bool, typer.Option("--full", help="Print all of the history, and not only its latest entries.")
     ] = False,
@@ -83,7 +83,7 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
     It is the last one if none is open.
     """
     document = carry_out(_read(context, name, cluster, ui))
-    if output is PageOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(document)
     else:
         print_trimmed(incident_page(document, is_full=is_full), console())

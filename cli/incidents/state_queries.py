@@ -124,6 +124,8 @@ BUSY = f"did not answer within {QUERY_TIMEOUT.seconds} s"
 overloaded."""
 LATE = "too many incidents answer slowly, and the time for their answers was over"
 
+UNREAD = (WorkflowFailureError, WorkflowQueryFailedError, RPCError, UnreadablePayload, ValidationError)
+"""The errors of a workflow whose state or result cannot be read."""
 _ENDED_BY_ITSELF = ("Completed", "Failed")
 """A workflow fails if its workflow id is not the id of its incident."""
 
@@ -158,6 +160,13 @@ async def query_state(
         else:
             return answer
         await asyncio.sleep(AGAIN_SECONDS)
+
+
+def why_unread(error: Exception) -> str:
+    """The reason in words of one of the errors in UNREAD."""
+    if isinstance(error, ValidationError):
+        return OTHER_VERSION
+    return error_sentence(error.cause if isinstance(error, WorkflowFailureError) else error)
 
 
 async def task_failure_words(client: Client, workflow_id: str, run_id: str) -> str | None:
@@ -198,15 +207,8 @@ class StateQueries:
         async with self._places:
             try:
                 return await (self._with_state(summary) if summary.is_open else self._with_end(summary))
-            except WorkflowFailureError as error:
-                problem = error_sentence(error.cause)
-            except (WorkflowQueryFailedError, RPCError) as error:
-                problem = error_sentence(error)
-            except UnreadablePayload as error:
-                problem = plain(str(error))
-            except ValidationError:
-                problem = OTHER_VERSION
-        return dataclasses.replace(summary, problem=problem)
+            except UNREAD as error:
+                return dataclasses.replace(summary, problem=why_unread(error))
 
     async def _with_state(self, summary: IncidentSummary) -> IncidentSummary:
         cluster = summary.incident.cluster

@@ -186,6 +186,6 @@ async def _list(
             status=status.title().replace("_", ""),
             started=execution.start_time.astimezone(UTC),
             closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-            unreadable=listed.unreadable or None,
+            unreadable=listed.unreadable,
             has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
         )

@@ -9,12 +9,12 @@ from temporalio.service import RPCError
 
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.visibility import Filter, IncidentSummary, ended_since
-from cli.inspection.explanation import QUESTIONS, dated, listed, message, title
+from cli.inspection.explanation import QUESTIONS, dated, message, title
 from cli.shared.ages import short
 from cli.shared.connection import any_namespace
 from cli.shared.leader import ask
 from cli.shared.options import ClusterChoice
-from cli.shared.terminal import Line, error_sentence
+from cli.shared.terminal import Line, error_sentence, listed
 from health.model.moves import Outcome
 from objects.frozen import Frozen
 from workflows.inspection_contracts import ANSWERED_WITHIN, CHECK, CheckAnswer, NameInput, TargetAnswer

@@ -20,10 +20,10 @@ from cli.shared.options import (
     ClusterChoice,
     InspectedCluster,
     OfContext,
+    OutputFormat,
     PageOutput,
     look_back,
     parse_time,
-    printed_as,
 )
 from cli.shared.terminal import PIPE_WIDTH, console, labelled_lines, print_json, print_trimmed
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
@@ -35,9 +35,6 @@ def explained_name(text: str) -> str:
     if len(others) > 1 and kind.casefold() == "node":
         raise typer.BadParameter(f"{text!r}: Nodes have no namespace, give Node/{others[-1]}")
     return incident_name(text)
-
-
-Output = Annotated[PageOutput, printed_as(PageOutput)]
 
 
 def check(  # noqa: PLR0913  each is an option
@@ -52,7 +49,7 @@ def check(  # noqa: PLR0913  each is an option
     ] = timedelta(days=7),
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: Output = PageOutput.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Show one health check: counts, held targets, requests.
 
@@ -60,7 +57,7 @@ def check(  # noqa: PLR0913  each is an option
     """
     from cli.inspection.check import check_lines, read_check  # noqa: PLC0415  see the module
 
-    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is PageOutput.JSON
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is OutputFormat.JSON
     view = carry_out(read_check(choice, name, since, None if is_json else name))
     if is_json:
         print_json(view)
@@ -83,7 +80,7 @@ def explain(
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: Output = PageOutput.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Explain why a Node or Machine is or is not remediated.
 
@@ -95,7 +92,7 @@ def explain(
     from cli.shared.leader import ask  # noqa: PLC0415
     from workflows.inspection_contracts import EXPLAIN, ExplainAnswer, NameInput  # noqa: PLC0415
 
-    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is PageOutput.JSON
+    choice, is_json = ClusterChoice(context, kubeconfig_context, cluster), output is OutputFormat.JSON
     shown = None if is_json else name
     found = carry_out(ask(choice, EXPLAIN, NameInput(name=name), ExplainAnswer, shown))
     if is_json:
@@ -123,14 +120,14 @@ def simulate(
     *,
     kubeconfig_context: OfContext = None,
     cluster: InspectedCluster = None,
-    output: Output = PageOutput.TEXT,
+    output: PageOutput = OutputFormat.TEXT,
 ) -> None:
     """Simulate a check or a policy on the targets of now."""
     from cli.inspection.simulation import simulation, simulation_page  # noqa: PLC0415  see the module
 
     choice = ClusterChoice(context, kubeconfig_context, cluster)
     view = carry_out(simulation(choice, file))
-    if output is PageOutput.JSON:
+    if output is OutputFormat.JSON:
         print_json(view)
         return
     print_trimmed(simulation_page(view), console())

@@ -49,13 +49,6 @@ def dated(hold: HoldWords, now: datetime) -> str:
     return f"{hold}; since {ago(hold.since, now)}" if hold.since else str(hold)
 
 
-def listed(names: Iterable[str], most: int = 10) -> str:
-    """The first names, and the number of the others; the JSON of a command has all."""
-    known = list(names)
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    return f"{', '.join(known[:most])}{more}"
-
-
 HEALTHY = "healthy, nothing to do"
 UNREAD = "unknown; the check may select it, and nothing new is done until the check is corrected"
 _STYLES: Mapping[str, str] = {

@@ -6,6 +6,7 @@ again. An object that cannot be removed does not keep others from being removed.
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain
 
 from pydantic import ValidationError
 
@@ -51,16 +52,17 @@ class RetiredCluster:
         self._labelled_kinds: tuple[Resource, ...] = ()
 
     async def read(self) -> Snapshot:
-        checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._served(kind)]
+        checks = [(kind, check) for kind in CHECK_KINDS.values() for check in await self._stored(kind)]
         if not self._labelled_kinds:
-            self._labelled_kinds = (*await self._request_kinds(checks), LEASES, PARAMEDIC_STATUSES)
+            self._labelled_kinds = (*await self._request_kinds(checks), LEASES)
+        labelled = [await self._stored(kind, INSTALLATION_LABEL) for kind in self._labelled_kinds]
         return Snapshot(
             now=self._connection.server_clock.now(),
-            labelled=tuple([found for kind in self._labelled_kinds for found in await self._labelled(kind)]),
+            labelled=(*chain.from_iterable(labelled), *await self._stored(PARAMEDIC_STATUSES)),
             pausable=tuple((kind, check) for kind, check in checks if kind.upgrade_pause is not None),
             ordered=(
                 *(check for _, check in checks if orders_on(check.body)),
-                *[target for kind in _TARGETS for target in await self._served(kind, orders_on)],
+                *[target for kind in _TARGETS for target in await self._stored(kind, where=orders_on)],
             ),
             upgrading=await self._upgrading(),
         )
@@ -121,21 +123,17 @@ class RetiredCluster:
             return f"could not {of.disposal} {of.name}: {error.message}"
         return None
 
-    async def _labelled(self, resource: Resource) -> list[Stored]:
-        try:
-            bodies = await self._connection.client.list(
-                resource, label_selector=None if resource == PARAMEDIC_STATUSES else INSTALLATION_LABEL
-            )
-        except KindUnknown:  # its CRD was deleted, with its objects
-            return []
-        return [Stored(resource, body) for body in bodies]
-
-    async def _served(
-        self, kind: ServedKind, where: Callable[[Object], object] = lambda _: True
+    async def _stored(
+        self,
+        kind: ServedKind | Resource,
+        label: str | None = None,
+        where: Callable[[Object], object] = lambda _: True,
     ) -> list[Stored]:
+        """The objects of a kind with this label; none of a kind without a CRD."""
+        connection = self._connection
         try:
-            resource = await self._connection.discovery.find(kind)
-            bodies = await self._connection.client.list(resource, where=where)
+            resource = await connection.discovery.find(kind) if isinstance(kind, ServedKind) else kind
+            bodies = await connection.client.list(resource, label_selector=label, where=where)
         except KindUnknown:
             return []
         return [Stored(resource, body) for body in bodies]

@@ -126,7 +126,6 @@ class RetirementPass:
 
     @property
     def is_quiet(self) -> bool:
-        """True if there was nothing to do."""
         return not self.waits and not self.has_acted
 
 

@@ -122,9 +122,7 @@ async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
     """
     environment: dict[str, str] = context.obj
     try:
-        keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
-        converter = with_keys(keys, PLAIN_DATA)
-        client = await connect(identity_of(environment), environment, silent_core(), converter)
+        client = await client_of(environment, identity_of(environment))
     except SettingsError as error:
         raise wrong_setting(error, "TEMPORAL_", context.find_root().params) from error
     except TemporalUnreachable as error:
@@ -137,9 +135,12 @@ async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
         raise because(error, client) from error
 
 
-def silent_core() -> Runtime:
-    """The core of the SDK without its log, which would go to standard output, into the command's output."""
-    return Runtime(telemetry=TelemetryConfig(logging=None))
+async def client_of(environment: Mapping[str, str], identity: str | None) -> Client:
+    """A client for the Temporal that `environment` configures; raises as `connect`, also for its keys."""
+    keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
+    # The log of the SDK's core would go to standard output, into the command's output.
+    silent_core = Runtime(telemetry=TelemetryConfig(logging=None))
+    return await connect(identity, environment, silent_core, with_keys(keys, PLAIN_DATA))
 
 
 async def require_incidents(client: Client) -> None:
@@ -161,7 +162,6 @@ def _namespace(client: Client) -> str:
 
 
 def because(error: RPCError, client: Client) -> CommandError:
-    """The error of the command for a call that failed."""
     address = address_of(client)
     if is_silence(error):
         return UnreachableError(str(trouble_with(address, error)))

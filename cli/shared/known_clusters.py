@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from temporalio.client import Client
 
 from cli.shared.connection import RPC_TIMEOUT
+from cli.shared.terminal import listed
 from objects.clusters import is_cluster_called
 from runtime import search_attributes
 from runtime.polling import workers_polling
@@ -18,10 +19,9 @@ from workflows.contracts import worker_queue
 MOST_CLUSTERS = 1000
 PAGE = 200
 """Workflows per call; each call excludes the clusters that are already found."""
-MOST_NAMED = 10
 
 
-async def known_clusters(client: Client, condition: str = "") -> list[str]:
+async def known_clusters(client: Client, condition: str | None = None) -> list[str]:
     """The clusters with workflows in Temporal that meet the condition, by default open or closed ones."""
     clusters: set[str] = set()
     name = search_attributes.CLUSTER.name
@@ -45,9 +45,7 @@ async def unknown_cluster(client: Client, cluster: str | None) -> str | None:
     if is_known or await workers_polling(client, worker_queue(cluster)):
         return None
     clusters.sort(key=lambda other: SequenceMatcher(None, cluster, other).ratio(), reverse=True)
-    named = ", ".join(clusters[:MOST_NAMED]) or "none"
-    more = f" and {len(clusters) - MOST_NAMED} more" if len(clusters) > MOST_NAMED else ""
     return (
         f"the Temporal namespace {client.namespace} has no workflow of a cluster called {cluster!r}; "
-        f"it has workflows of {named}{more}"
+        f"it has workflows of {listed(clusters) or 'none'}"
     )

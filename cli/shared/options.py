@@ -4,7 +4,7 @@ The parsers replace typer's own, whose errors speak of the types of the validati
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -24,21 +24,21 @@ UNNAMED = "cluster"
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
-    """Parse a word of `kind`, in any case."""
+def one_of(choices: Iterable[Choice]) -> Callable[[str], Choice]:
+    """Parse one of these words, in any case."""
+    by_word = {choice.casefold(): choice for choice in choices}
 
     def parse(text: str) -> Choice:
-        for choice in kind:
-            if choice.casefold() == text.casefold():
-                return choice
-        raise typer.BadParameter(f"'{text}' is not one of {', '.join(kind)}")
+        if (found := by_word.get(text.casefold())) is None:
+            raise typer.BadParameter(f"'{text}' is not one of {', '.join(by_word.values())}")
+        return found
 
     return parse
 
 
-def words(kind: type[StrEnum]) -> str:
+def words(choices: Iterable[StrEnum]) -> str:
     """The metavar that `--help` shows for an option of these words."""
-    return f"[{'|'.join(kind)}]"
+    return f"[{'|'.join(choices)}]"
 
 
 def filled(text: str) -> str:
@@ -61,15 +61,23 @@ def at_least(least: int, most: int = LARGEST_NUMBER) -> Callable[[str | int], in
     return parse
 
 
-class PageOutput(StrEnum):
-    """How one incident, upgrade, check, target or finding is printed: for people or for scripts."""
+class OutputFormat(StrEnum):
+    """How a command prints: for people or for scripts."""
 
     TEXT = "text"
+    TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
+    JSONL = "jsonl"
+    """One JSON document in each line."""
 
 
-def printed_as(outputs: type[StrEnum], help_text: str = "How to print.") -> Any:  # noqa: ANN401  as typer.Option
+def printed_as(*outputs: OutputFormat, help_text: str = "How to print.") -> Any:  # noqa: ANN401  as typer.Option
+    """The option `--output` of a command that prints in these ways."""
     return typer.Option("-o", "--output", parser=one_of(outputs), metavar=words(outputs), help=help_text)
+
+
+PageOutput = Annotated[OutputFormat, printed_as(OutputFormat.TEXT, OutputFormat.JSON)]
 
 
 def look_back(default: str, help_text: str) -> Any:  # noqa: ANN401  as typer.Option
@@ -154,5 +162,4 @@ class ClusterChoice:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the command, with its options."""
         return with_options(self.context, {CLUSTER_VARIABLE: self.cluster})

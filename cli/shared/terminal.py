@@ -34,6 +34,7 @@ _HIDDEN = (
 _CONTROLS = re.compile(rf"[\x00-\x1f{_HIDDEN}]+")
 _NEVER_OURS = re.compile(f"[{_HIDDEN}]+")
 PIPE_WIDTH = 100_000
+MOST_NAMED = 10
 GAP = 2
 """Spaces between two columns."""
 _STYLES: Mapping[str, str] = {
@@ -65,7 +66,6 @@ class _PlainJSON(PydanticJSONPlainPayloadConverter):
     """Decodes JSON payloads and removes control characters from their strings."""
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # noqa: ANN401  as its base
-        """Decode a payload; strings lose their control characters."""
         words = json.dumps(_all_plain(json.loads(payload.data)))
         return super().from_payload(Payload(metadata=payload.metadata, data=words.encode()), type_hint)
 
@@ -107,6 +107,13 @@ def console(*, is_cut: bool = True) -> Console:
     return found
 
 
+def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The first names, and the number of the others; the JSON of a command has all."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{', '.join(known[:most])}{more}"
+
+
 def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
     """A phase for people; a person's hold is shown beside a phase that continues under it."""
     if phase is None:
@@ -115,7 +122,7 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
     return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
 
 
-Line = tuple[str, str | Text | None]
+Line = tuple[str | Text, str | Text | None]
 """A label and a value; None: there is none, and the line is left out."""
 
 
@@ -125,10 +132,10 @@ def labelled(label: str, values: Iterable[str]) -> Iterator[Line]:
         yield ("" if number else label), value
 
 
-def labelled_lines(lines: Iterable[Line]) -> Table:
+def labelled_lines(lines: Iterable[Line], label_style: str = "bold") -> Table:
     """A table with a label and a value in each row; spaces before a value indent all of its lines."""
     table = Table.grid(padding=(0, GAP))
-    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style=label_style, no_wrap=True)
     table.add_column(overflow="fold")
     for label, value in lines:
         if isinstance(value, str):

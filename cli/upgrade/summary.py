@@ -1,29 +1,32 @@
-"""Reads upgrade pauses from Temporal, and shows each as an UpgradeView, which is also its JSON.
+"""Reads upgrade pauses from Temporal; each is shown as an UpgradeView: its JSON, and a page of it.
 
 docs/cli-json.md documents the fields of the JSON.
 """
 
 import dataclasses
-from collections.abc import AsyncIterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
-from pydantic import ValidationError
-from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from rich.console import Group, RenderableType
+from temporalio.client import Client
 from temporalio.service import RPCError
 
 from cli.incidents.state_queries import (
     NO_ANSWER,
     NO_WORKER,
-    OTHER_VERSION,
     QUERY_TIMEOUT,
+    UNREAD,
     query_state,
     task_failure_words,
+    why_unread,
 )
+from cli.shared.ages import ago, short
 from cli.shared.connection import RPC_TIMEOUT
 from cli.shared.errors import NotFoundError
-from cli.shared.terminal import error_sentence, plain
+from cli.shared.terminal import Line, labelled_lines, table_of
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.decision import CheckPauseState, OrderName
 from objects.clusters import is_cluster_called
@@ -166,28 +169,56 @@ class UpgradesView(Frozen):
     upgrades: tuple[UpgradeView, ...]
 
 
-_OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
+def upgrade_page(upgrade: UpgradeView, now: datetime, command: str = "paramedic") -> RenderableType:
+    """Labels and values, and a table of the checks; `command` begins the suggested orders."""
+    lines = labelled_lines(_lines(upgrade, now, command))
+    if not upgrade.checks:
+        return lines
+    table = table_of(("CHECK", "STATE", "SINCE", "BY", "WHY"), no_wrap=("STATE", "SINCE"))
+    for check in upgrade.checks:
+        since = short(now - check.since) if check.since else "-"
+        why = f"{check.why}; it failed: {check.problem}" if check.problem else check.why
+        table.add_row(check.check, check.state, since, check.identity or "-", why)
+    return Group(lines, "", table)
+
+
+def _lines(upgrade: UpgradeView, now: datetime, command: str) -> Iterator[Line]:
+    yield "Cluster", upgrade.cluster
+    if upgrade.closed_at is None:
+        yield "Began", ago(upgrade.started_at, now)
+    else:
+        yield "Ended", f"{ago(upgrade.closed_at, now)}: {upgrade.status}"
+    if upgrade.problem:
+        yield "Unknown", upgrade.problem
+    if upgrade.details:
+        yield "State", upgrade.details
+    if upgrade.upgrading_since is not None:
+        yield "Upgrade", f"since {ago(upgrade.upgrading_since, now)}"
+    if upgrade.told_as_long_at is not None:
+        yield "Takes long", f"warned {ago(upgrade.told_as_long_at, now)}"
+    for order in upgrade.orders:
+        by = f" by {order.identity}" if order.identity else ""
+        until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
+        given = f"{order.order} {order.check or 'every check'}{until}{by}, {ago(order.given_at, now)}"
+        yield "Order", f"{given}: {order.reason}"
+    if upgrade.checks_left_out:
+        yield "Checks", f"{upgrade.checks_left_out} more than are listed"
+    if upgrade.closed_at is None:
+        where = f"--cluster {shlex.quote(upgrade.cluster)}"
+        yield "You can", f"{command} upgrade pause|unpause CHECK {where} --reason WORDS"
+    yield "Workflow", upgrade.workflow_id
 
 
 async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
     """The open upgrade pauses of a cluster, or of all."""
-    query = f"{_OF_TYPE} AND ExecutionStatus = 'Running'"
-    summaries = [
-        summary async for summary in _list(client, query) if is_cluster_called(cluster, summary.cluster)
-    ]
-    return sorted(summaries, key=lambda summary: summary.cluster)
+    found = await _list(client, "ExecutionStatus = 'Running'", cluster)
+    return sorted(found, key=lambda summary: summary.cluster)
 
 
 async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
     """The last closed upgrade pause of each cluster."""
-    query = f"{_OF_TYPE} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
-    newest: dict[str, UpgradeSummary] = {}
-    async for summary in _list(client, query):
-        if not is_cluster_called(cluster, summary.cluster):
-            continue
-        latest = newest.setdefault(summary.cluster, summary)
-        if latest.started < summary.started:
-            newest[summary.cluster] = summary
+    found = await _list(client, "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')", cluster)
+    newest = {summary.cluster: summary for summary in sorted(found, key=lambda summary: summary.started)}
     return [newest[name] for name in sorted(newest)]
 
 
@@ -218,30 +249,27 @@ async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
             )
             result = await ended.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
             state = UpgradePauseState(details=result.reason, memory=result.memory)
-    except (WorkflowQueryFailedError, WorkflowFailureError) as error:
-        return dataclasses.replace(summary, problem=error_sentence(error))
-    except UnreadablePayload as error:
-        return dataclasses.replace(summary, problem=plain(str(error)), is_unreadable=True)
-    except ValidationError:
-        return dataclasses.replace(summary, problem=OTHER_VERSION)
-    except RPCError as error:
-        problem = error_sentence(error)
-        if error.status in NO_ANSWER:
+    except UNREAD as error:
+        problem, is_unreadable = why_unread(error), isinstance(error, UnreadablePayload)
+        if isinstance(error, RPCError) and error.status in NO_ANSWER:
             problem = await task_failure_words(client, summary.workflow_id, summary.run_id) or NO_WORKER
-        return dataclasses.replace(summary, problem=problem)
+        return dataclasses.replace(summary, problem=problem, is_unreadable=is_unreadable)
     return dataclasses.replace(summary, state=state)
 
 
-async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
+async def _list(client: Client, condition: str, called: str) -> list[UpgradeSummary]:
+    found, query = [], f"WorkflowType = '{UPGRADE_PAUSE}' AND {condition}"
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        if not execution.id.isprintable():  # our ids are printable, others could control the terminal
-            continue
-        closed = execution.close_time
-        yield UpgradeSummary(
-            cluster=execution.id.removeprefix(upgrade_pause_id("")),
-            workflow_id=execution.id,
-            run_id=execution.run_id,
-            status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
-            started=execution.start_time.astimezone(UTC),
-            closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
-        )
+        cluster, closed = execution.id.removeprefix(upgrade_pause_id("")), execution.close_time
+        # Our ids are printable, others could control the terminal.
+        if execution.id.isprintable() and is_cluster_called(called, cluster):
+            summary = UpgradeSummary(
+                cluster=cluster,
+                workflow_id=execution.id,
+                run_id=execution.run_id,
+                status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
+                started=execution.start_time.astimezone(UTC),
+                closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+            )
+            found.append(summary)
+    return found

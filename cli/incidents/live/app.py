@@ -170,7 +170,9 @@ class LiveList(App[int]):
         for name, wide in widths.items():
             table.add_column(name, width=wide + GAP)
         for cells in rows:
-            table.add_row(*(_cut(cell, wide) for cell, wide in zip(cells, widths.values(), strict=True)))
+            for cell, wide in zip(cells, widths.values(), strict=True):
+                cell.truncate(wide, overflow="ellipsis")
+            table.add_row(*cells)
         self._shown = found
         ids = [document.workflow_id for document in found]
         if chosen is not None and chosen.workflow_id in ids:
@@ -252,13 +254,6 @@ class LiveList(App[int]):
 
     def action_leave(self, code: int) -> None:
         self.exit(code)
-
-
-def _cut(cell: Text, width: int) -> Text:
-    """The cell cut to its column, with an ellipsis."""
-    cell = cell.copy()
-    cell.truncate(width, overflow="ellipsis")
-    return cell
 
 
 async def run_live(client: Client, wanted: Wanted, environment: Mapping[str, str], command: str) -> int:

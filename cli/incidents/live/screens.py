@@ -30,7 +30,6 @@ class IncidentScreen(Screen[None]):
     ]
 
     def __init__(self, name: str, page: RenderableType) -> None:
-        """Show `page` under the name of its incident."""
         super().__init__()
         self._title = name
         self._page = page
@@ -47,7 +46,6 @@ class OrderChoice(ModalScreen[OrderSpec[Any] | None]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss(None)", "back")]
 
     def __init__(self, name: str, orders: list[OrderSpec[Any]]) -> None:
-        """Offer the orders for the incident of this name."""
         super().__init__()
         self._title = name
         self._orders = orders
@@ -61,7 +59,6 @@ class OrderChoice(ModalScreen[OrderSpec[Any] | None]):
             yield OptionList(*options)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Return the chosen row of the table of orders."""
         self.dismiss(next(order for order in self._orders if order.name == event.option_id))
 
 

@@ -13,14 +13,13 @@ from temporalio.client import Client, WorkflowUpdateFailedError, WorkflowUpdateR
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.shared.connection import identity_of, require_incidents, silent_core
+from cli.shared.connection import client_of, identity_of, require_incidents
 from cli.shared.errors import CommandError, UsageError, wrong_setting
 from cli.shared.workflow_update import answered
 from devcluster.temporal import TemporalServer
 from health.upgrade.decision import PauseRefusal
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import Settings, SettingsError
-from runtime.temporal import connect
 from tests.support.api.ports import free_port
 from tests.support.cluster.command import Command
 from workflows.messages import ORDER_REFUSED
@@ -65,7 +64,7 @@ async def test_core_says_nothing_on_standard_output(
     temporal_server: TemporalServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with proxy(temporal_server.address) as (address, cut):
-        client = await connect(environment={"TEMPORAL_ADDRESS": address}, runtime=silent_core())
+        client = await client_of({"TEMPORAL_ADDRESS": address}, identity=None)
         cut()
         with pytest.raises(RPCError):
             await client.count_workflows("", rpc_timeout=timedelta(seconds=5))

@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 from temporalio.testing import WorkflowEnvironment
 
-from cli.upgrade.command import upgrade_page
-from cli.upgrade.orders import standing
-from cli.upgrade.summary import UpgradeSummary, UpgradeView, open_upgrades
+from cli.upgrade.command import standing
+from cli.upgrade.summary import UpgradeSummary, UpgradeView, open_upgrades, upgrade_page
 from devcluster.temporal import TemporalServer
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.decision import CheckPauseState, OrderName, PauseOrderRecord
