@@ -12,7 +12,8 @@ from health.check.health_check import HealthCheck
 from health.check.ordered import fact_of, is_by_order, order_in_force
 from health.cluster.cluster_context import ClusterContext
 from health.model.boot import is_same_boot
-from health.model.target import Target, facts_of_node
+from health.model.node import facts_of_node
+from health.model.target import Target
 from health.model.verdict import Fact
 
 SAME_BOOT = "status.nodeInfo.bootID"

@@ -12,10 +12,11 @@ from typing import Any
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.global_stop import Stop
 from health.cluster.upgrade import NEVER_UPGRADED, ClusterUpgrades, PauseProgress, Signaller, Upgrade, gravest
+from health.model.node import facts_of_node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.sighting import Gap, Restart, RestartCause
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.outage_guard import NO_LABELS, NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER

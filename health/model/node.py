@@ -6,7 +6,7 @@ cluster has a hundred thousand of them.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
@@ -19,8 +19,8 @@ from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
 from health.model.owner_signs import Sign, SignSighting, Taint, node_signs
 from health.model.sighting import OURS, Look, SightedObject
+from health.model.target import Target
 from objects.bounds import FailFast, Time
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import InvolvedObject
 from objects.group_kind import ServedKind
 from objects.short_text import ShortText
@@ -128,7 +128,7 @@ class NodeStatus(FailFast):
     """Its boot (`health.model.boot`); "" if the kubelet does not report it."""
 
 
-class Node(SightedObject):
+class Node(SightedObject, Target):
     """The fields of a Node that verdicts use."""
 
     metadata: NodeMetadata
@@ -167,26 +167,8 @@ class Node(SightedObject):
         )
 
     @property
-    def own_signs(self) -> tuple[Sign, ...]:
-        """None, because all its signs are those of a Node."""
-        return ()
-
-    @property
-    def own_sightings(self) -> tuple[SignSighting, ...]:
-        return ()
-
-    @property
     def node_name(self) -> str:
         return self.metadata.name
-
-    @property
-    def node_cluster(self) -> str:
-        """The management cluster: checks of Nodes and their Nodes are in the same cluster."""
-        return MANAGEMENT_CLUSTER
-
-    def node_label(self, name: str) -> str | None:
-        """The value of the label; "" without it."""
-        return self.metadata.labels.get(name, "")
 
     @property
     def boot_id(self) -> str:
@@ -212,18 +194,8 @@ class Node(SightedObject):
         return self.since(found)
 
     @property
-    def replaced_by(self) -> str:
-        """Always "": no known owner replaces a Node."""
-        return ""
-
-    @property
-    def owner_keeps_quorum(self) -> bool:
-        """Always False: nothing remediates a marked Node."""
-        return False
-
-    @property
     def is_confirmed_healthy(self) -> bool:
-        """True if a person set the confirmation annotation, with any value."""
+        """True for any value of the annotation."""
         return self.metadata.annotations.confirmed_healthy is not None
 
     @property
@@ -241,15 +213,6 @@ class Node(SightedObject):
         return self.metadata.annotations
 
     @property
-    def is_marked(self) -> bool:
-        """Always False: requests, not marks, ask for the remediation of a Node."""
-        return False
-
-    @property
-    def is_mark_open(self) -> bool:
-        return False
-
-    @property
     def configuration_to_come(self) -> str:
         """The configuration or image that the machine config operator applies, "" if none (NHC 2.1/10)."""
         annotations = self.metadata.annotations
@@ -260,3 +223,20 @@ class Node(SightedObject):
 
 NO_NODE = Node(metadata=NodeMetadata(name="", uid="", creation_timestamp=datetime.min.replace(tzinfo=UTC)))
 """Takes the place of a Node that does not exist or was not read."""
+
+
+def facts_of_node(target: Target) -> Node:
+    """The facts of the Node of a target of any kind; of `NO_NODE`, which has none, without a Node."""
+    return target.node or NO_NODE
+
+
+def signs_on(target: Target) -> Iterator[Sign]:
+    """All signs on a target of any kind that an owner works on it, by its Node and by itself."""
+    yield from facts_of_node(target).signs
+    yield from target.own_signs
+
+
+def signs_seen_on(target: Target) -> Iterator[SignSighting]:
+    """The sightings of all signs on a target, by its Node and by itself."""
+    yield from facts_of_node(target).signs_seen or ()
+    yield from target.own_sightings

@@ -14,10 +14,10 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from health.model.node import NodeSpec
+from health.model.node import NodeSpec, signs_on, signs_seen_on
 from health.model.observation import Hold, HoldReason
 from health.model.owner_signs import OwnerSign, SignSighting, taint_sign
-from health.model.target import Target, signs_on, signs_seen_on
+from health.model.target import Target
 from health.policy.limits import is_qualified_name
 from objects.bounds import Bounded
 from objects.durations import JUST_AFTER, WrittenDuration, in_words, within
