@@ -24,13 +24,13 @@ from health.cluster.cluster_context import CheckProblem
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
+from health.model.verdict import Text
 from health.policy.check_choices import TemplateChoices
 from objects.bounds import OR_NONE
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.patterns import matching
 
-Text = Annotated[str, Field(min_length=1)]
 _ApiVersion = Annotated[
     str, matching(r"([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+", "must be an apiVersion such as example.com/v1")
 ]

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
+
+from pydantic import Field
 
 from health.model.node import Node
 from health.model.owner_signs import SignSighting
@@ -152,12 +154,17 @@ class CountedFact(Frozen):
         )
 
 
-@dataclass(frozen=True)
-class UnhealthyCondition:
-    """A rule of a check: this condition makes a target unhealthy once it lasted for `duration`."""
+Text = Annotated[str, Field(min_length=1)]
 
-    type: str
-    status: str
+
+class UnhealthyCondition(Frozen):
+    """A rule of a check: this condition makes a target unhealthy once it lasted for `duration`.
+
+    Each kind of check adds how its API writes the duration.
+    """
+
+    type: Text
+    status: Text
     duration: timedelta
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from health.check.health_check import Check, parsed
 from health.check.template_validity import TemplateKinds
-from health.check.threshold import Allowance, IntOrPercent
+from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others, template_problem
 from health.kinds.nodehealthcheck.spec import Spec
@@ -22,33 +22,13 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Step
 from health.model.verdict import Match, UnhealthyCondition, last_transition, matches
-from objects.frozen import Frozen, FrozenObject
+from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
 
 KIND = "NodeHealthCheck"
 GROUP, VERSION = "remediation.medik8s.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
-
-
-class Threshold(Frozen):
-    """The threshold; exactly one of the two amounts is set."""
-
-    min_healthy: IntOrPercent | None = None
-    max_unhealthy: IntOrPercent | None = None
-
-    def required(self, total: int) -> int:
-        """How many of `total` targets must be healthy."""
-        if self.min_healthy is not None:
-            return self.min_healthy.of(total)
-        if self.max_unhealthy is not None:
-            return max(0, total - self.max_unhealthy.of(total))
-        # Fail closed: an empty threshold requires every target to be healthy.
-        return total
-
-    def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """The decision while `healthy` of `total` targets are healthy."""
-        return Allowance.of_required(self.required(total), total=total, healthy=healthy)
 
 
 class NodeHealthCheck(FrozenObject, Check[Node]):
@@ -93,12 +73,9 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
     def storm_cooldown(self) -> timedelta | None:
         return self.spec.storm_cooldown_duration
 
-    @cached_property
-    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
-        return tuple(
-            UnhealthyCondition(condition.type, condition.status, condition.duration)
-            for condition in self.spec.unhealthy_conditions
-        )
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.spec.unhealthy_conditions
 
     def selects(self, target: Node) -> bool:
         return self.spec.selector.selects(target.metadata.labels)
@@ -130,8 +107,12 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return last_transition(target, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
-        return threshold.allowance(total=total, healthy=healthy)
+        required = total  # Fail closed: without an amount, every Node must be healthy.
+        if self.spec.min_healthy is not None:
+            required = self.spec.min_healthy.of(total)
+        elif self.spec.max_unhealthy is not None:
+            required = max(0, total - self.spec.max_unhealthy.of(total))
+        return Allowance.of_required(required, total=total, healthy=healthy)
 
 
 def _other_checks(context: ClusterContext) -> OtherChecks:

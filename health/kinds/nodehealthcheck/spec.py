@@ -19,8 +19,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from health.check.selector import LabelSelector
-from health.check.template_validity import TemplateField, Text
+from health.check.template_validity import TemplateField
 from health.check.threshold import Amount
+from health.model.verdict import UnhealthyCondition
 from objects.durations import Duration, SignedDuration
 from objects.field_problem import SaysItsValueError
 from objects.frozen import FrozenObject
@@ -37,11 +38,9 @@ class Refused(SaysItsValueError):
         super().__init__("; ".join(problems))
 
 
-class Condition(FrozenObject):
+class Condition(UnhealthyCondition):
     """One entry of spec.unhealthyConditions."""
 
-    type: Text
-    status: Text
     duration: Duration
 
 

@@ -31,7 +31,6 @@ move with each write of its status. After a blind period (an upgrade), the clock
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field
@@ -72,12 +71,10 @@ def _fits_status(amount: IntOrPercent) -> IntOrPercent:
     return amount
 
 
-class Condition(FrozenObject):
+class Condition(UnhealthyCondition):
     """One entry of spec.unhealthyConditions; duplicates are allowed."""
 
-    type: Annotated[str, Field(min_length=1)]
-    status: Annotated[str, Field(min_length=1)]
-    timeout: Duration
+    duration: Duration = Field(alias="timeout")
 
 
 class Spec(FrozenObject):
@@ -114,12 +111,9 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         """The check in the API server's object; raises InvalidCheckError."""
         return parsed_unless_paused(cls, raw, API_VERSION)
 
-    @cached_property
-    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
-        return tuple(
-            UnhealthyCondition(condition.type, condition.status, condition.timeout)
-            for condition in self.spec.unhealthy_conditions
-        )
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.spec.unhealthy_conditions
 
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
