@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
+from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
-from pydantic_core import CoreSchema
 
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
@@ -81,9 +80,8 @@ class NodeMetadata(FailFast):
     annotations: Annotated[NodeAnnotations, OF_TEXTS] = NodeAnnotations()
 
 
-def _of_taints(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    # A validator before the model would receive unknown fields as Python values, as many as the answer has.
-    return handler(Annotated[tuple[Taint, ...] | None, AfterValidator(lambda taints: taints or ())])
+# A validator before the model would receive unknown fields as Python values, as many as the answer has.
+_Taints = Annotated[tuple[Taint, ...] | None, AfterValidator(lambda taints: taints or ())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -91,7 +89,7 @@ class NodeSpec(FailFast):
     """Signs in the spec of a Node that it is under maintenance."""
 
     unschedulable: bool = False
-    taints: Annotated[tuple[Taint, ...], GetPydanticSchema(_of_taints)] = ()
+    taints: Annotated[tuple[Taint, ...], GetPydanticSchema(lambda _, handler: handler(_Taints))] = ()
 
 
 NO_SPEC = NodeSpec()
@@ -110,8 +108,9 @@ def _boot(info: _NodeInfo | str | None) -> str:
     return info or ""
 
 
-def _of_node_info(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    return handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
+_OF_NODE_INFO = GetPydanticSchema(
+    lambda _, handler: handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
+)
 
 
 def _one_of_each_type(conditions: tuple[NodeCondition, ...]) -> tuple[NodeCondition, ...]:
@@ -124,7 +123,7 @@ class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
     conditions: Annotated[tuple[NodeCondition, ...], AfterValidator(_one_of_each_type)] = ()
-    boot_id: Annotated[str, GetPydanticSchema(_of_node_info), Field(validation_alias="nodeInfo")] = ""
+    boot_id: Annotated[str, _OF_NODE_INFO, Field(validation_alias="nodeInfo")] = ""
     """Its boot (`health.model.boot`); "" if the kubelet does not report it."""
 
 

@@ -8,7 +8,6 @@ no request of ours stays without an owner.
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -130,14 +129,9 @@ class RemediationRequest(FrozenObject):
 
     def owner(self, kind: str, api_version: str) -> str:
         """The name of the check of that kind that owns it, "" if none does (NHC 2.4/4, not by uid)."""
-        return next(
-            (
-                o.name
-                for o in self.metadata.owner_references
-                if (o.kind, o.api_version) == (kind, api_version)
-            ),
-            "",
-        )
+        wanted = (kind, api_version)
+        owners = (o.name for o in self.metadata.owner_references if (o.kind, o.api_version) == wanted)
+        return next(owners, "")
 
     def reference(self, api_version: str, kind: str) -> RequestReference:
         """A reference to it; the caller gives the kind, because items of a list do not carry one."""
@@ -160,7 +154,10 @@ class RemediationRequest(FrozenObject):
             succeeded=self._condition("Succeeded"),
             is_node_deletion_expected=self._condition("PermanentNodeDeletionExpected") is True,
             timed_out_at=as_time(annotations.get(TIMED_OUT)),
-            healthy_since=_healthy_since(annotations.get(HEALTHY_DELAY)),
+            # An unreadable stamp counts as long ago (NHC 2.6).
+            healthy_since=(as_time(annotations[HEALTHY_DELAY]) or EVER)
+            if HEALTHY_DELAY in annotations
+            else None,
             is_flagged_as_old=self.is_marked_as_old,
             is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
             is_unsigned=self.is_unsigned,
@@ -171,11 +168,6 @@ class RemediationRequest(FrozenObject):
     def _condition(self, type_: str) -> bool | None:
         status = next((c.status for c in self.status.conditions if c.type == type_), "")
         return {"True": True, "False": False}.get(status)
-
-
-def _healthy_since(text: str | None) -> datetime | None:
-    """Since when the target is healthy; an unreadable stamp counts as long ago (NHC 2.6)."""
-    return None if text is None else as_time(text) or EVER
 
 
 class RemediationAttempt(Frozen):

@@ -107,33 +107,23 @@ def sightings(
         elif last is not None and last.vanished is not None:
             sighting = _returned(last, last.vanished.condition, condition, look)
         else:
-            sighting = _first(condition, look)
+            written = condition.last_transition_time
+            is_told = written is not None and written <= look.at
+            sighting = None if is_told else Sighting(since=look.at, seen=look.at, is_first=True)
         if sighting is not None:
             found[type_] = sighting
-    gone = {type_: was for type_, was in earlier.items() if type_ not in now}
-    return found | _absent(gone, {type_: known[type_] for type_ in known if type_ not in now}, look)
 
-
-def _absent(
-    gone: Mapping[str, TypedCondition], known: Mapping[str, Sighting], look: Look
-) -> dict[str, Sighting]:
-    """The sightings of conditions that an object lost lately: their return may be another failure."""
-    found = {type_: last for type_, last in known.items() if last.vanished is not None}
-    for type_, was in gone.items():
-        since = was.last_transition_time or look.at
-        last = known.get(type_) or Sighting(since=since, seen=since)
-        found[type_] = replace(last, vanished=Vanished(was, look.at))
+    # The return of a condition that the object lost lately may be another failure.
+    absent = {type_: last for type_, last in known.items() if type_ not in now and last.vanished is not None}
+    for type_, was in earlier.items():
+        if type_ not in now:
+            since = was.last_transition_time or look.at
+            last = known.get(type_) or Sighting(since=since, seen=since)
+            absent[type_] = replace(last, vanished=Vanished(was, look.at))
     lately = [
-        item for item in found.items() if item[1].vanished and look.at - item[1].vanished.at <= IN_A_ROW
+        item for item in absent.items() if item[1].vanished and look.at - item[1].vanished.at <= IN_A_ROW
     ]
-    return dict(lately[-MOST_VANISHED:])
-
-
-def _first(condition: TypedCondition, look: Look) -> Sighting | None:
-    written = condition.last_transition_time
-    if written is not None and written <= look.at:
-        return None
-    return Sighting(since=look.at, seen=look.at, is_first=True)
+    return found | dict(lately[-MOST_VANISHED:])
 
 
 def _next(
@@ -160,16 +150,13 @@ def _returned(last: Sighting, was: TypedCondition, condition: TypedCondition, lo
 
 def _changed(last: Sighting | None, condition: TypedCondition, look: Look) -> Sighting:
     in_a_row = last.changes if last is not None and look.at - last.seen <= IN_A_ROW else 0
-    return Sighting(since=_began(condition, last, look), seen=look.at, changes=in_a_row + 1)
-
-
-def _began(condition: TypedCondition, last: Sighting | None, look: Look) -> datetime:
-    """The written time if it is between the look that showed another status and this one, else this one."""
-    written = condition.last_transition_time
+    # The written time counts if it is between the look that showed another status and this one.
+    written, since = condition.last_transition_time, look.at
     looks = (look.since, None if last is None else last.seen)
     other = max((moment for moment in looks if moment is not None), default=None)
-    is_after = written is not None and (other is None or written + RESOLUTION > other)
-    return written if written is not None and is_after and written <= look.at else look.at
+    if written is not None and written <= look.at and (other is None or written + RESOLUTION > other):
+        since = written
+    return Sighting(since=since, seen=look.at, changes=in_a_row + 1)
 
 
 OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())

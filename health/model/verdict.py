@@ -128,23 +128,18 @@ class CountedFact(Frozen):
 
     def on(self, seen_on: Seen, name: str) -> Seen:
         """The object with what was seen of it before; `name` is the type of the condition on it."""
-        sighting, counted = self._sighting(seen_on, name), seen_on.with_signs_since(self.signs)
-        return counted.with_sightings({**(seen_on.sightings or {}), name: sighting}) if sighting else counted
-
-    def _sighting(self, seen_on: Sighted, name: str) -> Sighting | None:
-        """The sighting of this failure; None: it does not stand any more, or it is known."""
-        fact, known = self.fact, seen_on.sighting(name)
+        fact, known, counted = self.fact, seen_on.sighting(name), seen_on.with_signs_since(self.signs)
         condition = next((found for found in seen_on.timed if found.type == name), None)
         if condition is None or (known is not None and not known.is_first):
-            return None
+            return counted  # the failure does not stand any more, or it is known
         live = Fact(
             condition=fact.condition,
             status=fact.status if fact.is_moving else condition.status,
             since=condition.last_transition_time or seen_on.metadata.creation_timestamp,
         )
         if not fact.is_stated_by(live):
-            return None
-        return Sighting(
+            return counted
+        sighting = Sighting(
             since=fact.since,
             seen=fact.since,
             rewritten=fact.rewritten,
@@ -152,6 +147,7 @@ class CountedFact(Frozen):
             counted_from=self.counted_from,
             as_of=self.as_of,
         )
+        return counted.with_sightings({**(seen_on.sightings or {}), name: sighting})
 
 
 Text = Annotated[str, Field(min_length=1)]
