@@ -69,11 +69,6 @@ class CheckHolds:
         return self.found[0].hold if self.found else None
 
     @property
-    def suppress_target_events(self) -> bool:
-        """True if the check has one Event and its targets have none, because all are held (rule 6)."""
-        return any(not found.report.is_brief for found in self.found)
-
-    @property
     def prevent_storms(self) -> bool:
         return any(found.report.prevents_storms for found in self.found)
 
@@ -226,8 +221,8 @@ class CheckSnapshot:
 
     @property
     def suppresses_target_events(self) -> bool:
-        """True if targets have no Events: all are held, or the check cannot be read."""
-        return self.allowance is None or self.holds.suppress_target_events
+        """True if targets have no Events: all are held (rule 6), or the check cannot be read."""
+        return self.allowance is None or any(not held.report.is_brief for held in self.holds.found)
 
     def fact(self, target: str) -> Fact | None:
         """The condition that makes the target of that name unhealthy, expired or not; None if healthy."""

@@ -117,7 +117,12 @@ class CheckHoldRow:
 def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds:
     """The holds of a check now, in the order of `rows`."""
     holds = (row.found(moment) for row in rows)
-    until = _awaits_pause_until(moment)
+    # The status of a check that is about to be paused is left alone, as it is once it is paused: hundreds of
+    # writes at the begin of an upgrade would only delay the pauses. If it is not paused by then, its status
+    # says that the upgrade holds it (rule 55).
+    upgrade = moment.context.upgrade
+    is_unhandled = moment.is_handled is False and upgrade.phase is UpgradePhase.UNDER_WAY
+    until = upgrade.since + PAUSED_WITHIN if is_unhandled and upgrade.since is not None else None
     is_awaited = until is not None and moment.now < until
     return CheckHolds(
         tuple(hold for hold in holds if hold is not None),
@@ -125,18 +130,6 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
         moment.check.is_fully_paused_in(moment.context) or is_awaited,
         reported_at=until if is_awaited else None,
     )
-
-
-def _awaits_pause_until(moment: CheckMoment) -> datetime | None:
-    """Until when the status of a check that is about to be paused is left alone, as it is once it is paused.
-
-    Hundreds of status writes at the begin of an upgrade would only delay the pauses. If it is not
-    paused by then, its status says that the upgrade holds it (rule 55).
-    """
-    upgrade = moment.context.upgrade
-    if moment.is_handled is not False or upgrade.phase is not UpgradePhase.UNDER_WAY:
-        return None
-    return None if upgrade.since is None else upgrade.since + PAUSED_WITHIN
 
 
 def stale_cache(unread: UnreadSource | None) -> Hold | None:

@@ -182,16 +182,6 @@ def slots_in_flight(scopes: Iterable[LimitScope], remediation: LimitedRemediatio
     return tuple(slots)
 
 
-def slots_of_value(scope: LimitScope, label: str, value: str | None) -> tuple[Slot, ...]:
-    """The slots that count for a value of a label: its own, and that of targets whose value is unknown.
-
-    For a target whose own value is unknown all count, and each remediation has one value of each label.
-    """
-    if value is None:
-        return (slot_of_all(scope),)
-    return (scope.check, label, value), (scope.check, label, None)
-
-
 class AppliedLimit(NamedTuple):
     """One limit of a scope; the slots are those that count for it."""
 
@@ -218,7 +208,12 @@ def applied_limits(scopes: Iterable[LimitScope], remediation: LimitedRemediation
             yield AppliedLimit(limits.max_in_flight, scope, (slot_of_all(scope),))
         for label, most in limits.max_in_flight_by_label.items():
             value = remediation.labels.get(label)
-            yield AppliedLimit(most, scope, slots_of_value(scope, label, value), label, value)
+            # The slots of its own value, and of targets whose value is unknown. For a target whose own value
+            # is unknown all count, and each remediation has one value of each label.
+            slots: tuple[Slot, ...] = (scope.check, label, value), (scope.check, label, None)
+            if value is None:
+                slots = (slot_of_all(scope),)
+            yield AppliedLimit(most, scope, slots, label, value)
         if limits.max_starts_per_hour is not None:
             yield AppliedLimit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
 

@@ -17,8 +17,9 @@ from typing import Any
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.kinds.nodehealthcheck.disabled import Disabled, disabled
+from health.kinds.nodehealthcheck.disabled import NO_PROBLEM, disabled
 from health.model.details import HoldWords
 from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
@@ -94,9 +95,10 @@ def held_since(stored: Status, reason: str) -> datetime | None:
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     why, check = disabled(snapshot), snapshot.check
     before = stored_condition(stored, "Disabled")
-    since = string(before, "lastTransitionTime") if before.get("status") == str(why.is_disabled) else ""
+    is_disabled, shown = why is not None, why or NO_PROBLEM
+    since = string(before, "lastTransitionTime") if before.get("status") == str(is_disabled) else ""
     conditions = [
-        _condition("Disabled", since or stamp(now), why.reason, why.message, is_true=why.is_disabled),
+        _condition("Disabled", since or stamp(now), shown.reason, shown.message, is_true=is_disabled),
         *storm_conditions(snapshot.storm),
     ]
     if check is None or snapshot.allowance is None:
@@ -130,10 +132,14 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
 
 
 def _phase(
-    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
+    why: CheckProblem | None,
+    paused: tuple[str, ...],
+    remediating: Sequence[TargetSnapshot],
+    *,
+    is_classic: bool,
 ) -> tuple[str, str]:
     """The phase and its reason; the first rule that matches wins (NHC 1.4)."""
-    if why.is_disabled:
+    if why is not None:
         return "Disabled", f"NHC is disabled: {why.reason}: {why.message}"
     if paused:
         return "Paused", f"NHC is paused: {','.join(paused)}"
