@@ -72,11 +72,6 @@ class CheckHolds:
     def prevent_storms(self) -> bool:
         return any(found.report.prevents_storms for found in self.found)
 
-    @property
-    def hiding_targets(self) -> Hold | None:
-        """The first hold during which the targets are unknown."""
-        return next((found.hold for found in self.found if found.report.hides_targets), None)
-
     def of(self, reason: HoldReason) -> Hold | None:
         return next((found.hold for found in self.found if found.hold.reason is reason), None)
 
@@ -157,11 +152,6 @@ class TargetSnapshot:
         hold, earlier = own_hold(self), None if before is None else own_hold(before)
         is_known = hold is not None and earlier is not None and hold.reason == earlier.reason
         return None if is_known else hold
-
-    @property
-    def is_published(self) -> bool:
-        """True if status lists it: a running timer alone is not published (NHC 2.1/17)."""
-        return self.verdict.health is Health.EXPIRED or bool(self.requests)
 
     def new_back_off(self, before: "TargetSnapshot | None") -> Hold | None:
         """The back-off hold, if back-off alone holds it and did not hold it `before` in the same row."""

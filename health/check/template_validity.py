@@ -99,7 +99,7 @@ class _TemplateSpec(FrozenObject):
     template: _Frame
 
 
-# As `contents_of`, which would need the whole spec as Python values.
+# As `template_contents`, which would need the whole spec as Python values.
 _HasContents = Annotated[_TemplateSpec | None, OR_NONE, AfterValidator(lambda spec: spec is not None)]
 
 

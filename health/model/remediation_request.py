@@ -179,10 +179,10 @@ class RemediationAttempt(Frozen):
     """The number of this remediation in a row for the target."""
 
 
-def contents_of(spec: object) -> Mapping[str, Any] | None:
-    """spec.template.spec, by the `spec` of a template; {} without one, None without a spec.template."""
-    template = spec.get("template") if isinstance(spec, dict) else None
-    contents = template.get("spec", {}) if isinstance(template, dict) else None
+def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """spec.template of a template object; None without one."""
+    spec = template.get("spec")
+    contents = spec.get("template") if isinstance(spec, dict) else None
     return contents if isinstance(contents, dict) else None
 
 
@@ -192,13 +192,14 @@ def without_contents(template: TemplateReference) -> str:
 
 
 def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
-    """spec.template.spec of a template object.
+    """spec.template.spec of a template object, {} without it.
 
     Raises:
-        InvalidTemplateError: there is none.
+        InvalidTemplateError: there is no spec.template, or its spec is no mapping.
 
     """
-    contents = contents_of(template.get("spec"))
-    if contents is None:
+    found = spec_template(template)
+    contents = None if found is None else found.get("spec", {})
+    if not isinstance(contents, dict):
         raise InvalidTemplateError(without_contents(step.template))
     return contents

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from health.kinds.nodehealthcheck.check import Refused, Spec
 from health.kinds.nodehealthcheck.disabled import duplicate_kind
-from health.kinds.nodehealthcheck.spec import Refused, Spec
 from health.model.invalid_check import check_problem
 from health.model.references import TemplateReference
 from health.model.stored_status import items

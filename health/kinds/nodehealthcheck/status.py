@@ -105,7 +105,12 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
         # Its numbers are unknown: the old ones stay.
         phase, reason = _phase(why, (), (), is_classic=True)
         return {"conditions": conditions, "phase": phase, "reason": reason}
-    published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
+    # A running timer alone is not published (NHC 2.1/17).
+    published = [
+        target
+        for _, target in sorted(snapshot.targets.items())
+        if target.verdict.health is Health.EXPIRED or target.requests
+    ]
     remediating = any(target.requests for target in published)
     paused = check.spec.pause_requests if isinstance(check, NodeHealthCheck) else ()
     phase, reason = _phase(why, paused, published if remediating else (), is_classic=is_classic(check))
@@ -201,15 +206,13 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
         "name": reference.name,
         "uid": reference.uid,
     }
-    entry: dict[str, Any] = {
+    entry = {
         "resource": {key: value for key, value in resource.items() if value},
         "started": stamp(request.created),
+        "timedOut": None if timed_out is None else stamp(timed_out),
+        "templateName": reference.template,
     }
-    if timed_out is not None:
-        entry["timedOut"] = stamp(timed_out)
-    if reference.template:
-        entry["templateName"] = reference.template
-    return entry
+    return {key: value for key, value in entry.items() if value}
 
 
 def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:

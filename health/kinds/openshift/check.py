@@ -156,8 +156,12 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         startup = self.spec.node_startup_timeout
         if not startup or target.machine.is_going or target.is_node_unread:
             return []
-        sighting = target.machine.sighting(NODE)
-        return [Match(fact=target.startup_fact, duration=startup, restarts=restarts, sighting=sighting)]
+        # The Machine has no Node yet, since its last change of phase (rule 25).
+        fact, sighting = target.fact(NODE, MISSING), target.machine.sighting(NODE)
+        if sighting is not None:
+            changes = {"since": sighting.since, "rewritten": sighting.rewritten}
+            fact = fact.model_copy(update=changes)
+        return [Match(fact=fact, duration=startup, restarts=restarts, sighting=sighting)]
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         lost = _lost(target)
@@ -190,6 +194,7 @@ def _lost(target: MachineTarget) -> Fact | None:
     """The fact of rows 1 and 3, which need no timer."""
     if target.machine.has_failed:
         return target.fact(PHASE, FAILED)
-    if target.has_lost_its_node and not target.machine.is_going:
+    is_lost = bool(target.node_name) and target.node is None and not target.is_node_unread
+    if is_lost and not target.machine.is_going:
         return target.fact(NODE, GONE)
     return None
