@@ -93,7 +93,6 @@ def last_seen(event: Object) -> str:
 
 
 def kept_pod(pod: Object) -> dict[str, Any]:
-    """The state and the owner of a Pod."""
     metadata, status = _mapping(pod.get("metadata")), _mapping(pod.get("status"))
     owners = [owner for owner in _listed(metadata.get("ownerReferences")) if owner.get("controller")]
     kept = {

@@ -46,7 +46,6 @@ class RequestAllowance:
         return type(self)(max(0.0, self.left - 1), self.at)
 
     def wait(self, most_per_minute: int) -> timedelta:
-        """The time until a request is allowed."""
         return max(0.0, _NEARLY_ONE - self.left) * _MINUTE / most_per_minute
 
     def in_next_request(self, waiting: int) -> int:
@@ -93,7 +92,6 @@ def _group_of(notification: Notification) -> tuple[str, str, str]:
 
 
 def title_of(message: Notification | Summary) -> str:
-    """The title, which says whether a person has to decide."""
     prefix = "A person has to decide: " if message.asks_a_person else ""
     if isinstance(message, Summary):
         return f"{prefix}{len(message.notifications)} more notifications"

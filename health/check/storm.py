@@ -72,7 +72,6 @@ def after(
 
 
 def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -> Hold | None:
-    """The hold of an active storm; None without one."""
     if storm is None or not storm.is_active or cooldown is None:
         return None
     since = f"storm recovery since {stamp(storm.turned)}"

@@ -210,7 +210,6 @@ def unusable(
 
 
 def not_found(why: str) -> CheckProblem:
-    """The problem of a template, or kind, that does not exist."""
     return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
 
 
@@ -220,7 +219,6 @@ def forbidden(why: str) -> CheckProblem:
 
 
 def invalid(why: str) -> CheckProblem:
-    """The problem of a template that exists and cannot be used."""
     return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
 
 

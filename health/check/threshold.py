@@ -78,12 +78,10 @@ class Allowance(Frozen):
 
     @classmethod
     def of_required(cls, required: int, *, total: int, healthy: int) -> Self:
-        """The decision of a threshold that requires `required` healthy targets of `total`."""
         most = total - required
         limit = f"at most {most} allowed" if most >= 0 else f"at least {required} healthy required"
         return cls(allowed=healthy >= required, total=total, healthy=healthy, required=required, limit=limit)
 
     @property
     def words(self) -> str:
-        """The numbers behind the decision, in words."""
         return f"{self.total - self.healthy} of {self.total} unhealthy, {self.limit}"

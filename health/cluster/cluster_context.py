@@ -164,7 +164,6 @@ SETTLED_AFTER = timedelta(seconds=5)
 
 
 def workload_cluster_hold(cluster: str, why: str) -> Hold:
-    """The hold while the Nodes of `cluster` cannot be read."""
     return Hold(
         reason=HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
         message=f"the Nodes of the workload cluster {cluster} cannot be seen: {why}",
@@ -181,5 +180,4 @@ class CheckProblem:
 
     @property
     def hold(self) -> Hold:
-        """The hold for an incident of the check."""
         return Hold(reason=HoldReason.DISABLED, message=f"{self.reason}: {self.message}")

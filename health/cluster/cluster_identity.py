@@ -58,7 +58,6 @@ _NOTE = TypeAdapter(dict[str, KnownCluster])
 
 @lru_cache(maxsize=2 * MOST_BELIEVED)
 def node_digest(name: str) -> str:
-    """A short digest of the name of a Node."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()[:10]
 
 

@@ -94,7 +94,6 @@ class CheckMoment:
 
     @cached_property
     def problem(self) -> CheckProblem | None:
-        """The problem in its context that disables the check."""
         return self.check.problem(self.context, self.kinds)
 
 
@@ -133,7 +132,6 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
 
 
 def stale_cache(unread: UnreadSource | None) -> Hold | None:
-    """The hold while a source of verdicts is unread; None if there is none."""
     return None if unread is None else _unread(HoldReason.STALE_CACHE, f"cannot read {unread}")
 
 

@@ -143,7 +143,6 @@ def recorded(
 
 
 def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
-    """The records once all requests are gone."""
     return recorded(records, (), (), now)
 
 

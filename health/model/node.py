@@ -33,7 +33,6 @@ _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tr
 
 
 def involved_node(name: str, uid: str) -> InvolvedObject:
-    """A Node as the object of an Event."""
     return InvolvedObject(api_version=NODES.api_version, kind=NODES.kind, namespace="", name=name, uid=uid)
 
 

@@ -142,7 +142,6 @@ class Hold(Frozen):
 
     @property
     def words(self) -> HoldWords:
-        """The words of this decision for all readers."""
         return HoldWords(short=self.reason, full=self.message, since=self.since)
 
     def asking_again_after(self, seconds: float) -> Self:
@@ -153,7 +152,6 @@ class Hold(Frozen):
         return self.model_copy(update={"since": since})
 
     def of_request(self, error: str) -> Self:
-        """The same hold, because the API server answered so to the creation of a request."""
         return self.model_copy(update={"request_error": error})
 
     def worded(self, message: str) -> Self:
@@ -331,7 +329,6 @@ class Observation(Frozen):
         return is_due and (self.hold is None or self.hold.reason is HoldReason.NO_ADMISSION)
 
     def admitted(self, admission: Admission) -> Self:
-        """The same answer, with permission for a step."""
         passing = admission.model_copy(update={"passed_signs": self.passed_signs})
         return self.model_copy(update={"hold": None, "admission": passing})
 

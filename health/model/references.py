@@ -64,7 +64,6 @@ class TypedObjectReference(Frozen):
 
     @property
     def kubectl_name(self) -> str:
-        """The object as the arguments of kubectl."""
         kind = self.kind.lower() + (f".{self.group}" if self.group else "")
         return f"{kind} {self.name}" + (f" --namespace {self.namespace}" if self.namespace else "")
 
@@ -227,7 +226,6 @@ def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
 
 
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
-    """All names that a person may use for the object."""
     kind, namespace, name = reference.kind_name, reference.namespace, reference.name
     return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
 

@@ -88,7 +88,6 @@ class RemediationRequest(FrozenObject):
 
     @property
     def target_name(self) -> str:
-        """The name of the Node or Machine that the request is for."""
         return self.metadata.annotations.get(NODE_NAME) or self.metadata.name
 
     @property

@@ -23,6 +23,7 @@ from pydantic_core import core_schema
 
 from health.model.owner_signs import Sign, SignSighting, signs_since
 from health.model.owner_signs import sighted as signs_sighted
+from health.model.target import TargetMetadata
 from objects.frozen import Frozen, FrozenObject
 
 RESOLUTION = timedelta(seconds=1)
@@ -163,20 +164,11 @@ OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
 """No object brings sightings with it: the detector alone adds them."""
 
 
-class SightedMetadata(Protocol):
-    """The metadata by which sightings tell objects of one name apart."""
-
-    @property
-    def uid(self) -> str: ...
-    @property
-    def creation_timestamp(self) -> datetime: ...
-
-
 class Sighted(Protocol):
     """An object whose conditions the detector looks at."""
 
     @property
-    def metadata(self) -> SightedMetadata: ...
+    def metadata(self) -> TargetMetadata: ...
     @property
     def sightings(self) -> Mapping[str, Sighting] | None: ...
     @property
@@ -198,7 +190,7 @@ class SightedObject(FrozenObject):
     if TYPE_CHECKING:  # a field of each kind of object
 
         @property
-        def metadata(self) -> SightedMetadata: ...
+        def metadata(self) -> TargetMetadata: ...
 
     @property
     def timed(self) -> Sequence[TypedCondition]:
@@ -207,7 +199,6 @@ class SightedObject(FrozenObject):
 
     @property
     def signs(self) -> Sequence[Sign]:
-        """The signs on it that an owner works on it."""
         return ()
 
     def seen_after(self, before: Self | None, look: Look) -> Self:

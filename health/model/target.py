@@ -70,20 +70,14 @@ class TargetMetadata(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
-    def namespace(self) -> str:
-        """The namespace; "" for a Node."""
-
+    def namespace(self) -> str: ...
     @property
     def uid(self) -> str: ...
-
     @property
     def labels(self) -> dict[str, str]: ...
-
     @property
     def creation_timestamp(self) -> datetime: ...
-
     @property
     def deletion_timestamp(self) -> datetime | None:
         """When its deletion was ordered; since then only finalizers keep it."""

@@ -199,13 +199,6 @@ def fact_of(condition: TypedCondition, seen_on: Sighted, prefix: str = "") -> Fa
     )
 
 
-def verdict(
-    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, restarts: Sequence[Restart] = ()
-) -> Verdict:
-    """The verdict of `rules` on `node`; `restarts` are the moments from which timers count anew."""
-    return judged(matches(node, rules, restarts), now)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Match:
     """A fact that a rule calls unhealthy, with the duration that the rule allows."""
@@ -283,7 +276,6 @@ def match_of(
     restarts: Sequence[Restart] = (),
     prefix: str = "",
 ) -> Match:
-    """The match of a rule with a condition of an object."""
     sighting = seen_on.sighting(condition.type)
     return Match(
         fact=fact_of(condition, seen_on, prefix), duration=duration, restarts=restarts, sighting=sighting
@@ -317,7 +309,7 @@ def last_transition(seen_on: Sighted | None, rules: Iterable[UnhealthyCondition]
 
 
 def matches(node: Node, rules: Sequence[UnhealthyCondition], restarts: Sequence[Restart] = ()) -> list[Match]:
-    """The matches in the order of the rules; a Node has at most one condition of a type."""
+    """The matches in the order of the rules; `restarts` are the moments from which timers count anew."""
     return [
         match_of(condition, node, rule.duration, restarts)
         for rule in rules

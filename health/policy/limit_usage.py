@@ -73,7 +73,6 @@ class Selection:
         return slots
 
     def count(self, slot: Slot) -> int:
-        """How many selected targets are to use a slot."""
         return len(self._places.get(slot, ()))
 
     def count_before(self, place: Place, slots: Iterable[Slot]) -> int:
@@ -81,7 +80,6 @@ class Selection:
         return sum(bisect_left(self._places.get(slot, ()), place) for slot in slots)
 
     def wait_for(self, slots: Iterable[Slot]) -> None:
-        """Record the used slots that keep a target from being selected."""
         self._waited_for.update(slots)
 
     def is_waited_for(self, slots: Iterable[Slot]) -> bool:

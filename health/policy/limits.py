@@ -164,7 +164,6 @@ Slot = tuple[CheckReference | None, str, str | None]
 
 
 def slot_of_all(scope: LimitScope) -> Slot:
-    """The slot that counts all remediations of a scope."""
     return scope.check, "", ""
 
 
@@ -173,7 +172,6 @@ def slot_of_starts(scope: LimitScope) -> Slot:
 
 
 def slots_in_flight(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> tuple[Slot, ...]:
-    """The slots that a remediation uses while it is in flight."""
     slots: list[Slot] = []
     for scope in scopes:
         slots.append(slot_of_all(scope))
@@ -201,7 +199,6 @@ class AppliedLimit(NamedTuple):
 
 
 def applied_limits(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> Iterator[AppliedLimit]:
-    """Return the limits that a remediation must satisfy."""
     for scope in scopes:
         limits = scope.limits
         if limits.max_in_flight is not None:

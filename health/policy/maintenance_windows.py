@@ -176,7 +176,6 @@ class Closed:
 
     @property
     def hold(self) -> Hold:
-        """The hold of an incident, which asks again when the time ends."""
         again = _CLOSED_FOR_LONG if self.ends is None else self.ends - self.asked
         return Hold(
             reason=HoldReason.MAINTENANCE_WINDOW,

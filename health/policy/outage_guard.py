@@ -318,7 +318,6 @@ class Outages:
 
     @property
     def suspected(self) -> list[SuspectedOutage]:
-        """The outages that hold now, one per group."""
         return [outage.suspected for outage in self.by_group.values() if outage.suspected is not None]
 
     @cached_property

@@ -18,8 +18,8 @@ from health.model.sighting import (
     sightings,
     with_gap,
 )
-from health.model.verdict import CountedFact, Fact, Health, UnhealthyCondition, judged, matches, verdict
-from tests.support.values.builders import NOW, condition, node
+from health.model.verdict import CountedFact, Fact, Health, UnhealthyCondition, judged, matches
+from tests.support.values.builders import NOW, condition, node, verdict
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 TEN = timedelta(seconds=10)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.node import Node
-from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches, verdict
-from tests.support.values.builders import NOW, condition, node
+from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches
+from tests.support.values.builders import NOW, condition, node, verdict
 
 pytestmark = pytest.mark.rule("NHC 2.1/9")
 

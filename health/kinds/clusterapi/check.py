@@ -59,14 +59,12 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         api_version = str(raw.get("apiVersion", V1BETA2))
         version: type[_OneVersion] = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
         found = parsed_unless_paused(version, raw, api_version)
         return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
 
     def cluster_in(self, context: ClusterContext) -> Cluster | None:
-        """Its Cluster; None if it does not exist."""
         return Clusters.in_context(context).of(self.metadata.namespace, self.spec.cluster_name)
 
     def hold_in(self, context: ClusterContext) -> Hold | None:
@@ -86,7 +84,6 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     @property
     def managed_cluster(self) -> str:
-        """The workload cluster that it names, existing or not."""
         return workload_cluster(self.metadata.namespace, self.spec.cluster_name)
 
     def node_cluster(self, context: ClusterContext) -> str:
@@ -98,7 +95,6 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         return "" if cluster is None else cluster.metadata.uid
 
     def metadata_patch(self, metadata: Mapping[str, Any], context: ClusterContext) -> dict[str, Any]:
-        """The patch by which it names its Cluster."""
         cluster = self.cluster_in(context)
         return {} if cluster is None else metadata_patch(metadata, self.api_version, cluster)
 
@@ -170,7 +166,6 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         return self._findings(target, context).next_deadline(now)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """The latest transition of a condition used by its rules, of the Machine or its Node."""
         times = (
             last_transition(target.machine, self.spec.machine_conditions),
             last_transition(target.node, self.spec.node_conditions),

@@ -122,11 +122,9 @@ class Clusters:
         return found if isinstance(found, cls) else cls()
 
     def of(self, namespace: str, name: str) -> Cluster | None:
-        """The Cluster of that name, if it exists and can be read."""
         return self.by_name.get((namespace, name))
 
     def not_found(self, namespace: str, name: str) -> CheckProblem:
-        """The problem of checks that name a Cluster which does not exist."""
         others = f"; {self.unreadable} Clusters cannot be read" if self.unreadable else ""
         return CheckProblem(CLUSTER_NOT_FOUND, f"Cluster {namespace}/{name} not found{others}")
 
@@ -135,13 +133,11 @@ CLUSTER_NOT_FOUND = "ClusterNotFound"
 
 
 def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
-    """The value of all Clusters, with the number of unreadable ones."""
     by_name = {(cluster.metadata.namespace, cluster.metadata.name): cluster for cluster in clusters}
     return Clusters(by_name, unreadable)
 
 
 def workload_cluster(namespace: str, name: str) -> str:
-    """The name of the workload cluster of a Cluster."""
     return f"{namespace}/{name}"
 
 
@@ -154,7 +150,6 @@ def cluster_of(metadata: ObjectMetadata) -> str:
 
 
 def kubeconfig_secret(cluster: str) -> SecretField:
-    """The Secret with the kubeconfig of a workload cluster."""
     namespace, _, name = cluster.partition("/")
     return SecretField(namespace, f"{name}-kubeconfig", "value")
 

@@ -75,7 +75,6 @@ _NOT_PAUSED = StatusCondition(
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`, in which None removes a field; empty if it is correct."""
     check, numbers = snapshot.check, snapshot.allowance
     api_version = check.api_version if isinstance(check, MachineHealthCheck) else snapshot.parsed.api_version
     of_conditions = conditions_patch(
@@ -109,7 +108,6 @@ def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
 
 
 def _changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
-    """The changes to a list of its conditions."""
     if is_paused(snapshot):
         hold = snapshot.holds.of(HoldReason.PAUSED)
         message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
@@ -163,7 +161,6 @@ EVENTS = MachineEvents(
 
 
 def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
-    """The Event that the API server refused to mark it for its owner."""
     path = _path_of(attempt.incident.check, target.metadata.name)
     message = restricted(path, f"it cannot be marked for its owner: {why}")
     return of_act(attempt, Severity.WARNING, RESTRICTED, message)

@@ -110,7 +110,6 @@ def desired_conditions(
 
 
 def asked_of_owner(failed: Failure) -> DesiredConditions:
-    """The conditions that ask the owner of a Machine with this failure to remediate it."""
     return DesiredConditions(_failed(failed), is_owner_asked=True)
 
 

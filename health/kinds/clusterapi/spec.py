@@ -223,7 +223,6 @@ _ONLY_V1BETA1 = _fields_of(SpecV1Beta1) - _fields_of(SpecV1Beta2)
 
 
 def is_v1beta2(spec: object, api_version: object) -> bool:
-    """True if a raw spec has the form of v1beta2."""
     fields: set[Any] = set(spec) if isinstance(spec, Mapping) else set()
     is_new, is_old = bool(fields & _ONLY_V1BETA2), bool(fields & _ONLY_V1BETA1)
     return api_version == V1BETA2 if is_new == is_old else is_new

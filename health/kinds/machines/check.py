@@ -50,7 +50,6 @@ Trigger: TypeAlias = IntOrPercent | UnhealthyRange
 
 
 def allowance(trigger: Trigger, *, total: int, healthy: int) -> Allowance:
-    """The decision while `healthy` of `total` Machines are healthy."""
     if isinstance(trigger, UnhealthyRange):
         return Allowance(
             allowed=trigger.least <= total - healthy <= trigger.most,
@@ -112,7 +111,6 @@ class MachineCheck(Check[Machine_contra]):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
 
     def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002

@@ -76,7 +76,6 @@ def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
 
 
 def refusals(change: CheckOperation, facts: Facts) -> tuple[str, ...]:
-    """The reasons to refuse a change; empty if it is allowed."""
     status = change.old.get("status")
     nodes = items(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
     is_remediating = any(node.get("remediations") for node in nodes)

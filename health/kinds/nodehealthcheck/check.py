@@ -165,7 +165,6 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         return parsed(cls, raw)
 
     @cached_property
@@ -228,7 +227,6 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return matches(target, self.node_rules, context.restarts_of(target))
 
     def last_transition(self, target: Node) -> datetime | None:
-        """When the latest of the conditions used by its rules changed."""
         return last_transition(target, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:

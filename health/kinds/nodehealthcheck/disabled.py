@@ -42,7 +42,6 @@ def disabled(snapshot: CheckSnapshot) -> CheckProblem | None:
     return snapshot.holds.problem
 
 
-GROUP = "machine.openshift.io"
 TERMINATING = "Terminating"
 
 
@@ -70,7 +69,6 @@ class OtherMachineHealthCheck(FrozenObject):
 
     @property
     def is_terminating_only(self) -> bool:
-        """True if it checks the condition Terminating and no other."""
         return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
 
 
@@ -84,7 +82,6 @@ def machine_health_checks(found: Sequence[OtherMachineHealthCheck], *, unreadabl
 
 
 def conflict(found: OtherChecks) -> CheckProblem | None:
-    """The problem that disables every NodeHealthCheck; None without one."""
     return CONFLICT if found is OtherChecks.OTHERS else None
 
 

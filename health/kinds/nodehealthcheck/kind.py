@@ -89,12 +89,10 @@ def _prefix(attempt: RemediationAttempt) -> str:
 
 
 def is_one_of_several(template: Mapping[str, Any]) -> bool:
-    """True if the template allows several requests for one target."""
     return MULTIPLE_TEMPLATES in (template["metadata"].get("annotations") or {})
 
 
 def request_lost(lost: LostRequest) -> Event:
-    """The Event that the Node waits after the loss of its request."""
     check, node = lost.incident.check, lost.incident.target.name
     message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
     subject = InvolvedObject(
@@ -104,7 +102,6 @@ def request_lost(lost: LostRequest) -> Event:
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
-    """The check that owns it; None without one."""
     name = request.owner(KIND, API_VERSION)
     return CheckReference(kind=KIND, group=GROUP, name=name) if name else None
 

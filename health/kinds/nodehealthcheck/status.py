@@ -55,7 +55,6 @@ _COMPLETED = "Storm cooldown completed"
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`; empty if it is correct."""
     wanted = _status(snapshot, stored, now)
     # inFlightRemediations is the NodeHealthCheck operator's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
@@ -216,7 +215,6 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
 
 
 def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
-    """The conditions of a storm; empty without one."""
     if storm is None:
         return []
     turned, cooldown_turned = stamp(storm.turned), stamp(storm.cooldown_turned)

@@ -108,7 +108,6 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         return parsed_unless_paused(cls, raw, API_VERSION)
 
     @property
@@ -176,7 +175,6 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return Verdict(health=Health.EXPIRED, reason=reason, fact=lost, deadline=lost.since)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """When the latest of the Node conditions used by its rules changed."""
         return last_transition(target.node, self.node_rules)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:

@@ -115,7 +115,6 @@ def event_of_step(
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`, in which None removes a field; empty if it is correct."""
     if is_paused(snapshot):
         return {}
     numbers = snapshot.allowance

@@ -90,7 +90,6 @@ class Machine(LinkedMachine):
 
     @property
     def is_marked(self) -> bool:
-        """True if it has the annotation for external remediation, with any value."""
         return self.metadata.annotations.external_remediation is not None
 
 
@@ -102,5 +101,4 @@ class MachineTarget(LinkedMachineTarget):
 
     @property
     def is_marked(self) -> bool:
-        """True if it has the annotation for external remediation."""
         return self.machine.is_marked
