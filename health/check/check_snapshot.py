@@ -106,8 +106,8 @@ class TargetSnapshot:
     requests: tuple[RequestSnapshot, ...] = ()
     hold: Hold | None = None
     """Why nothing new may be done for this target, regardless of its check."""
-    owner_sign: str = ""
-    """The sign of the owner whose work holds it; "": no owner's work does."""
+    owner_sign: str | None = None
+    """The sign of the owner whose work holds it; None: no owner's work does."""
     owner_until: datetime | None = None
     """When that hold ends, although the sign lasts."""
     overdue: tuple[str, ...] = ()

@@ -153,10 +153,10 @@ class TemplateKind:
     unreadable: Mapping[Place, str] = field(default_factory=dict)
     """Existing templates that cannot be read, with the problem."""
     is_namespaced: bool = True
-    rejection: str = ""
+    rejection: str | None = None
     """The API server's answer, if it does not serve the kind."""
-    request_rejection: str = ""
-    """Why requests of the kind cannot be read at all."""
+    request_rejection: str | None = None
+    """Why requests of the kind cannot be read at all; None: they can."""
     are_requests_refused: bool = False
     """Whether the reason is a missing right."""
     refused: Mapping[Place, str] = field(default_factory=dict)

@@ -62,11 +62,11 @@ class Unseen:
 
     blind: Hold | None = None
     """Why no target can be judged: the state is too old, or a clock is off."""
-    unread_context: str = ""
+    unread_context: str | None = None
     """Why the cluster context is unknown or too old."""
-    unread_templates: str = ""
+    unread_templates: str | None = None
     """Why it is unknown whether the templates are usable."""
-    unread_requests: str = ""
+    unread_requests: str | None = None
     """Why the existing requests are unknown; then numbers and other holders are unknown too."""
 
 
@@ -135,8 +135,8 @@ def stale_cache(unread: UnreadSource | None) -> Hold | None:
     return None if unread is None else _unread(HoldReason.STALE_CACHE, f"cannot read {unread}")
 
 
-def _unread(reason: HoldReason, why: str) -> Hold | None:
-    if not why:
+def _unread(reason: HoldReason, why: str | None) -> Hold | None:
+    if why is None:
         return None
     return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 

@@ -256,22 +256,13 @@ def with_gap(gaps: Iterable[Gap], gap: Gap) -> tuple[Gap, ...]:
 
 
 class RestartCause(StrEnum):
-    """Why a timer counts from a later time than the failure."""
+    """Why a timer counts from a later time than the failure, in words."""
 
-    UPGRADE = "Upgrade"
-    CONNECTION = "Connection"
-    OUTAGE = "Outage"
-    UNWATCHED = "Unwatched"
-    OWNER = "Owner"
-
-
-_WORDS = {
-    RestartCause.UPGRADE: "when an upgrade had ended",
-    RestartCause.CONNECTION: "when the connection to its cluster was back",
-    RestartCause.OUTAGE: "when a suspected outage had ended",
-    RestartCause.UNWATCHED: "when a detector looked again",
-    RestartCause.OWNER: "when its owner had stopped working on it, or had taken too long",
-}
+    UPGRADE = "when an upgrade had ended"
+    CONNECTION = "when the connection to its cluster was back"
+    OUTAGE = "when a suspected outage had ended"
+    UNWATCHED = "when a detector looked again"
+    OWNER = "when its owner had stopped working on it, or had taken too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +287,3 @@ class Restart:
         if self.cause is RestartCause.CONNECTION and sighting is not None and sighting.unmoved_at is not None:
             return self.lasted > duration and sighting.unmoved_at < self.at
         return self.lasted > duration
-
-    @property
-    def words(self) -> str:
-        return _WORDS[self.cause]

@@ -253,7 +253,7 @@ class Match:
         if self.began == self.fact.since:
             return self.fact.words
         is_by_restart = self.restart is not None and self.restart.at == self.began
-        why = f", {self.restart.words}" if self.restart is not None and is_by_restart else ""
+        why = f", {self.restart.cause}" if self.restart is not None and is_by_restart else ""
         return f"{self.fact.words}, counted since {stamp(self.began)}{why}"
 
     @property

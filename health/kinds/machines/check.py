@@ -126,7 +126,7 @@ class MachineCheck(Check[Machine_contra]):
             return None
         problem = unusable(self.template, kinds, may_be_empty=self.may_template_be_empty)
         kind = kinds(self.template.api_version, self.template.kind)
-        rejection = "" if kind is None else kind.request_rejection
+        rejection = None if kind is None else kind.request_rejection
         return problem or (CheckProblem(NOT_CREATED, rejection) if rejection else None)
 
     def counts_as_healthy(self, target: Machine_contra, context: ClusterContext) -> bool:
