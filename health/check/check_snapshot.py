@@ -144,12 +144,10 @@ class TargetSnapshot:
 
         It is the first of the detector's own hold and the finding of the act.
         """
-
-        def own_hold(target: TargetSnapshot) -> Hold | None:
-            holds = (target.hold, target.found)
-            return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
-
-        hold, earlier = own_hold(self), None if before is None else own_hold(before)
+        hold, earlier = (
+            next((held for held in holds if held is not None and held.reason not in besides), None)
+            for holds in ((self.hold, self.found), (before.hold, before.found) if before else ())
+        )
         is_known = hold is not None and earlier is not None and hold.reason == earlier.reason
         return None if is_known else hold
 

@@ -208,21 +208,15 @@ def check_of(full_id: str) -> CheckReference | None:
     if not all(parts) or is_cut(full_id):
         return None
     match parts:
-        case ["remediation", _, kind, name, _, _]:
-            return _check(kind, "", name)
-        case ["remediation", _, kind, namespace, name, _, _]:
-            return _check(kind, namespace, name)
+        case ["remediation", _, kind_name, *namespace, name, _, _] if len(namespace) <= 1:
+            kind = kind_named(kind_name)
+            return CheckReference(kind=kind.kind, group=kind.group, namespace="".join(namespace), name=name)
     return None
 
 
 def target_of(full_id: str) -> str:
     """The name of the target in the full id of an incident."""
     return full_id.split("/")[-2]
-
-
-def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
-    kind = kind_named(kind_name)
-    return CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
 
 
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:

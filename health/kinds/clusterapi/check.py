@@ -17,7 +17,6 @@ from health.kinds.clusterapi.cluster import (
     Cluster,
     Clusters,
     metadata_patch,
-    node_cluster,
     workload_cluster,
 )
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, V1BETA2
@@ -28,6 +27,7 @@ from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step
 from health.model.verdict import Match, UnhealthyCondition, Verdict, last_transition
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -87,8 +87,10 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         return workload_cluster(self.metadata.namespace, self.spec.cluster_name)
 
     def node_cluster(self, context: ClusterContext) -> str:
-        """The workload cluster, once its control plane is initialized."""
-        return node_cluster(self.cluster_in(context))
+        """The workload cluster; the management cluster while there are no Nodes to read."""
+        cluster = self.cluster_in(context)
+        is_read = cluster is not None and cluster.is_control_plane_initialized
+        return self.managed_cluster if is_read else MANAGEMENT_CLUSTER
 
     def owner_of_node_cluster(self, context: ClusterContext) -> str:
         cluster = self.cluster_in(context)

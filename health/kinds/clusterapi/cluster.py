@@ -98,12 +98,8 @@ class Cluster(FrozenObject):
     def ready_times(self) -> tuple[datetime, ...]:
         """When either condition became true, for those that are."""
         conditions = (self.status.control_plane_initialized, self.status.infrastructure_ready)
-        times = (
-            condition.last_transition_time
-            for condition in conditions
-            if condition is not None and condition.is_true
-        )
-        return tuple(time for time in times if time is not None)
+        true = (condition for condition in conditions if condition is not None and condition.is_true)
+        return tuple(found.last_transition_time for found in true if found.last_transition_time is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,13 +148,6 @@ def cluster_of(metadata: ObjectMetadata) -> str:
 def kubeconfig_secret(cluster: str) -> SecretField:
     namespace, _, name = cluster.partition("/")
     return SecretField(namespace, f"{name}-kubeconfig", "value")
-
-
-def node_cluster(cluster: Cluster | None) -> str:
-    """The cluster whose Nodes its checks use; the management cluster while there are no Nodes to read."""
-    if cluster is None or not cluster.is_control_plane_initialized:
-        return MANAGEMENT_CLUSTER
-    return workload_cluster(cluster.metadata.namespace, cluster.metadata.name)
 
 
 def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Cluster) -> dict[str, Any]:

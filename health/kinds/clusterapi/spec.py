@@ -74,12 +74,9 @@ def parse_amount(raw: object) -> IntOrPercent:
     return IntOrPercent(value=_number(digits, LARGEST), is_percent=raw.endswith("%"))
 
 
-def _optional_range(raw: object) -> UnhealthyRange | None:
-    return None if raw in (None, "") else parse_range(raw)
-
-
 Amount = Annotated[IntOrPercent, PlainValidator(parse_amount)]
-Range = Annotated[UnhealthyRange | None, PlainValidator(_optional_range)]
+_RANGE_OR_NONE = PlainValidator(lambda raw: None if raw in (None, "") else parse_range(raw))
+Range = Annotated[UnhealthyRange | None, _RANGE_OR_NONE]
 
 
 def _number(digits: str, largest: int) -> int:
