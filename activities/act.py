@@ -34,6 +34,7 @@ from health.gate.back_off import LostRequest
 from health.kinds.registry import CHECK_KINDS, why_no_requests_of
 from health.model.boot import is_same_boot
 from health.model.invalid_check import InvalidCheckError
+from health.model.node import facts_of_node
 from health.model.observation import HoldReason, failed
 from health.model.references import Action, TemplateReference
 from health.model.remediation_request import (
@@ -43,7 +44,6 @@ from health.model.remediation_request import (
     InvalidTemplateError,
     RemediationRequest,
 )
-from health.model.target import facts_of_node
 from health.policy.check_choices import TemplateChoices
 from kube.errors import AlreadyExists, Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource

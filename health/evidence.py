@@ -56,9 +56,8 @@ def text(of: object, longest: int = LONGEST_TEXT) -> str:
 def kept_node(node: Object) -> dict[str, Any]:
     """A Node without values of annotations and without the images on its disk."""
     status = {key: value for key, value in _mapping(node.get("status")).items() if key != "images"}
-    return _bounded(
-        {"kind": "Node", "metadata": _metadata(node), "spec": _mapping(node.get("spec")), "status": status}
-    )
+    kept = {"kind": "Node", "metadata": _metadata(node), "spec": _mapping(node.get("spec")), "status": status}
+    return _bounded(kept)
 
 
 def kept_target(target: Object) -> dict[str, Any]:
@@ -75,34 +74,25 @@ def kept_target(target: Object) -> dict[str, Any]:
 def kept_event(event: Object) -> dict[str, Any]:
     """The fields of an Event that people read."""
     about, source = _mapping(event.get("involvedObject")), _mapping(event.get("source"))
-    component = event.get("reportingComponent") or source.get("component")
     kept = {
         "last": last_seen(event),
         "first": event.get("firstTimestamp"),
         "times": event.get("count"),
-        "type": event.get("type"),
-        "reason": event.get("reason"),
-        "message": event.get("message"),
+        **{field: event.get(field) for field in ("type", "reason", "message")},
         "about": f"{about.get('kind', '')}/{about.get('name', '')}",
-        "from": component,
+        "from": event.get("reportingComponent") or source.get("component"),
     }
     return _bounded({key: value for key, value in kept.items() if value not in (None, "")})
 
 
 def last_seen(event: Object) -> str:
     """When it was last seen, as the API server writes it; "" sorts as the oldest."""
-    series = _mapping(event.get("series"))
-    times = (
-        series.get("lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("eventTime"),
-        _mapping(event.get("metadata")).get("creationTimestamp"),
-    )
-    return str(next((time for time in times if time), ""))
+    last = _mapping(event.get("series")).get("lastObservedTime")
+    created = _mapping(event.get("metadata")).get("creationTimestamp")
+    return str(last or event.get("lastTimestamp") or event.get("eventTime") or created or "")
 
 
 def kept_pod(pod: Object) -> dict[str, Any]:
-    """The state and the owner of a Pod."""
     metadata, status = _mapping(pod.get("metadata")), _mapping(pod.get("status"))
     owners = [owner for owner in _listed(metadata.get("ownerReferences")) if owner.get("controller")]
     kept = {
@@ -127,11 +117,8 @@ def is_well(pod: Object) -> bool:
     status = _mapping(pod.get("status"))
     if _mapping(pod.get("metadata")).get("deletionTimestamp") or status.get("phase") not in _WELL:
         return False
-    ready = [
-        condition.get("status")
-        for condition in _listed(status.get("conditions"))
-        if condition.get("type") == "Ready"
-    ]
+    conditions = _listed(status.get("conditions"))
+    ready = [found.get("status") for found in conditions if found.get("type") == "Ready"]
     return status["phase"] == "Succeeded" or ready == ["True"]
 
 
@@ -158,15 +145,12 @@ def _state(state: object) -> dict[str, Any]:
 
 
 def _is_flat(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return all(_is_short(part) for part in value.values())
-    return _is_short(value)
-
-
-def _is_short(value: object) -> bool:
-    if isinstance(value, str):
-        return len(value) <= LONGEST_NAME
-    return value is None or isinstance(value, int | float)
+    """True for a number or a short text, and for a mapping of these."""
+    parts = value.values() if isinstance(value, Mapping) else (value,)
+    return all(
+        len(part) <= LONGEST_NAME if isinstance(part, str) else part is None or isinstance(part, int | float)
+        for part in parts
+    )
 
 
 def _some(of: Object, names: Iterable[str]) -> dict[str, Any]:
@@ -181,7 +165,7 @@ def _listed(value: object) -> list[Object]:
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
-def _bounded(kept: dict[str, Any]) -> dict[str, Any]:
+def _bounded(kept: Object) -> dict[str, Any]:
     return {text(key, LONGEST_NAME): _short(value) for key, value in kept.items()}
 
 
@@ -191,7 +175,7 @@ def _short(value: object) -> object:
         case str():
             return text(value)
         case Mapping():
-            return {text(key, LONGEST_NAME): _short(part) for key, part in value.items()}
+            return _bounded(value)
         case list():
             return [_short(part) for part in value]
         case _:
@@ -253,24 +237,20 @@ def compose(
     room = limit - _size(_dumped(dict(incident), is_flat=False)) - heads - len(INCIDENT)
     texts, lacks = {}, []
     for part in all_parts:
-        body, kept = _body(part, room)
-        room -= _size(body)
-        lack = part.lack(kept)
+        bodies = []
+        for item in part.items:
+            body = _dumped([dict(item)] if part.is_list else dict(item))
+            if _size(body) <= room:
+                room -= _size(body)
+                bodies.append(body)
+        lack, body = part.lack(len(bodies)), "".join(bodies)
+        if not bodies:
+            body = "[]\n" if part.is_list else "{}\n"
+            room -= _size(body)
         texts[part.key] = f"# {lack}\n{body}" if lack else body
         lacks += [lack] if lack else []
     described: dict[str, Any] = dict(incident) | ({"lacks": lacks} if lacks else {})
     return EvidenceDocument({INCIDENT: _dumped(described, is_flat=False), **texts}, tuple(lacks))
-
-
-def _body(part: EvidencePart, room: int) -> tuple[str, int]:
-    """The text of the items that have room, and their number."""
-    bodies = []
-    for item in part.items:
-        body = _dumped([dict(item)] if part.is_list else dict(item))
-        if _size(body) <= room:
-            room -= _size(body)
-            bodies.append(body)
-    return "".join(bodies) or ("[]\n" if part.is_list else "{}\n"), len(bodies)
 
 
 def _size(body: str) -> int:

@@ -5,7 +5,7 @@ API servers may contain anything, and services read markup in plain text. So `<`
 a zero-width space stands behind `@` and before the address of a link: no text mentions a channel.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -46,7 +46,6 @@ class RequestAllowance:
         return type(self)(max(0.0, self.left - 1), self.at)
 
     def wait(self, most_per_minute: int) -> timedelta:
-        """The time until a request is allowed."""
         return max(0.0, _NEARLY_ONE - self.left) * _MINUTE / most_per_minute
 
     def in_next_request(self, waiting: int) -> int:
@@ -93,7 +92,6 @@ def _group_of(notification: Notification) -> tuple[str, str, str]:
 
 
 def title_of(message: Notification | Summary) -> str:
-    """The title, which says whether a person has to decide."""
     prefix = "A person has to decide: " if message.asks_a_person else ""
     if isinstance(message, Summary):
         return f"{prefix}{len(message.notifications)} more notifications"
@@ -102,38 +100,30 @@ def title_of(message: Notification | Summary) -> str:
 
 def body_of(message: Notification | Summary, sent: datetime) -> str:
     """The lines below the title, as sent at that time; a message that had to wait may be out of date."""
-    lines = _summary_lines(message) if isinstance(message, Summary) else _lines_of(message, sent)
-    return "\n".join(lines)
+    if isinstance(message, Summary):
+        groups = message.groups
+        lines = [_group(group) for group in groups[:MOST_GROUPS]]
+        if left := sum(len(group.notifications) for group in groups[MOST_GROUPS:]):
+            lines.append(f"• {left} others")
+        return "\n".join((*lines, "`paramedic list` shows all open incidents."))
+    lines, incident = [], message.incident
+    if sent - message.at > LATE:
+        late = f"Late: this happened at {stamp(message.at)}, and may be out of date."
+        lines.append(f"{late} See `paramedic show`.")
+    since = f", unhealthy since {stamp(message.failed_since)}" if message.failed_since else ""
+    lines.append(f"Check {plain(str(incident.check))}, cluster {plain(incident.cluster)}{since}")
+    if message.reason:
+        lines.append(plain(message.reason))
+    if message.waits_for or message.waits_until:
+        at = f" at {stamp(message.waits_until)}" if message.waits_until else ""
+        lines.append(f"Next{at}: {plain(message.waits_for)}")
+    lines += map(plain, message.commands)
+    return "\n".join((*lines, f"Workflow {plain(incident.workflow_id)}"))
 
 
 def plain(text: str) -> str:
     """The text on one line, cut, and without markup."""
     return cut_to_length(" ".join(text.split()), LONGEST).translate(_PLAIN).replace("](", "]\u200b(")
-
-
-def _lines_of(notification: Notification, sent: datetime) -> Iterator[str]:
-    if sent - notification.at > LATE:
-        late = f"Late: this happened at {stamp(notification.at)}, and may be out of date."
-        yield f"{late} See `paramedic show`."
-    since = f", unhealthy since {stamp(notification.failed_since)}" if notification.failed_since else ""
-    incident = notification.incident
-    yield f"Check {plain(str(incident.check))}, cluster {plain(incident.cluster)}{since}"
-    if notification.reason:
-        yield plain(notification.reason)
-    if notification.waits_for or notification.waits_until:
-        at = f" at {stamp(notification.waits_until)}" if notification.waits_until else ""
-        yield f"Next{at}: {plain(notification.waits_for)}"
-    for command in notification.commands:
-        yield plain(command)
-    yield f"Workflow {plain(incident.workflow_id)}"
-
-
-def _summary_lines(summary: Summary) -> Iterator[str]:
-    groups = summary.groups
-    yield from (_group(group) for group in groups[:MOST_GROUPS])
-    if left := sum(len(group.notifications) for group in groups[MOST_GROUPS:]):
-        yield f"• {left} others"
-    yield "`paramedic list` shows all open incidents."
 
 
 def _group(group: Group) -> str:

@@ -10,7 +10,7 @@ from activities.kind_activities import ConfirmedStep, KindActivities
 from activities.live_objects import LiveObjects
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.kinds.nodehealthcheck.remediation_request import new_request
+from health.kinds.nodehealthcheck.kind import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference
 from kube.client import Client

@@ -21,7 +21,7 @@ from activities.live_objects import LiveObjects
 from activities.revalidation import not_true, target_as_read
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.check import MachineHealthCheck
-from health.kinds.openshift.kind import deleted, deletion_failed, marked, marking_failed, new_request
+from health.kinds.openshift.kind import event_of_step, new_request
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
 from health.kinds.openshift.machine import MACHINES as KIND
 from health.model.observation import HoldReason
@@ -85,8 +85,9 @@ async def _delete(step: MachineStep) -> StepWrite | None:
         except Conflict as error:
             raise not_true(f"{metadata.name} changed since the revalidation") from error
         except RequestRefused as error:
-            raise StepHeld.by(error, deletion_failed(step.attempt, target, error.message)) from error
-        return deleted(step.attempt, target)
+            refused = event_of_step(step.attempt, target, Action.DELETE, error.message)
+            raise StepHeld.by(error, refused) from error
+        return event_of_step(step.attempt, target, Action.DELETE)
 
     return write
 
@@ -113,7 +114,8 @@ async def _mark(step: MachineStep) -> StepWrite | None:
         except Conflict as error:
             raise not_true(f"{metadata.name} changed since the revalidation") from error
         except RequestRefused as error:
-            raise StepHeld.by(error, marking_failed(step.attempt, target, error.message)) from error
-        return marked(step.attempt, target)
+            refused = event_of_step(step.attempt, target, Action.MARK, error.message)
+            raise StepHeld.by(error, refused) from error
+        return event_of_step(step.attempt, target, Action.MARK)
 
     return write

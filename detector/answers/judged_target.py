@@ -26,10 +26,11 @@ from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import Progress, RequiredApproval
+from health.model.node import facts_of_node
 from health.model.observation import Hold
 from health.model.owner_signs import HOLDS_NEXT_STEPS, OwnerSign
 from health.model.references import CheckReference, Step
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.model.verdict import Verdict
 from health.policy.held_nodes import OwnerWork
 from health.policy.limits import limit_hold

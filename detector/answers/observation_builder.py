@@ -23,12 +23,13 @@ from health.gate.admission import admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import stale_cache
 from health.model.incident_result import IN_A_ROW
+from health.model.node import facts_of_node
 from health.model.notification import WantedEvents
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
-from health.model.target import Target, TargetName, facts_of_node
+from health.model.target import Target, TargetName
 from health.model.verdict import Health
 from objects.durations import JUST_AFTER
 

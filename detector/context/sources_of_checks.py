@@ -107,12 +107,13 @@ class SourcesOfChecks:
             context = context or self.feeds.own_nodes.unread(limit)
         # Another API server stamps the conditions of the Nodes of a workload cluster.
         skew = self.feeds.workloads.clock_skew(cluster)
+        templates, requests = kinds.unread_templates(check, limit), kinds.unread_requests(check, limit)
         return CheckFreshness(
             unread=first_unread(self._of(check), limit),
             inputs=Unseen(
-                unread_context=str(context or ""),
-                unread_templates=str(kinds.unread_templates(check, limit) or ""),
-                unread_requests=str(kinds.unread_requests(check, limit) or ""),
+                unread_context=None if context is None else str(context),
+                unread_templates=None if templates is None else str(templates),
+                unread_requests=None if requests is None else str(requests),
             ),
             unreachable=self._unreachable(cluster, limit),
             clock=self.clock_hold() or (None if skew is None else workload_clock_hold(cluster, skew)),

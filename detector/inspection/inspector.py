@@ -29,9 +29,10 @@ from detector.state.state_view import StateView
 from health.check.health_check import HealthCheck
 from health.gate.order_refusal import OrderMoment, refusal
 from health.kinds.check_manifest import CheckManifest
+from health.model.node import facts_of_node
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder, order_in
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.policy import Policy
 from kube.time_slice import TimeSlice
 from objects.field_problem import unforeseen

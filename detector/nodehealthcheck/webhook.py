@@ -23,7 +23,7 @@ from health.kinds.nodehealthcheck.admission_review import (
     refusals,
     templates_of_steps,
 )
-from health.kinds.nodehealthcheck.remediation_request import is_one_of_several
+from health.kinds.nodehealthcheck.kind import is_one_of_several
 from health.model.references import TemplateReference
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError, NotFound, RequestRefused

@@ -14,9 +14,10 @@ from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.approval import Approval
+from health.model.node import facts_of_node
 from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.policy import policy_subject
 from kube.client import Client
 from kube.events import Events

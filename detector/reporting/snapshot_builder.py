@@ -79,7 +79,7 @@ class SnapshotDraft:
         holding, passed = judged.owners.longest, judged.owners.passed
         snapshot = replace(
             snapshot,
-            owner_sign="" if holding is None else holding.sign,
+            owner_sign=None if holding is None else holding.sign,
             owner_until=None if holding is None else holding.until,
             overdue=tuple(work.overdue for work in passed if work.until <= now),
         )

@@ -84,7 +84,6 @@ PAUSED = "cluster.x-k8s.io/paused"
 
 
 def pause_hold(annotations: Mapping[str, str]) -> Hold | None:
-    """The hold by these annotations of a check."""
     if PAUSED not in annotations:
         return None
     return Hold(reason=HoldReason.PAUSED, message=f"paused by the annotation {PAUSED}")

@@ -69,18 +69,8 @@ class CheckHolds:
         return self.found[0].hold if self.found else None
 
     @property
-    def suppress_target_events(self) -> bool:
-        """True if the check has one Event and its targets have none, because all are held (rule 6)."""
-        return any(not found.report.is_brief for found in self.found)
-
-    @property
     def prevent_storms(self) -> bool:
         return any(found.report.prevents_storms for found in self.found)
-
-    @property
-    def hiding_targets(self) -> Hold | None:
-        """The first hold during which the targets are unknown."""
-        return next((found.hold for found in self.found if found.report.hides_targets), None)
 
     def of(self, reason: HoldReason) -> Hold | None:
         return next((found.hold for found in self.found if found.hold.reason is reason), None)
@@ -116,8 +106,8 @@ class TargetSnapshot:
     requests: tuple[RequestSnapshot, ...] = ()
     hold: Hold | None = None
     """Why nothing new may be done for this target, regardless of its check."""
-    owner_sign: str = ""
-    """The sign of the owner whose work holds it; "": no owner's work does."""
+    owner_sign: str | None = None
+    """The sign of the owner whose work holds it; None: no owner's work does."""
     owner_until: datetime | None = None
     """When that hold ends, although the sign lasts."""
     overdue: tuple[str, ...] = ()
@@ -154,19 +144,12 @@ class TargetSnapshot:
 
         It is the first of the detector's own hold and the finding of the act.
         """
-
-        def own_hold(target: TargetSnapshot) -> Hold | None:
-            holds = (target.hold, target.found)
-            return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
-
-        hold, earlier = own_hold(self), None if before is None else own_hold(before)
+        hold, earlier = (
+            next((held for held in holds if held is not None and held.reason not in besides), None)
+            for holds in ((self.hold, self.found), (before.hold, before.found) if before else ())
+        )
         is_known = hold is not None and earlier is not None and hold.reason == earlier.reason
         return None if is_known else hold
-
-    @property
-    def is_published(self) -> bool:
-        """True if status lists it: a running timer alone is not published (NHC 2.1/17)."""
-        return self.verdict.health is Health.EXPIRED or bool(self.requests)
 
     def new_back_off(self, before: "TargetSnapshot | None") -> Hold | None:
         """The back-off hold, if back-off alone holds it and did not hold it `before` in the same row."""
@@ -226,8 +209,8 @@ class CheckSnapshot:
 
     @property
     def suppresses_target_events(self) -> bool:
-        """True if targets have no Events: all are held, or the check cannot be read."""
-        return self.allowance is None or self.holds.suppress_target_events
+        """True if targets have no Events: all are held (rule 6), or the check cannot be read."""
+        return self.allowance is None or any(not held.report.is_brief for held in self.holds.found)
 
     def fact(self, target: str) -> Fact | None:
         """The condition that makes the target of that name unhealthy, expired or not; None if healthy."""

@@ -8,9 +8,10 @@ calls unhealthy comes first, as the order adds nothing to it.
 from enum import StrEnum
 
 from health.cluster.cluster_context import ClusterContext
+from health.model.node import facts_of_node
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.model.verdict import Fact, Health, Verdict
 from health.policy.policy import Policy
 

@@ -5,14 +5,14 @@ then gives incidents this fact for healthy targets, and an act compares it with 
 other (rule 2): the setting is still there, the boot ID is the same, and no person confirmed the target.
 """
 
-from datetime import datetime
 from typing import Any
 
 from health.check.health_check import HealthCheck
 from health.check.ordered import fact_of, is_by_order, order_in_force
 from health.cluster.cluster_context import ClusterContext
 from health.model.boot import is_same_boot
-from health.model.target import Target, facts_of_node
+from health.model.node import facts_of_node
+from health.model.target import Target
 from health.model.verdict import Fact
 
 SAME_BOOT = "status.nodeInfo.bootID"
@@ -42,10 +42,9 @@ def proof_seconds(check: HealthCheck, target: Target) -> float:
 
 def same_boot(check: HealthCheck, target: Target) -> Fact | None:
     """The fact; None for a target without a boot ID."""
-    if not facts_of_node(target).boot_id:
-        return None
-    since: datetime = check.last_transition(target) or target.metadata.creation_timestamp
-    return Fact(condition=SAME_BOOT, status=facts_of_node(target).boot_id, since=since)
+    boot, since = facts_of_node(target).boot_id, check.last_transition(target)
+    since = since or target.metadata.creation_timestamp
+    return Fact(condition=SAME_BOOT, status=boot, since=since) if boot else None
 
 
 def still_states(check: HealthCheck, fact: Fact, target: Target, context: ClusterContext) -> bool:

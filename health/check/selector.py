@@ -8,9 +8,9 @@ error names the field.
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from objects.field_problem import SaysItsValueError
 from objects.frozen import FrozenObject
@@ -46,14 +46,9 @@ def _label_value(value: str) -> str:
 class Expression(FrozenObject):
     """One entry of matchExpressions, with its operator and values."""
 
-    key: str
+    key: Annotated[str, AfterValidator(_label_key)]
     operator: Operator
     values: tuple[str, ...] = ()
-
-    @field_validator("key")
-    @classmethod
-    def _key(cls, key: str) -> str:
-        return _label_key(key)
 
     @field_validator("values")
     @classmethod

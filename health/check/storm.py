@@ -55,19 +55,23 @@ def after(
     """The storm at `now`; `holds_back`: the threshold keeps a target from being remediated."""
     if cooldown is None:
         return None
+    second = now.replace(microsecond=0)
     if storm is None or not storm.is_active:
-        return _begun(storm, now) if holds_back and not allowance.allowed else storm
+        if not holds_back or allowance.allowed:
+            return storm
+        # A condition that already says "not cooling down" keeps its time.
+        cooldown_turned = second if storm is None else storm.cooldown_turned
+        return Storm(is_active=True, turned=second, is_cooling=False, cooldown_turned=cooldown_turned)
     if not allowance.allowed and allowance.healthy < allowance.total:
-        return replace(storm, is_cooling=False, cooldown_turned=_second(now)) if storm.is_cooling else storm
+        return replace(storm, is_cooling=False, cooldown_turned=second) if storm.is_cooling else storm
     if not storm.is_cooling:
-        return replace(storm, is_cooling=True, cooldown_turned=_second(now))
+        return replace(storm, is_cooling=True, cooldown_turned=second)
     if now < storm.ends(cooldown):
         return storm
-    return Storm(is_active=False, turned=_second(now), is_cooling=False, cooldown_turned=_second(now))
+    return Storm(is_active=False, turned=second, is_cooling=False, cooldown_turned=second)
 
 
 def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -> Hold | None:
-    """The hold of an active storm; None without one."""
     if storm is None or not storm.is_active or cooldown is None:
         return None
     since = f"storm recovery since {stamp(storm.turned)}"
@@ -80,14 +84,3 @@ def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -
         message=f"{since}, until {stamp(ends)} at the earliest",
         ask_again_seconds=max(1.0, (ends - now + JUST_AFTER).total_seconds()),
     )
-
-
-def _begun(storm: Storm | None, now: datetime) -> Storm:
-    second = _second(now)
-    # A condition that already says "not cooling down" keeps its time.
-    cooldown_turned = second if storm is None else storm.cooldown_turned
-    return Storm(is_active=True, turned=second, is_cooling=False, cooldown_turned=cooldown_turned)
-
-
-def _second(now: datetime) -> datetime:
-    return now.replace(microsecond=0)

@@ -13,24 +13,22 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    GetCoreSchemaHandler,
     GetPydanticSchema,
     PlainSerializer,
     field_validator,
 )
-from pydantic_core import CoreSchema
 
 from health.cluster.cluster_context import CheckProblem
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
+from health.model.verdict import Text
 from health.policy.check_choices import TemplateChoices
 from objects.bounds import OR_NONE
 from objects.field_problem import FieldProblem
 from objects.frozen import FrozenObject
 from objects.patterns import matching
 
-Text = Annotated[str, Field(min_length=1)]
 _ApiVersion = Annotated[
     str, matching(r"([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+", "must be an apiVersion such as example.com/v1")
 ]
@@ -101,18 +99,17 @@ class _TemplateSpec(FrozenObject):
     template: _Frame
 
 
-def _of_contents(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    # As `contents_of`, which would need the whole spec as Python values.
-    return handler(Annotated[_TemplateSpec | None, OR_NONE, AfterValidator(lambda spec: spec is not None)])
+# As `template_contents`, which would need the whole spec as Python values.
+_HasContents = Annotated[_TemplateSpec | None, OR_NONE, AfterValidator(lambda spec: spec is not None)]
 
 
 class Template(FrozenObject):
     """A remediation template without its contents, which are read again for each request."""
 
     metadata: TemplateMetadata
-    has_contents: Annotated[bool, GetPydanticSchema(_of_contents), PlainSerializer(bool)] = Field(
-        default=False, alias="spec"
-    )
+    has_contents: Annotated[
+        bool, GetPydanticSchema(lambda _, handler: handler(_HasContents)), PlainSerializer(bool)
+    ] = Field(default=False, alias="spec")
 
     @cached_property
     def problem(self) -> FieldProblem | None:
@@ -156,10 +153,10 @@ class TemplateKind:
     unreadable: Mapping[Place, str] = field(default_factory=dict)
     """Existing templates that cannot be read, with the problem."""
     is_namespaced: bool = True
-    rejection: str = ""
+    rejection: str | None = None
     """The API server's answer, if it does not serve the kind."""
-    request_rejection: str = ""
-    """Why requests of the kind cannot be read at all."""
+    request_rejection: str | None = None
+    """Why requests of the kind cannot be read at all; None: they can."""
     are_requests_refused: bool = False
     """Whether the reason is a missing right."""
     refused: Mapping[Place, str] = field(default_factory=dict)
@@ -193,39 +190,8 @@ def unusable(
 ) -> CheckProblem | None:
     """Why a template by itself cannot be used; None if it can, or is not known yet."""
     kind = kinds(template.api_version, template.kind)
-    return None if kind is None else _problem(template, kind, may_be_empty=may_be_empty)
-
-
-def request_rejection(template: TemplateReference, kinds: TemplateKinds) -> str:
-    """Why the kind of its requests cannot be read; "" if it can."""
-    kind = kinds(template.api_version, template.kind)
-    return "" if kind is None else kind.request_rejection
-
-
-def requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
-    """The same as a problem of the check; None if the requests can be read."""
-    kind = kinds(template.api_version, template.kind)
-    if kind is None or not kind.request_rejection:
+    if kind is None:
         return None
-    return (forbidden if kind.are_requests_refused else not_found)(kind.request_rejection)
-
-
-def not_found(why: str) -> CheckProblem:
-    """The problem of a template, or kind, that does not exist."""
-    return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
-
-
-def forbidden(why: str) -> CheckProblem:
-    """The problem of a template, or kind of requests, that may not be read: a right is missing."""
-    return CheckProblem(TEMPLATE_FORBIDDEN, f'Remediation template may not be read: "{why}"')
-
-
-def invalid(why: str) -> CheckProblem:
-    """The problem of a template that exists and cannot be used."""
-    return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
-
-
-def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: bool) -> CheckProblem | None:
     if kind.rejection:
         return not_found(kind.rejection)
     if kind.is_namespaced and not template.namespace:
@@ -241,6 +207,19 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
     if found.problem is not None:
         return invalid(f"{template}: {found.problem}")
     return None if found.has_contents or may_be_empty else invalid(without_contents(template))
+
+
+def not_found(why: str) -> CheckProblem:
+    return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
+
+
+def forbidden(why: str) -> CheckProblem:
+    """The problem of a template, or kind of requests, that may not be read: a right is missing."""
+    return CheckProblem(TEMPLATE_FORBIDDEN, f'Remediation template may not be read: "{why}"')
+
+
+def invalid(why: str) -> CheckProblem:
+    return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
 
 
 def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:

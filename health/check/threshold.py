@@ -35,18 +35,14 @@ class IntOrPercent(Frozen):
         if isinstance(raw, bool) or not isinstance(raw, int | str):
             raise ValueError("must be a whole number or a percentage such as 40%")  # noqa: TRY004  pydantic wants ValueError
         if isinstance(raw, int):
-            return cls(value=cls._in_range(raw))
+            if raw < 0:
+                raise ValueError("must not be negative")
+            if raw > LARGEST:
+                raise ValueError("must fit into 32 bits")
+            return cls(value=raw)
         if not re.fullmatch(PATTERN, raw):
             raise ValueError("must be a whole number or a percentage from 0% to 100%")
         return cls(value=number_of(raw.removesuffix("%")), is_percent=raw.endswith("%"))
-
-    @staticmethod
-    def _in_range(number: int) -> int:
-        if number < 0:
-            raise ValueError("must not be negative")
-        if number > LARGEST:
-            raise ValueError("must fit into 32 bits")
-        return number
 
     def of(self, total: int) -> int:
         """The number of targets out of `total`; a share is rounded up."""
@@ -82,12 +78,10 @@ class Allowance(Frozen):
 
     @classmethod
     def of_required(cls, required: int, *, total: int, healthy: int) -> Self:
-        """The decision of a threshold that requires `required` healthy targets of `total`."""
         most = total - required
         limit = f"at most {most} allowed" if most >= 0 else f"at least {required} healthy required"
         return cls(allowed=healthy >= required, total=total, healthy=healthy, required=required, limit=limit)
 
     @property
     def words(self) -> str:
-        """The numbers behind the decision, in words."""
         return f"{self.total - self.healthy} of {self.total} unhealthy, {self.limit}"

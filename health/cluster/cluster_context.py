@@ -12,10 +12,11 @@ from typing import Any
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.global_stop import Stop
 from health.cluster.upgrade import NEVER_UPGRADED, ClusterUpgrades, PauseProgress, Signaller, Upgrade, gravest
+from health.model.node import facts_of_node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.sighting import Gap, Restart, RestartCause
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.outage_guard import NO_LABELS, NO_OUTAGES, Outages
 from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -163,7 +164,6 @@ SETTLED_AFTER = timedelta(seconds=5)
 
 
 def workload_cluster_hold(cluster: str, why: str) -> Hold:
-    """The hold while the Nodes of `cluster` cannot be read."""
     return Hold(
         reason=HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
         message=f"the Nodes of the workload cluster {cluster} cannot be seen: {why}",
@@ -180,5 +180,4 @@ class CheckProblem:
 
     @property
     def hold(self) -> Hold:
-        """The hold for an incident of the check."""
         return Hold(reason=HoldReason.DISABLED, message=f"{self.reason}: {self.message}")

@@ -58,7 +58,6 @@ _NOTE = TypeAdapter(dict[str, KnownCluster])
 
 @lru_cache(maxsize=2 * MOST_BELIEVED)
 def node_digest(name: str) -> str:
-    """A short digest of the name of a Node."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()[:10]
 
 
@@ -69,11 +68,8 @@ def bounded(records: Mapping[str, KnownCluster]) -> dict[str, KnownCluster]:
     """
     left, kept = MOST_BELIEVED, dict(records)
     for cluster, record in sorted(records.items(), key=lambda item: len(item[1].believed)):
-        believed = record.believed[:left]
-        kept[cluster] = KnownCluster(
-            owner=record.owner, uid=record.uid, believed=believed, is_readable=record.is_readable
-        )
-        left -= len(believed)
+        kept[cluster] = record.model_copy(update={"believed": record.believed[:left]})
+        left -= len(kept[cluster].believed)
     return kept
 
 

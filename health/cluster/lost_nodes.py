@@ -53,7 +53,6 @@ class SuspectedLoss:
 
     @property
     def hold(self) -> Hold:
-        """The hold of each incident in that cluster."""
         lasted = self.last - self.began
         within = f"within {in_words(lasted)}" if lasted else "at once"
         message = (

@@ -117,7 +117,6 @@ def target_holds(facts: TargetFacts) -> Iterator[Hold]:
 
 
 def target_hold(facts: TargetFacts) -> Hold | None:
-    """The first hold of the target itself; None if nothing of its own holds it."""
     return next(target_holds(facts), None)
 
 

@@ -13,7 +13,7 @@ An answer that this version does not know is none.
 
 from collections.abc import Sequence
 
-from health.check.template_validity import Template, TemplateKinds
+from health.check.template_validity import TemplateKinds
 from health.model.approval import Approval, ApprovalAnswer, RequiredApproval, names_of
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step
@@ -28,12 +28,13 @@ def required_approval(
     A template can only add the requirement; when a question expires, and what follows, is up to the check. A
     template that cannot be read is a problem of the check, so its answer here does not matter.
     """
-    templates = enumerate(_template_of(step, kinds) for step in steps)
-    required = {
-        number: template.version if template else ""
-        for number, template in templates
-        if choices.require_approval or (template is not None and template.requires_approval)
-    }
+    required = {}
+    for number, step in enumerate(steps):
+        named = step.template
+        kind = kinds(named.api_version, named.kind) if step.action is Action.REQUEST else None
+        template = kind.templates.get(kind.place(named)) if kind else None
+        if choices.require_approval or (template is not None and template.requires_approval):
+            required[number] = template.version if template else ""
     if not required:
         return None
     after = choices.approval_expires_after
@@ -44,11 +45,6 @@ def required_approval(
         expires_after_seconds=after.total_seconds() if after else None,
         default=choices.approval_default,
     )
-
-
-def _template_of(step: Step, kinds: TemplateKinds) -> Template | None:
-    kind = kinds(step.template.api_version, step.template.kind) if step.action is Action.REQUEST else None
-    return kind.templates.get(kind.place(step.template)) if kind else None
 
 
 NOT_ASKED_AGAIN_SECONDS = 5.0

@@ -113,7 +113,6 @@ class LostRequest:
 
     @property
     def words(self) -> HoldWords:
-        """The hold until then, as the incident shows it."""
         return after_a_loss(self.due)
 
     @property

@@ -62,11 +62,11 @@ class Unseen:
 
     blind: Hold | None = None
     """Why no target can be judged: the state is too old, or a clock is off."""
-    unread_context: str = ""
+    unread_context: str | None = None
     """Why the cluster context is unknown or too old."""
-    unread_templates: str = ""
+    unread_templates: str | None = None
     """Why it is unknown whether the templates are usable."""
-    unread_requests: str = ""
+    unread_requests: str | None = None
     """Why the existing requests are unknown; then numbers and other holders are unknown too."""
 
 
@@ -94,7 +94,6 @@ class CheckMoment:
 
     @cached_property
     def problem(self) -> CheckProblem | None:
-        """The problem in its context that disables the check."""
         return self.check.problem(self.context, self.kinds)
 
 
@@ -117,7 +116,12 @@ class CheckHoldRow:
 def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds:
     """The holds of a check now, in the order of `rows`."""
     holds = (row.found(moment) for row in rows)
-    until = _awaits_pause_until(moment)
+    # The status of a check that is about to be paused is left alone, as it is once it is paused: hundreds of
+    # writes at the begin of an upgrade would only delay the pauses. If it is not paused by then, its status
+    # says that the upgrade holds it (rule 55).
+    upgrade = moment.context.upgrade
+    is_unhandled = moment.is_handled is False and upgrade.phase is UpgradePhase.UNDER_WAY
+    until = upgrade.since + PAUSED_WITHIN if is_unhandled and upgrade.since is not None else None
     is_awaited = until is not None and moment.now < until
     return CheckHolds(
         tuple(hold for hold in holds if hold is not None),
@@ -127,25 +131,12 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
     )
 
 
-def _awaits_pause_until(moment: CheckMoment) -> datetime | None:
-    """Until when the status of a check that is about to be paused is left alone, as it is once it is paused.
-
-    Hundreds of status writes at the begin of an upgrade would only delay the pauses. If it is not
-    paused by then, its status says that the upgrade holds it (rule 55).
-    """
-    upgrade = moment.context.upgrade
-    if moment.is_handled is not False or upgrade.phase is not UpgradePhase.UNDER_WAY:
-        return None
-    return None if upgrade.since is None else upgrade.since + PAUSED_WITHIN
-
-
 def stale_cache(unread: UnreadSource | None) -> Hold | None:
-    """The hold while a source of verdicts is unread; None if there is none."""
     return None if unread is None else _unread(HoldReason.STALE_CACHE, f"cannot read {unread}")
 
 
-def _unread(reason: HoldReason, why: str) -> Hold | None:
-    if not why:
+def _unread(reason: HoldReason, why: str | None) -> Hold | None:
+    if why is None:
         return None
     return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 

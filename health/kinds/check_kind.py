@@ -107,7 +107,6 @@ class CheckKind(ServedKind):
     """Files with roles for the pause, needed even where checks of the kind are not handled."""
 
     def involved(self, target: TargetReference) -> InvolvedObject:
-        """A target of the kind as the object of an Event."""
         return InvolvedObject(
             api_version=self.targets.api_version,
             kind=target.kind,

@@ -17,17 +17,9 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
-from pydantic import (
-    AwareDatetime,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetPydanticSchema,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AwareDatetime, ConfigDict, Field, GetPydanticSchema, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import core_schema
 
 from health.model.remediation_order import REMEDIATE, OrderText
 from objects.bounds import MOST_ITEMS
@@ -73,12 +65,8 @@ class TargetAnnotations:
         return annotations | {_UNKNOWN: min(unknown)} if unknown else annotations
 
 
-def _of_texts(source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    # Without the first link, `_with_unknown` would receive every value of the answer as Python values.
-    return core_schema.chain_schema([_TEXTS, handler(source)])
-
-
-OF_TEXTS = GetPydanticSchema(_of_texts)
+# Without the first link, `_with_unknown` would receive every value of the answer as Python values.
+OF_TEXTS = GetPydanticSchema(lambda source, handler: core_schema.chain_schema([_TEXTS, handler(source)]))
 """For each field of this type: the annotations whose value is no text are left out."""
 NO_ANNOTATIONS = TargetAnnotations()
 

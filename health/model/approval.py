@@ -112,8 +112,9 @@ class Approval(Frozen):
         return (self.step.action, self.step.template) == (step.action, step.template)
 
     def answered(self, answer: ApprovalAnswer, by: str, now: datetime) -> Self:
-        changes = {"answer": answer, "answered_by": by, "answered_at": now, "is_reported": False}
-        return self.model_copy(update=changes)
+        return self.model_copy(
+            update={"answer": answer, "answered_by": by, "answered_at": now, "is_reported": False}
+        )
 
     @property
     def words(self) -> str:
@@ -121,22 +122,19 @@ class Approval(Frozen):
         if self.answer is not None:
             at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
             return f"{self.name} was {self.answer.lower()}{at}, {self.answered_by}"
+        end = ""
+        if self.expires_at is not None and self.is_expired:
+            end = f" (expired at {stamp(self.expires_at)})"
+        elif self.expires_at is not None:
+            end = f" until {stamp(self.expires_at)} (then {self.default_words or 'it stays held'})"
         command = f"; kubectl annotate --overwrite {self.resource} {APPROVE}={self.id} (or {REJECT})"
         how = command if self.resource else ""
-        return f"waits for approval{self._end}: {self.name}, asked at {stamp(self.asked_at)}{how}"
+        return f"waits for approval{end}: {self.name}, asked at {stamp(self.asked_at)}{how}"
 
     @property
     def default_words(self) -> str:
         """The consequence of the end of the question, in words; "": the question stays."""
         return _BY_DEFAULT.get(self.default, "")
-
-    @property
-    def _end(self) -> str:
-        if self.expires_at is None:
-            return ""
-        if self.is_expired:
-            return f" (expired at {stamp(self.expires_at)})"
-        return f" until {stamp(self.expires_at)} (then {self.default_words or 'it stays held'})"
 
 
 class Progress(Frozen):

@@ -107,7 +107,6 @@ class Details(Frozen):
 
     @property
     def beside_subject(self) -> Self:
-        """The same, for a place that already shows the subject."""
         return self.model_copy(update={"subject": None})
 
     @property

@@ -53,7 +53,6 @@ class EvidenceRecord(Frozen):
 
     @property
     def words(self) -> str:
-        """The place and the missing parts, or why nothing was saved."""
         if self.problem:
             return f"not saved: {self.problem}"
         return f"{self.place} ({'; '.join(self.lacks)})" if self.lacks else self.place

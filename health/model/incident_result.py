@@ -76,7 +76,7 @@ class Timeline(Frozen):
         entries, left_out = [*self.entries, entry], self.left_out
         if self.entries and self.entries[-1].is_like(entry):
             latest = self.entries[-1]
-            entries = [*self.entries[:-1], latest.model_copy(update={"times": latest.times + entry.times})]
+            entries[-2:] = [latest.model_copy(update={"times": latest.times + entry.times})]
         while len(entries) > MOST_ENTRIES or sum(entry.size for entry in entries) > MOST_BYTES:
             del entries[min(FIRST_KEPT, len(entries) - 2)]
             left_out += 1
@@ -129,20 +129,21 @@ def recorded(
         for record in records
     ]
     old = {record.uid for record in before}
-    new = [_record(request) for uid, request in shown.items() if uid not in old]
+    new = [
+        RequestRecord(
+            request=str(request.reference),
+            uid=request.uid,
+            template=request.reference.template,
+            started=request.created,
+        )
+        for uid, request in shown.items()
+        if uid not in old
+    ]
     return tuple([*before, *new][-MOST_RECORDS:])
 
 
 def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
-    """The records once all requests are gone."""
     return recorded(records, (), (), now)
-
-
-def _record(request: RequestSnapshot) -> RequestRecord:
-    reference = request.reference
-    return RequestRecord(
-        request=str(reference), uid=request.uid, template=reference.template, started=request.created
-    )
 
 
 class ShadowStep(Frozen):

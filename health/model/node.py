@@ -6,21 +6,20 @@ cluster has a hundred thousand of them.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
+from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
-from pydantic_core import CoreSchema
 
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.boot import boot_id_of, boot_of, earlier_boots, has_come_back
 from health.model.owner_signs import Sign, SignSighting, Taint, node_signs
 from health.model.sighting import OURS, Look, SightedObject
+from health.model.target import Target
 from objects.bounds import FailFast, Time
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import InvolvedObject
 from objects.group_kind import ServedKind
 from objects.short_text import ShortText
@@ -34,7 +33,6 @@ _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tr
 
 
 def involved_node(name: str, uid: str) -> InvolvedObject:
-    """A Node as the object of an Event."""
     return InvolvedObject(api_version=NODES.api_version, kind=NODES.kind, namespace="", name=name, uid=uid)
 
 
@@ -81,9 +79,8 @@ class NodeMetadata(FailFast):
     annotations: Annotated[NodeAnnotations, OF_TEXTS] = NodeAnnotations()
 
 
-def _of_taints(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    # A validator before the model would receive unknown fields as Python values, as many as the answer has.
-    return handler(Annotated[tuple[Taint, ...] | None, AfterValidator(lambda taints: taints or ())])
+# A validator before the model would receive unknown fields as Python values, as many as the answer has.
+_Taints = Annotated[tuple[Taint, ...] | None, AfterValidator(lambda taints: taints or ())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -91,7 +88,7 @@ class NodeSpec(FailFast):
     """Signs in the spec of a Node that it is under maintenance."""
 
     unschedulable: bool = False
-    taints: Annotated[tuple[Taint, ...], GetPydanticSchema(_of_taints)] = ()
+    taints: Annotated[tuple[Taint, ...], GetPydanticSchema(lambda _, handler: handler(_Taints))] = ()
 
 
 NO_SPEC = NodeSpec()
@@ -110,8 +107,9 @@ def _boot(info: _NodeInfo | str | None) -> str:
     return info or ""
 
 
-def _of_node_info(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-    return handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
+_OF_NODE_INFO = GetPydanticSchema(
+    lambda _, handler: handler(Annotated[_NodeInfo | str | None, AfterValidator(_boot)])
+)
 
 
 def _one_of_each_type(conditions: tuple[NodeCondition, ...]) -> tuple[NodeCondition, ...]:
@@ -124,11 +122,11 @@ class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
     conditions: Annotated[tuple[NodeCondition, ...], AfterValidator(_one_of_each_type)] = ()
-    boot_id: Annotated[str, GetPydanticSchema(_of_node_info), Field(validation_alias="nodeInfo")] = ""
+    boot_id: Annotated[str, _OF_NODE_INFO, Field(validation_alias="nodeInfo")] = ""
     """Its boot (`health.model.boot`); "" if the kubelet does not report it."""
 
 
-class Node(SightedObject):
+class Node(SightedObject, Target):
     """The fields of a Node that verdicts use."""
 
     metadata: NodeMetadata
@@ -167,26 +165,8 @@ class Node(SightedObject):
         )
 
     @property
-    def own_signs(self) -> tuple[Sign, ...]:
-        """None, because all its signs are those of a Node."""
-        return ()
-
-    @property
-    def own_sightings(self) -> tuple[SignSighting, ...]:
-        return ()
-
-    @property
     def node_name(self) -> str:
         return self.metadata.name
-
-    @property
-    def node_cluster(self) -> str:
-        """The management cluster: checks of Nodes and their Nodes are in the same cluster."""
-        return MANAGEMENT_CLUSTER
-
-    def node_label(self, name: str) -> str | None:
-        """The value of the label; "" without it."""
-        return self.metadata.labels.get(name, "")
 
     @property
     def boot_id(self) -> str:
@@ -212,18 +192,8 @@ class Node(SightedObject):
         return self.since(found)
 
     @property
-    def replaced_by(self) -> str:
-        """Always "": no known owner replaces a Node."""
-        return ""
-
-    @property
-    def owner_keeps_quorum(self) -> bool:
-        """Always False: nothing remediates a marked Node."""
-        return False
-
-    @property
     def is_confirmed_healthy(self) -> bool:
-        """True if a person set the confirmation annotation, with any value."""
+        """True for any value of the annotation."""
         return self.metadata.annotations.confirmed_healthy is not None
 
     @property
@@ -241,15 +211,6 @@ class Node(SightedObject):
         return self.metadata.annotations
 
     @property
-    def is_marked(self) -> bool:
-        """Always False: requests, not marks, ask for the remediation of a Node."""
-        return False
-
-    @property
-    def is_mark_open(self) -> bool:
-        return False
-
-    @property
     def configuration_to_come(self) -> str:
         """The configuration or image that the machine config operator applies, "" if none (NHC 2.1/10)."""
         annotations = self.metadata.annotations
@@ -260,3 +221,20 @@ class Node(SightedObject):
 
 NO_NODE = Node(metadata=NodeMetadata(name="", uid="", creation_timestamp=datetime.min.replace(tzinfo=UTC)))
 """Takes the place of a Node that does not exist or was not read."""
+
+
+def facts_of_node(target: Target) -> Node:
+    """The facts of the Node of a target of any kind; of `NO_NODE`, which has none, without a Node."""
+    return target.node or NO_NODE
+
+
+def signs_on(target: Target) -> Iterator[Sign]:
+    """All signs on a target of any kind that an owner works on it, by its Node and by itself."""
+    yield from facts_of_node(target).signs
+    yield from target.own_signs
+
+
+def signs_seen_on(target: Target) -> Iterator[SignSighting]:
+    """The sightings of all signs on a target, by its Node and by itself."""
+    yield from facts_of_node(target).signs_seen or ()
+    yield from target.own_sightings

@@ -8,7 +8,7 @@ know, and it may mean anything. The target then counts as unknown, or the incide
 stay, and nothing new is done. An unknown hold reason needs no rule: it holds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -142,7 +142,6 @@ class Hold(Frozen):
 
     @property
     def words(self) -> HoldWords:
-        """The words of this decision for all readers."""
         return HoldWords(short=self.reason, full=self.message, since=self.since)
 
     def asking_again_after(self, seconds: float) -> Self:
@@ -153,7 +152,6 @@ class Hold(Frozen):
         return self.model_copy(update={"since": since})
 
     def of_request(self, error: str) -> Self:
-        """The same hold, because the API server answered so to the creation of a request."""
         return self.model_copy(update={"request_error": error})
 
     def worded(self, message: str) -> Self:
@@ -274,8 +272,22 @@ class Observation(Frozen):
     def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
         if not isinstance(answer, dict):
             return answer
-        understood = _understood(answer)
-        return {**understood, "admission": None} if understood.get("hold") else understood
+        state, steps = answer.get("state"), answer.get("steps")
+        is_foreign = isinstance(state, str) and not is_known(state, TargetState)
+        foreign = [f"the state {state} of the target"] if is_foreign else []
+        for step in steps if isinstance(steps, list) and not is_foreign else ():
+            action = step.get("action", "") if isinstance(step, Mapping) else ""
+            if isinstance(action, str) and action and not is_known(action, Action):
+                foreign.append(f"the action {action} of a step")
+        hold = answer.get("hold")
+        if foreign:
+            hold = hold or {
+                "reason": HoldReason.OTHER_VERSION,
+                "message": f"the detector is of another version: {', '.join(foreign)} is not known here",
+                "ask_again_seconds": OTHER_VERSION_ASK_AGAIN_SECONDS,
+            }
+            answer = {**answer, "state": TargetState.UNKNOWN if is_foreign else state, "hold": hold}
+        return {**answer, "admission": None} if hold else answer
 
     @property
     def named_reason(self) -> str:
@@ -317,7 +329,6 @@ class Observation(Frozen):
         return is_due and (self.hold is None or self.hold.reason is HoldReason.NO_ADMISSION)
 
     def admitted(self, admission: Admission) -> Self:
-        """The same answer, with permission for a step."""
         passing = admission.model_copy(update={"passed_signs": self.passed_signs})
         return self.model_copy(update={"hold": None, "admission": passing})
 
@@ -344,30 +355,3 @@ class Observation(Frozen):
             return False
         is_timed = self.may_be_admitted or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh
-
-
-def _understood(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The answer as this version can use it: a value that it does not know holds."""
-    state = answer.get("state")
-    is_foreign = isinstance(state, str) and not is_known(state, TargetState)
-    foreign = [f"the state {state} of the target"] if is_foreign else [*_foreign_actions(answer)]
-    if not foreign:
-        return answer
-    hold = {
-        "reason": HoldReason.OTHER_VERSION,
-        "message": f"the detector is of another version: {', '.join(foreign)} is not known here",
-        "ask_again_seconds": OTHER_VERSION_ASK_AGAIN_SECONDS,
-    }
-    return {
-        **answer,
-        "state": TargetState.UNKNOWN if is_foreign else state,
-        "hold": answer.get("hold") or hold,
-    }
-
-
-def _foreign_actions(answer: Mapping[str, Any]) -> Iterator[str]:
-    steps = answer.get("steps")
-    for step in steps if isinstance(steps, list) else ():
-        action = step.get("action", "") if isinstance(step, Mapping) else ""
-        if isinstance(action, str) and action and not is_known(action, Action):
-            yield f"the action {action} of a step"

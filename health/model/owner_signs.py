@@ -20,7 +20,7 @@ Karpenter taints a Node before it deletes its NodeClaim, and deletes the Node of
 deleted, so a NodeClaim need not be read. Each other taint is a sign where the policy names its key.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -89,25 +89,20 @@ def sighted(
     """
     earlier = {sighting.name: sighting for sighting in before or ()}
     shown = {sign.name: sign for sign in signs if not sign.has_failed}
-    lasting = (
-        SignSighting(name, _since(earlier.get(name), sign, now, is_first=before is None))
-        for name, sign in shown.items()
-    )
+    lasting = []
+    for name, sign in shown.items():
+        was, since = earlier.get(name), now
+        if before is None:
+            since = min(sign.stated or now, now)
+        elif was is not None and (was.ended is None or now - was.ended < SAME_WORK):
+            since = was.since
+        lasting.append(SignSighting(name, since))
     over = [
         SignSighting(name, sighting.since, sighting.ended or now)
         for name, sighting in earlier.items()
         if name not in shown
     ]
     return (*lasting, *sorted(over, key=lambda sighting: sighting.ended or now)[-MOST_ENDED:])
-
-
-def _since(earlier: SignSighting | None, sign: Sign, now: datetime, *, is_first: bool) -> datetime:
-    if is_first:
-        return min(sign.stated or now, now)
-    if earlier is None:
-        return now
-    is_same = earlier.ended is None or now - earlier.ended < SAME_WORK
-    return earlier.since if is_same else now
 
 
 def signs_since(seen: Iterable[SignSighting], earlier: Iterable[SignSighting]) -> tuple[SignSighting, ...]:
@@ -159,7 +154,17 @@ def node_signs(
     config_state: str,
 ) -> tuple[Sign, ...]:
     """The signs on a Node, by the parts that have them; `reboot` is the value of kured's annotation."""
-    found = [sign for taint in taints for sign in _of_taint(taint)]
+    found = []
+    for taint in taints:
+        if taint.key == "karpenter.sh/disruption" and taint.value != "disrupting":
+            continue
+        if taint.key in _TAINTS:
+            name, words = _TAINTS[taint.key]
+            stated = taint.time_added or _unix_time(taint.value)
+            found.append(Sign(name, f"{words} (taint {taint.key})", stated))
+        elif not taint.key.startswith(_OF_KUBERNETES):
+            words = f"the Node has the taint {taint.key}"
+            found.append(Sign(taint_sign(taint.key), words, taint.time_added))
     if deleted is not None:
         found.append(Sign(OwnerSign.NODE_DELETION, "the Node is being deleted", deleted))
     if reboot:
@@ -169,16 +174,6 @@ def node_signs(
         has_failed = config_state in _FAILED_CONFIGS
         found.append(Sign(OwnerSign.MACHINE_CONFIG, words, has_failed=has_failed))
     return tuple(found)
-
-
-def _of_taint(taint: Taint) -> Iterator[Sign]:
-    if taint.key == "karpenter.sh/disruption" and taint.value != "disrupting":
-        return
-    if taint.key in _TAINTS:
-        name, words = _TAINTS[taint.key]
-        yield Sign(name, f"{words} (taint {taint.key})", taint.time_added or _unix_time(taint.value))
-    elif not taint.key.startswith(_OF_KUBERNETES):
-        yield Sign(taint_sign(taint.key), f"the Node has the taint {taint.key}", taint.time_added)
 
 
 def _unix_time(value: str) -> datetime | None:

@@ -71,7 +71,6 @@ class TypedObjectReference(Frozen):
 
     @property
     def kubectl_name(self) -> str:
-        """The object as the arguments of kubectl."""
         kind = self.kind.lower() + (f".{self.group}" if self.group else "")
         return f"{kind} {self.name}" + (f" --namespace {self.namespace}" if self.namespace else "")
 
@@ -216,10 +215,9 @@ def check_of(full_id: str) -> CheckReference | None:
     if not all(parts) or is_cut(full_id):
         return None
     match parts:
-        case ["remediation", _, kind, name, _, _]:
-            return _check(kind, "", name)
-        case ["remediation", _, kind, namespace, name, _, _]:
-            return _check(kind, namespace, name)
+        case ["remediation", _, kind_name, *namespace, name, _, _] if len(namespace) <= 1:
+            kind = kind_named(kind_name)
+            return CheckReference(kind=kind.kind, group=kind.group, namespace="".join(namespace), name=name)
     return None
 
 
@@ -228,13 +226,7 @@ def target_of(full_id: str) -> str:
     return full_id.split("/")[-2]
 
 
-def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
-    kind = kind_named(kind_name)
-    return CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
-
-
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
-    """All names that a person may use for the object."""
     kind, namespace, name = reference.kind_name, reference.namespace, reference.name
     return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
 

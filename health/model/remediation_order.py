@@ -49,14 +49,9 @@ class RemediationOrder(Frozen):
 
     @property
     def words(self) -> str:
-        """The order with its person and reason."""
         by = f" by {self.identity}" if self.identity else ""
         forced = " with --force" if self.is_forced else ""
         return f"its remediation was ordered{by}{forced}: {self.reason}"
-
-    @property
-    def expiry(self) -> str:
-        return f"the order expires at {stamp(self.until)}"
 
     def why_over(self, now: datetime) -> str:
         """Why the order is not in force at `now`; "": it is."""

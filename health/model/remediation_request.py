@@ -8,7 +8,6 @@ no request of ours stays without an owner.
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -89,7 +88,6 @@ class RemediationRequest(FrozenObject):
 
     @property
     def target_name(self) -> str:
-        """The name of the Node or Machine that the request is for."""
         return self.metadata.annotations.get(NODE_NAME) or self.metadata.name
 
     @property
@@ -130,14 +128,9 @@ class RemediationRequest(FrozenObject):
 
     def owner(self, kind: str, api_version: str) -> str:
         """The name of the check of that kind that owns it, "" if none does (NHC 2.4/4, not by uid)."""
-        return next(
-            (
-                o.name
-                for o in self.metadata.owner_references
-                if (o.kind, o.api_version) == (kind, api_version)
-            ),
-            "",
-        )
+        wanted = (kind, api_version)
+        owners = (o.name for o in self.metadata.owner_references if (o.kind, o.api_version) == wanted)
+        return next(owners, "")
 
     def reference(self, api_version: str, kind: str) -> RequestReference:
         """A reference to it; the caller gives the kind, because items of a list do not carry one."""
@@ -160,7 +153,10 @@ class RemediationRequest(FrozenObject):
             succeeded=self._condition("Succeeded"),
             is_node_deletion_expected=self._condition("PermanentNodeDeletionExpected") is True,
             timed_out_at=as_time(annotations.get(TIMED_OUT)),
-            healthy_since=_healthy_since(annotations.get(HEALTHY_DELAY)),
+            # An unreadable stamp counts as long ago (NHC 2.6).
+            healthy_since=(as_time(annotations[HEALTHY_DELAY]) or EVER)
+            if HEALTHY_DELAY in annotations
+            else None,
             is_flagged_as_old=self.is_marked_as_old,
             is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
             is_unsigned=self.is_unsigned,
@@ -173,11 +169,6 @@ class RemediationRequest(FrozenObject):
         return {"True": True, "False": False}.get(status)
 
 
-def _healthy_since(text: str | None) -> datetime | None:
-    """Since when the target is healthy; an unreadable stamp counts as long ago (NHC 2.6)."""
-    return None if text is None else as_time(text) or EVER
-
-
 class RemediationAttempt(Frozen):
     """The incident and workflow run behind a request."""
 
@@ -187,10 +178,10 @@ class RemediationAttempt(Frozen):
     """The number of this remediation in a row for the target."""
 
 
-def contents_of(spec: object) -> Mapping[str, Any] | None:
-    """spec.template.spec, by the `spec` of a template; {} without one, None without a spec.template."""
-    template = spec.get("template") if isinstance(spec, dict) else None
-    contents = template.get("spec", {}) if isinstance(template, dict) else None
+def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """spec.template of a template object; None without one."""
+    spec = template.get("spec")
+    contents = spec.get("template") if isinstance(spec, dict) else None
     return contents if isinstance(contents, dict) else None
 
 
@@ -200,13 +191,14 @@ def without_contents(template: TemplateReference) -> str:
 
 
 def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
-    """spec.template.spec of a template object.
+    """spec.template.spec of a template object, {} without it.
 
     Raises:
-        InvalidTemplateError: there is none.
+        InvalidTemplateError: there is no spec.template, or its spec is no mapping.
 
     """
-    contents = contents_of(template.get("spec"))
-    if contents is None:
+    found = spec_template(template)
+    contents = None if found is None else found.get("spec", {})
+    if not isinstance(contents, dict):
         raise InvalidTemplateError(without_contents(step.template))
     return contents

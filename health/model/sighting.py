@@ -23,6 +23,7 @@ from pydantic_core import core_schema
 
 from health.model.owner_signs import Sign, SignSighting, signs_since
 from health.model.owner_signs import sighted as signs_sighted
+from health.model.target import TargetMetadata
 from objects.frozen import Frozen, FrozenObject
 
 RESOLUTION = timedelta(seconds=1)
@@ -107,33 +108,23 @@ def sightings(
         elif last is not None and last.vanished is not None:
             sighting = _returned(last, last.vanished.condition, condition, look)
         else:
-            sighting = _first(condition, look)
+            written = condition.last_transition_time
+            is_told = written is not None and written <= look.at
+            sighting = None if is_told else Sighting(since=look.at, seen=look.at, is_first=True)
         if sighting is not None:
             found[type_] = sighting
-    gone = {type_: was for type_, was in earlier.items() if type_ not in now}
-    return found | _absent(gone, {type_: known[type_] for type_ in known if type_ not in now}, look)
 
-
-def _absent(
-    gone: Mapping[str, TypedCondition], known: Mapping[str, Sighting], look: Look
-) -> dict[str, Sighting]:
-    """The sightings of conditions that an object lost lately: their return may be another failure."""
-    found = {type_: last for type_, last in known.items() if last.vanished is not None}
-    for type_, was in gone.items():
-        since = was.last_transition_time or look.at
-        last = known.get(type_) or Sighting(since=since, seen=since)
-        found[type_] = replace(last, vanished=Vanished(was, look.at))
+    # The return of a condition that the object lost lately may be another failure.
+    absent = {type_: last for type_, last in known.items() if type_ not in now and last.vanished is not None}
+    for type_, was in earlier.items():
+        if type_ not in now:
+            since = was.last_transition_time or look.at
+            last = known.get(type_) or Sighting(since=since, seen=since)
+            absent[type_] = replace(last, vanished=Vanished(was, look.at))
     lately = [
-        item for item in found.items() if item[1].vanished and look.at - item[1].vanished.at <= IN_A_ROW
+        item for item in absent.items() if item[1].vanished and look.at - item[1].vanished.at <= IN_A_ROW
     ]
-    return dict(lately[-MOST_VANISHED:])
-
-
-def _first(condition: TypedCondition, look: Look) -> Sighting | None:
-    written = condition.last_transition_time
-    if written is not None and written <= look.at:
-        return None
-    return Sighting(since=look.at, seen=look.at, is_first=True)
+    return found | dict(lately[-MOST_VANISHED:])
 
 
 def _next(
@@ -160,36 +151,24 @@ def _returned(last: Sighting, was: TypedCondition, condition: TypedCondition, lo
 
 def _changed(last: Sighting | None, condition: TypedCondition, look: Look) -> Sighting:
     in_a_row = last.changes if last is not None and look.at - last.seen <= IN_A_ROW else 0
-    return Sighting(since=_began(condition, last, look), seen=look.at, changes=in_a_row + 1)
-
-
-def _began(condition: TypedCondition, last: Sighting | None, look: Look) -> datetime:
-    """The written time if it is between the look that showed another status and this one, else this one."""
-    written = condition.last_transition_time
+    # The written time counts if it is between the look that showed another status and this one.
+    written, since = condition.last_transition_time, look.at
     looks = (look.since, None if last is None else last.seen)
     other = max((moment for moment in looks if moment is not None), default=None)
-    is_after = written is not None and (other is None or written + RESOLUTION > other)
-    return written if written is not None and is_after and written <= look.at else look.at
+    if written is not None and written <= look.at and (other is None or written + RESOLUTION > other):
+        since = written
+    return Sighting(since=since, seen=look.at, changes=in_a_row + 1)
 
 
 OURS = GetPydanticSchema(lambda _source, _handler: core_schema.none_schema())
 """No object brings sightings with it: the detector alone adds them."""
 
 
-class SightedMetadata(Protocol):
-    """The metadata by which sightings tell objects of one name apart."""
-
-    @property
-    def uid(self) -> str: ...
-    @property
-    def creation_timestamp(self) -> datetime: ...
-
-
 class Sighted(Protocol):
     """An object whose conditions the detector looks at."""
 
     @property
-    def metadata(self) -> SightedMetadata: ...
+    def metadata(self) -> TargetMetadata: ...
     @property
     def sightings(self) -> Mapping[str, Sighting] | None: ...
     @property
@@ -211,7 +190,7 @@ class SightedObject(FrozenObject):
     if TYPE_CHECKING:  # a field of each kind of object
 
         @property
-        def metadata(self) -> SightedMetadata: ...
+        def metadata(self) -> TargetMetadata: ...
 
     @property
     def timed(self) -> Sequence[TypedCondition]:
@@ -220,7 +199,6 @@ class SightedObject(FrozenObject):
 
     @property
     def signs(self) -> Sequence[Sign]:
-        """The signs on it that an owner works on it."""
         return ()
 
     def seen_after(self, before: Self | None, look: Look) -> Self:
@@ -278,22 +256,13 @@ def with_gap(gaps: Iterable[Gap], gap: Gap) -> tuple[Gap, ...]:
 
 
 class RestartCause(StrEnum):
-    """Why a timer counts from a later time than the failure."""
+    """Why a timer counts from a later time than the failure, in words."""
 
-    UPGRADE = "Upgrade"
-    CONNECTION = "Connection"
-    OUTAGE = "Outage"
-    UNWATCHED = "Unwatched"
-    OWNER = "Owner"
-
-
-_WORDS = {
-    RestartCause.UPGRADE: "when an upgrade had ended",
-    RestartCause.CONNECTION: "when the connection to its cluster was back",
-    RestartCause.OUTAGE: "when a suspected outage had ended",
-    RestartCause.UNWATCHED: "when a detector looked again",
-    RestartCause.OWNER: "when its owner had stopped working on it, or had taken too long",
-}
+    UPGRADE = "when an upgrade had ended"
+    CONNECTION = "when the connection to its cluster was back"
+    OUTAGE = "when a suspected outage had ended"
+    UNWATCHED = "when a detector looked again"
+    OWNER = "when its owner had stopped working on it, or had taken too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +287,3 @@ class Restart:
         if self.cause is RestartCause.CONNECTION and sighting is not None and sighting.unmoved_at is not None:
             return self.lasted > duration and sighting.unmoved_at < self.at
         return self.lasted > duration
-
-    @property
-    def words(self) -> str:
-        return _WORDS[self.cause]

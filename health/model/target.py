@@ -3,15 +3,17 @@
 Only the rules of a kind of check distinguish the two.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from health.model.annotations import NO_ANNOTATIONS, TargetAnnotations
-from health.model.node import NO_NODE, Node
 from health.model.owner_signs import Sign, SignSighting
 from health.model.references import TargetReference, kind_named
 from objects.clusters import MANAGEMENT_CLUSTER
+
+if TYPE_CHECKING:
+    from health.model.node import Node
 
 
 class TargetPlace(NamedTuple):
@@ -68,43 +70,40 @@ class TargetMetadata(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
-    def namespace(self) -> str:
-        """The namespace; "" for a Node."""
-
+    def namespace(self) -> str: ...
     @property
     def uid(self) -> str: ...
-
     @property
     def labels(self) -> dict[str, str]: ...
-
     @property
     def creation_timestamp(self) -> datetime: ...
-
     @property
     def deletion_timestamp(self) -> datetime | None:
         """When its deletion was ordered; since then only finalizers keep it."""
 
 
-class Target(Protocol):
+class Target:
     """One target as last seen. A kind inherits the defaults for features that it lacks."""
 
     __slots__ = ()
 
-    @property
-    def metadata(self) -> TargetMetadata: ...
+    if TYPE_CHECKING:  # a field or a property of each kind of target
+
+        @property
+        def metadata(self) -> TargetMetadata: ...
 
     @property
     def node_name(self) -> str:
         """The Node that it is or is linked to, existing or not; "" without one."""
+        return ""
 
     @property
-    def node(self) -> Node | None:
+    def node(self) -> "Node | None":
         """Its Node: a Node itself, else the linked one; None if it does not exist or was not read."""
         return None
 
-    def with_node(self, node: Node) -> "Target":  # noqa: ARG002  a kind without Nodes has none to replace
+    def with_node(self, node: "Node") -> "Target":  # noqa: ARG002  a kind without Nodes has none to replace
         """The same target with this Node in place of its own."""
         return self
 
@@ -166,20 +165,3 @@ class Target(Protocol):
     def is_mark_open(self) -> bool:
         """True if that controller may still act on the mark."""
         return self.is_marked
-
-
-def signs_on(target: Target) -> Iterator[Sign]:
-    """All signs on a target of any kind that an owner works on it, by its Node and by itself."""
-    yield from facts_of_node(target).signs
-    yield from target.own_signs
-
-
-def signs_seen_on(target: Target) -> Iterator[SignSighting]:
-    """The sightings of all signs on a target, by its Node and by itself."""
-    yield from facts_of_node(target).signs_seen or ()
-    yield from target.own_sightings
-
-
-def facts_of_node(target: Target) -> Node:
-    """The facts of the Node of a target of any kind; of `NO_NODE`, which has none, without a Node."""
-    return target.node or NO_NODE

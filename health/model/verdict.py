@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
+
+from pydantic import Field
 
 from health.model.node import Node
 from health.model.owner_signs import SignSighting
@@ -127,23 +129,18 @@ class CountedFact(Frozen):
 
     def on(self, seen_on: Seen, name: str) -> Seen:
         """The object with what was seen of it before; `name` is the type of the condition on it."""
-        sighting, counted = self._sighting(seen_on, name), seen_on.with_signs_since(self.signs)
-        return counted.with_sightings({**(seen_on.sightings or {}), name: sighting}) if sighting else counted
-
-    def _sighting(self, seen_on: Sighted, name: str) -> Sighting | None:
-        """The sighting of this failure; None: it does not stand any more, or it is known."""
-        fact, known = self.fact, seen_on.sighting(name)
+        fact, known, counted = self.fact, seen_on.sighting(name), seen_on.with_signs_since(self.signs)
         condition = next((found for found in seen_on.timed if found.type == name), None)
         if condition is None or (known is not None and not known.is_first):
-            return None
+            return counted  # the failure does not stand any more, or it is known
         live = Fact(
             condition=fact.condition,
             status=fact.status if fact.is_moving else condition.status,
             since=condition.last_transition_time or seen_on.metadata.creation_timestamp,
         )
         if not fact.is_stated_by(live):
-            return None
-        return Sighting(
+            return counted
+        sighting = Sighting(
             since=fact.since,
             seen=fact.since,
             rewritten=fact.rewritten,
@@ -151,14 +148,20 @@ class CountedFact(Frozen):
             counted_from=self.counted_from,
             as_of=self.as_of,
         )
+        return counted.with_sightings({**(seen_on.sightings or {}), name: sighting})
 
 
-@dataclass(frozen=True)
-class UnhealthyCondition:
-    """A rule of a check: this condition makes a target unhealthy once it lasted for `duration`."""
+Text = Annotated[str, Field(min_length=1)]
 
-    type: str
-    status: str
+
+class UnhealthyCondition(Frozen):
+    """A rule of a check: this condition makes a target unhealthy once it lasted for `duration`.
+
+    Each kind of check adds how its API writes the duration.
+    """
+
+    type: Text
+    status: Text
     duration: timedelta
 
 
@@ -195,13 +198,6 @@ def fact_of(condition: TypedCondition, seen_on: Sighted, prefix: str = "") -> Fa
         rewritten=rewritten,
         changes=0 if sighting is None else sighting.changes,
     )
-
-
-def verdict(
-    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, restarts: Sequence[Restart] = ()
-) -> Verdict:
-    """The verdict of `rules` on `node`; `restarts` are the moments from which timers count anew."""
-    return judged(matches(node, rules, restarts), now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +254,7 @@ class Match:
         if self.began == self.fact.since:
             return self.fact.words
         is_by_restart = self.restart is not None and self.restart.at == self.began
-        why = f", {self.restart.words}" if self.restart is not None and is_by_restart else ""
+        why = f", {self.restart.cause}" if self.restart is not None and is_by_restart else ""
         return f"{self.fact.words}, counted since {stamp(self.began)}{why}"
 
     @property
@@ -281,7 +277,6 @@ def match_of(
     restarts: Sequence[Restart] = (),
     prefix: str = "",
 ) -> Match:
-    """The match of a rule with a condition of an object."""
     sighting = seen_on.sighting(condition.type)
     return Match(
         fact=fact_of(condition, seen_on, prefix), duration=duration, restarts=restarts, sighting=sighting
@@ -315,7 +310,7 @@ def last_transition(seen_on: Sighted | None, rules: Iterable[UnhealthyCondition]
 
 
 def matches(node: Node, rules: Sequence[UnhealthyCondition], restarts: Sequence[Restart] = ()) -> list[Match]:
-    """The matches in the order of the rules; a Node has at most one condition of a type."""
+    """The matches in the order of the rules; `restarts` are the moments from which timers count anew."""
     return [
         match_of(condition, node, rule.duration, restarts)
         for rule in rules

@@ -163,7 +163,6 @@ class CheckChoices(_Choices):
 
     @property
     def limits(self) -> Limits:
-        """The limits on the check's own remediations."""
         return Limits.model_construct(
             max_in_flight=self.max_in_flight,
             max_in_flight_by_label=self.max_in_flight_by_label,

@@ -14,10 +14,10 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from health.model.node import NodeSpec
+from health.model.node import NodeSpec, signs_on, signs_seen_on
 from health.model.observation import Hold, HoldReason
 from health.model.owner_signs import OwnerSign, SignSighting, taint_sign
-from health.model.target import Target, signs_on, signs_seen_on
+from health.model.target import Target
 from health.policy.limits import is_qualified_name
 from objects.bounds import Bounded
 from objects.durations import JUST_AFTER, WrittenDuration, in_words, within
@@ -83,7 +83,6 @@ class HeldNodes(Bounded):
         return "" if key is None else f"it has the taint {key}"
 
     def is_sign(self, name: str) -> bool:
-        """True if the sign of this name holds for a time."""
         if name in frozenset(OwnerSign):
             return name not in self.without
         return name in {taint_sign(key) for key in self.signs}
@@ -98,7 +97,6 @@ class HeldNodes(Bounded):
                 yield OwnerWork(sign=sign.name, words=sign.words, since=began, until=began + self.at_most)
 
     def signs_seen_on(self, target: Target) -> Iterator[SignSighting]:
-        """The sightings of the signs that hold for a time."""
         return (sighting for sighting in signs_seen_on(target) if self.is_sign(sighting.name))
 
     def ends_on(self, target: Target) -> Iterator[datetime]:

@@ -73,7 +73,6 @@ class Selection:
         return slots
 
     def count(self, slot: Slot) -> int:
-        """How many selected targets are to use a slot."""
         return len(self._places.get(slot, ()))
 
     def count_before(self, place: Place, slots: Iterable[Slot]) -> int:
@@ -81,7 +80,6 @@ class Selection:
         return sum(bisect_left(self._places.get(slot, ()), place) for slot in slots)
 
     def wait_for(self, slots: Iterable[Slot]) -> None:
-        """Record the used slots that keep a target from being selected."""
         self._waited_for.update(slots)
 
     def is_waited_for(self, slots: Iterable[Slot]) -> bool:
@@ -195,10 +193,18 @@ class LimitUsage:
 
     def put(self, target: Hashable, use: Use) -> SlotChange:
         """Count a target as it is now, and drop its earlier counts."""
-        before, after = self._counted.pop(target, _NOTHING), self._count_of(use)
-        if after != _NOTHING:
-            self._counted[target] = after
+        before, after = self._counted.pop(target, _NOTHING), _NOTHING
         by = use.in_flight.remediation if use.in_flight else None
+        if use.in_flight is not None or use.starts:
+            start_slots = self._start_slots(use.check)
+            slots = self._applied_to(by).slots if by else ()
+            name = f"{use.target} of {use.check}"
+            after = self._counted[target] = _Counted(
+                in_flight=(_Begun(use.in_flight.since, name),) if use.in_flight else (),
+                slots=slots + start_slots if use.is_reserved else slots,
+                starts=tuple(_Begun(began, name) for began in use.starts) if start_slots else (),
+                start_slots=start_slots if use.starts else (),
+            )
         if after == before:
             return SlotChange(by)
         for slot, begun in product(before.slots, before.in_flight):
@@ -216,19 +222,6 @@ class LimitUsage:
         elif len(after.starts) < len(before.starts):
             was.update(before.start_slots)
         return SlotChange(by, freed=frozenset(was - now), taken=frozenset(now - was))
-
-    def _count_of(self, use: Use) -> _Counted:
-        if use.in_flight is None and not use.starts:
-            return _NOTHING
-        start_slots = self._start_slots(use.check)
-        slots = self._applied_to(use.in_flight.remediation).slots if use.in_flight else ()
-        name = f"{use.target} of {use.check}"
-        return _Counted(
-            in_flight=(_Begun(use.in_flight.since, name),) if use.in_flight else (),
-            slots=slots + start_slots if use.is_reserved else slots,
-            starts=tuple(_Begun(began, name) for began in use.starts) if start_slots else (),
-            start_slots=start_slots if use.starts else (),
-        )
 
     def _applied_to(self, remediation: LimitedRemediation) -> _Applied:
         """The limits of a remediation, as they are remembered while its scopes are the same."""

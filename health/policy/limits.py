@@ -164,7 +164,6 @@ Slot = tuple[CheckReference | None, str, str | None]
 
 
 def slot_of_all(scope: LimitScope) -> Slot:
-    """The slot that counts all remediations of a scope."""
     return scope.check, "", ""
 
 
@@ -173,23 +172,12 @@ def slot_of_starts(scope: LimitScope) -> Slot:
 
 
 def slots_in_flight(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> tuple[Slot, ...]:
-    """The slots that a remediation uses while it is in flight."""
     slots: list[Slot] = []
     for scope in scopes:
         slots.append(slot_of_all(scope))
         labels = scope.limits.max_in_flight_by_label
         slots += [(scope.check, label, remediation.labels.get(label)) for label in labels]
     return tuple(slots)
-
-
-def slots_of_value(scope: LimitScope, label: str, value: str | None) -> tuple[Slot, ...]:
-    """The slots that count for a value of a label: its own, and that of targets whose value is unknown.
-
-    For a target whose own value is unknown all count, and each remediation has one value of each label.
-    """
-    if value is None:
-        return (slot_of_all(scope),)
-    return (scope.check, label, value), (scope.check, label, None)
 
 
 class AppliedLimit(NamedTuple):
@@ -211,14 +199,18 @@ class AppliedLimit(NamedTuple):
 
 
 def applied_limits(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> Iterator[AppliedLimit]:
-    """Return the limits that a remediation must satisfy."""
     for scope in scopes:
         limits = scope.limits
         if limits.max_in_flight is not None:
             yield AppliedLimit(limits.max_in_flight, scope, (slot_of_all(scope),))
         for label, most in limits.max_in_flight_by_label.items():
             value = remediation.labels.get(label)
-            yield AppliedLimit(most, scope, slots_of_value(scope, label, value), label, value)
+            # The slots of its own value, and of targets whose value is unknown. For a target whose own value
+            # is unknown all count, and each remediation has one value of each label.
+            slots: tuple[Slot, ...] = (scope.check, label, value), (scope.check, label, None)
+            if value is None:
+                slots = (slot_of_all(scope),)
+            yield AppliedLimit(most, scope, slots, label, value)
         if limits.max_starts_per_hour is not None:
             yield AppliedLimit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
 

@@ -160,15 +160,6 @@ def _openings_as_spans(window: MaintenanceWindow, part: datetime) -> tuple[_Span
     )
 
 
-def _open_now(windows: Iterable[MaintenanceWindow], now: datetime) -> _Span | None:
-    """The time without a gap that contains `now`."""
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    spans = _spans(tuple(windows), day + (now - day) // _PART * _PART)
-    before = bisect_right(spans, now, key=lambda span: span.start)
-    span = spans[before - 1] if before else None
-    return span if span is not None and now < span.end else None
-
-
 def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozenset[str]:
     """The names of the open windows; after a change, any answer may differ."""
     return frozenset(window.name for window in windows if window.open_until(now) is not None)
@@ -185,7 +176,6 @@ class Closed:
 
     @property
     def hold(self) -> Hold:
-        """The hold of an incident, which asks again when the time ends."""
         again = _CLOSED_FOR_LONG if self.ends is None else self.ends - self.asked
         return Hold(
             reason=HoldReason.MAINTENANCE_WINDOW,
@@ -204,8 +194,12 @@ def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: date
         message = f"its check names the maintenance window {missing[0]}, which is not in the policy"
         return Closed(message, None, now)
     own = [window for window in windows if not window.only_named or window.name in named]
-    span = _open_now((window for window in own if window.remediation is WindowEffect.BLOCKED), now)
-    if span is not None:
+    blocking = tuple(window for window in own if window.remediation is WindowEffect.BLOCKED)
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    spans = _spans(blocking, day + (now - day) // _PART * _PART)
+    before = bisect_right(spans, now, key=lambda span: span.start)
+    if before and now < spans[before - 1].end:
+        span = spans[before - 1]
         names = sorted(span.names)
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         block = f"the maintenance windows {', '.join(names[:MOST_NAMED])}{more} block"

@@ -188,16 +188,15 @@ def suspicions(
     left out.
     """
     times = sorted(unknown_since)
-    for window in _windows(guard, times, given_way):
-        if guard.are_enough(window.silent, total - window.before, group.label):
-            began, last = times[window.before], times[window.before + window.silent - 1]
+    for before, silent in _windows(guard, times, given_way):
+        if guard.are_enough(silent, total - before, group.label):
             yield SuspectedOutage(
                 group=group,
-                silent=window.silent,
-                seen=total - window.before,
+                silent=silent,
+                seen=total - before,
                 total=total,
-                began=began,
-                lasted=last - began,
+                began=times[before],
+                lasted=times[before + silent - 1] - times[before],
             )
 
 
@@ -214,28 +213,22 @@ def lacking(
     with.
     """
     times = sorted(unknown_since)
-    windows = [*_windows(guard, times, given_way), _Window(before=len(times), silent=0)]
-    enough = (guard.enough_of(total - window.before, group.label) - window.silent for window in windows)
+    windows = [*_windows(guard, times, given_way), (len(times), 0)]
+    enough = (guard.enough_of(total - before, group.label) - silent for before, silent in windows)
     return max(1, min(enough))
 
 
-class _Window(NamedTuple):
-    """Nodes that fell silent within the window of the guard."""
-
-    before: int
-    """How many were silent before."""
-    silent: int
-
-
-def _windows(guard: OutageGuard, times: Sequence[datetime], given_way: datetime | None) -> Iterator[_Window]:
-    """One window from each time on, except those that the guard gave way to."""
+def _windows(
+    guard: OutageGuard, times: Sequence[datetime], given_way: datetime | None
+) -> Iterator[tuple[int, int]]:
+    """From each time on, except those that the guard gave way to: how many were silent before, and since."""
     end = 0
     for before, first in enumerate(times):
         if given_way is not None and first <= given_way:
             continue
         while end < len(times) and times[end] - first <= guard.window:
             end += 1
-        yield _Window(before, end - before)
+        yield before, end - before
 
 
 @dataclass(frozen=True)
@@ -325,7 +318,6 @@ class Outages:
 
     @property
     def suspected(self) -> list[SuspectedOutage]:
-        """The outages that hold now, one per group."""
         return [outage.suspected for outage in self.by_group.values() if outage.suspected is not None]
 
     @cached_property

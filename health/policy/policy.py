@@ -156,16 +156,12 @@ class Policy(Bounded):
             problem = FieldProblem(field=dotted((error.field or "",)), words=str(error), found=found)
             raise InvalidPolicyError(str(problem)) from error
         except ValidationError as error:
-            raise InvalidPolicyError(cls._first_problem(error)) from error
-
-    @classmethod
-    def _first_problem(cls, error: ValidationError) -> str:
-        first, problem = error.errors(include_url=False)[0], str(FieldProblem.of(error))
-        if first["type"] != "extra_forbidden":
-            return problem
-        names = names_beside(cls, first["loc"])
-        listed = f"; there are {', '.join(names)}" if names else ""
-        return f"{problem}{meant(str(first['loc'][-1]), names) or listed}"
+            first, words = error.errors(include_url=False)[0], str(FieldProblem.of(error))
+            if first["type"] == "extra_forbidden":
+                names = names_beside(cls, first["loc"])
+                listed = f"; there are {', '.join(names)}" if names else ""
+                words += meant(str(first["loc"][-1]), names) or listed
+            raise InvalidPolicyError(words) from error
 
     def over(self, defaults: "Policy") -> "Policy":
         """The policy: the fields that were given here, and `defaults` for the others."""

@@ -42,7 +42,6 @@ class PolicyInForce:
     """Whether a policy is required and missing."""
 
     def after(self, stored: StoredPolicy | None, defaults: Policy) -> "PolicyInForce":
-        """The policy in force once the ConfigMap is `stored`."""
         if self.is_required and (stored is None or stored.is_blank):
             return replace(self, stored=stored, rejection=MISSING, is_missing=True)
         if stored is None:
@@ -85,7 +84,6 @@ class PolicyInForce:
 
     @property
     def words(self) -> str:
-        """The state of the ConfigMap, in words."""
         if self.is_missing:
             return f"{self.rejection}: until it is back, nothing new is remediated."
         if not self.rejection:

@@ -17,8 +17,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from health.model.node import facts_of_node
 from health.model.references import Action
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.policy.limits import is_qualified_name
 from objects.timestamps import stamp
 

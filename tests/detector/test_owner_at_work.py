@@ -304,7 +304,7 @@ def test_snapshot_of_the_target_says_who_works_on_it_and_who_takes_too_long(kind
     world.look(SIGNS[OwnerSign.KARPENTER], after=timedelta(seconds=1))
     builder = SnapshotBuilder(world.state.cluster_state, lambda *_: NO_BACK_OFF)
 
-    def seen(now: datetime) -> tuple[str, datetime | None, int]:
+    def seen(now: datetime) -> tuple[str | None, datetime | None, int]:
         snapshot = builder.of(world.state.named(), None, now)
         assert snapshot is not None
         target = snapshot.targets["m"]
@@ -312,7 +312,7 @@ def test_snapshot_of_the_target_says_who_works_on_it_and_who_takes_too_long(kind
 
     until = NOW + HOUR + timedelta(seconds=1)
     assert seen(NOW + TIMER + MINUTE) == (OwnerSign.KARPENTER, until, 0)
-    assert seen(until) == ("", None, 1)
+    assert seen(until) == (None, None, 1)
 
 
 CONTROL_PLANE = {

@@ -9,10 +9,10 @@ from health.check.same_boot import SAME_BOOT, proof_seconds, same_boot, still_st
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
 from health.model.boot import MOST_EARLIER_BOOTS, boot_of, earlier_boots, has_come_back, is_same_boot
-from health.model.node import CONFIRMED_HEALTHY, Node
+from health.model.node import CONFIRMED_HEALTHY, Node, facts_of_node
 from health.model.remediation_order import RemediationOrder
 from health.model.sighting import Look
-from health.model.target import Target, facts_of_node
+from health.model.target import Target
 from health.model.verdict import Fact
 from tests.support.values import cluster_api as clusterapi
 from tests.support.values import openshift

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from health.kinds.clusterapi.machine import Machine
-from health.model.node import Node
+from health.model.node import Node, signs_on, signs_seen_on
 from health.model.owner_signs import MOST_ENDED, SAME_WORK, OwnerSign, Sign, SignSighting, sighted
 from health.model.sighting import Look
-from health.model.target import signs_on, signs_seen_on
 from health.policy.held_nodes import HeldNodes
 from objects.timestamps import stamp
 from tests.support.values import cluster_api

@@ -18,12 +18,14 @@ from health.model.sighting import (
     sightings,
     with_gap,
 )
-from health.model.verdict import CountedFact, Fact, Health, UnhealthyCondition, judged, matches, verdict
-from tests.support.values.builders import NOW, condition, node
+from health.model.verdict import CountedFact, Fact, Health, UnhealthyCondition, judged, matches
+from tests.support.values.builders import NOW, condition, node, verdict
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 TEN = timedelta(seconds=10)
-RULES = (UnhealthyCondition("Ready", "False", TEN), UnhealthyCondition("Ready", "Unknown", TEN))
+RULES = tuple(
+    UnhealthyCondition(type="Ready", status=status, duration=TEN) for status in ("False", "Unknown")
+)
 
 
 class Seen(NamedTuple):
@@ -238,7 +240,7 @@ def test_gap_restarts_only_the_timers_of_shorter_durations(
     duration: timedelta,
     restarts: bool,  # noqa: FBT001  a table
 ) -> None:
-    rules = (UnhealthyCondition("Ready", "False", duration),)
+    rules = (UnhealthyCondition(type="Ready", status="False", duration=duration),)
     failed = node(condition("Ready", "False", NOW - gap - HOUR))
     context = ClusterContext(lost={"": (Gap(since=NOW - gap, until=NOW),)})
     found = verdict(failed, rules, NOW + SECOND, context.restarts(""))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from health.check.threshold import LARGEST, Allowance, IntOrPercent
 from health.kinds.clusterapi.spec import parse_amount, parse_range
 from health.kinds.machines.check import allowance, remediations_allowed
-from health.kinds.nodehealthcheck.check import Threshold
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from tests.support.values.builders import check
 
 
 @pytest.mark.rule("NHC 1.1/minHealthy", "NHC 1.1/maxUnhealthy")
@@ -62,22 +63,30 @@ def test_share_is_rounded_up_exactly(share: int, total: int) -> None:
     assert IntOrPercent.parse(f"{share}%").of(total) == ceil(Fraction(share, 100) * total)
 
 
+ANY_CHECK = check()
 AMOUNTS = st.one_of(
     st.integers(0, 10_000).map(IntOrPercent.parse),
     st.integers(0, 100).map(lambda share: IntOrPercent.parse(f"{share}%")),
 )
 THRESHOLDS = st.one_of(
-    AMOUNTS.map(lambda amount: Threshold(min_healthy=amount)),
-    AMOUNTS.map(lambda amount: Threshold(max_unhealthy=amount)),
+    AMOUNTS.map(lambda amount: threshold_of(min_healthy=amount)),
+    AMOUNTS.map(lambda amount: threshold_of(max_unhealthy=amount)),
 )
 
 
-def min_healthy(raw: object) -> Threshold:
-    return Threshold(min_healthy=IntOrPercent.parse(raw))
+def threshold_of(
+    min_healthy: IntOrPercent | None = None, max_unhealthy: IntOrPercent | None = None
+) -> NodeHealthCheck:
+    spec = ANY_CHECK.spec.model_copy(update={"min_healthy": min_healthy, "max_unhealthy": max_unhealthy})
+    return ANY_CHECK.model_copy(update={"spec": spec})
 
 
-def max_unhealthy(raw: object) -> Threshold:
-    return Threshold(max_unhealthy=IntOrPercent.parse(raw))
+def min_healthy(raw: object) -> NodeHealthCheck:
+    return threshold_of(min_healthy=IntOrPercent.parse(raw))
+
+
+def max_unhealthy(raw: object) -> NodeHealthCheck:
+    return threshold_of(max_unhealthy=IntOrPercent.parse(raw))
 
 
 @pytest.mark.rule("NHC 2.2/minHealthy", "NHC 2.2/maxUnhealthy", "rule 5", "rule 44")
@@ -102,8 +111,8 @@ def max_unhealthy(raw: object) -> Threshold:
         pytest.param(max_unhealthy(12), 0, id="max above the total allows always"),
     ],
 )
-def test_required_healthy_ones_out_of_ten(threshold: Threshold, required: int) -> None:
-    assert threshold.required(10) == required
+def test_required_healthy_ones_out_of_ten(threshold: NodeHealthCheck, required: int) -> None:
+    assert threshold.allowance(total=10, healthy=0).required == required
 
 
 @pytest.mark.rule("NHC 2.2/boundary")
@@ -125,7 +134,7 @@ def test_check_that_selects_nothing_allows() -> None:
 
 
 def test_threshold_that_says_nothing_allows_nothing() -> None:
-    assert not Threshold().allowance(total=10, healthy=9).allowed
+    assert not threshold_of().allowance(total=10, healthy=9).allowed
 
 
 def test_decision_is_reported_with_its_numbers() -> None:
@@ -144,11 +153,11 @@ def test_words_never_tell_of_less_than_none_allowed() -> None:
 @pytest.mark.rule("NHC 2.2/boundary")
 @given(threshold=THRESHOLDS, total=st.integers(0, 1000), data=st.data())
 def test_allowance_is_exactly_the_required_number(
-    threshold: Threshold, total: int, data: st.DataObject
+    threshold: NodeHealthCheck, total: int, data: st.DataObject
 ) -> None:
     allowance = threshold.allowance(total=total, healthy=data.draw(st.integers(0, total)))
 
-    assert allowance.required == threshold.required(total) >= 0
+    assert allowance.required >= 0
     assert allowance.allowed == (allowance.healthy >= allowance.required)
 
 
@@ -157,7 +166,7 @@ def test_allowance_is_exactly_the_required_number(
 def test_max_unhealthy_of_a_share_is_what_min_healthy_leaves_of_the_total(share: int, total: int) -> None:
     unhealthy = ceil(Fraction(share, 100) * total)
 
-    assert max_unhealthy(f"{share}%").required(total) == total - unhealthy
+    assert max_unhealthy(f"{share}%").allowance(total=total, healthy=0).required == total - unhealthy
 
 
 def decided(most: object, total: int, unhealthy: int) -> Allowance:

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.node import Node
-from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches, verdict
-from tests.support.values.builders import NOW, condition, node
+from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches
+from tests.support.values.builders import NOW, condition, node, verdict
 
 pytestmark = pytest.mark.rule("NHC 2.1/9")
 
 FIVE_MINUTES = timedelta(minutes=5)
-NOT_READY = UnhealthyCondition("Ready", "False", FIVE_MINUTES)
-UNKNOWN = UnhealthyCondition("Ready", "Unknown", FIVE_MINUTES)
-FULL_DISK = UnhealthyCondition("DiskPressure", "True", timedelta(minutes=1))
+NOT_READY = UnhealthyCondition(type="Ready", status="False", duration=FIVE_MINUTES)
+UNKNOWN = UnhealthyCondition(type="Ready", status="Unknown", duration=FIVE_MINUTES)
+FULL_DISK = UnhealthyCondition(type="DiskPressure", status="True", duration=timedelta(minutes=1))
 RULES = (NOT_READY, UNKNOWN, FULL_DISK)
 INSTANT = timedelta(microseconds=1)
 
@@ -102,7 +102,7 @@ def test_condition_without_a_transition_time_is_as_old_as_its_node() -> None:
 
 
 def test_zero_duration_expires_an_instant_after_the_transition() -> None:
-    rules = (UnhealthyCondition("Ready", "False", timedelta()),)
+    rules = (UnhealthyCondition(type="Ready", status="False", duration=timedelta()),)
     broken = node(condition("Ready", "False"))
 
     assert verdict(broken, rules, NOW).health is Health.WAITING
@@ -131,7 +131,9 @@ TYPES = st.sampled_from(["Ready", "DiskPressure", "MemoryPressure"])
 CONDITIONS = st.builds(condition, TYPES, STATUSES, MOMENTS)
 NODES = st.lists(CONDITIONS, max_size=3, unique_by=lambda one: one["type"]).map(lambda some: node(*some))
 DURATIONS = st.integers(0, 3600).map(lambda seconds: timedelta(seconds=seconds))
-SOME_RULES = st.lists(st.builds(UnhealthyCondition, TYPES, STATUSES, DURATIONS), max_size=4)
+SOME_RULES = st.lists(
+    st.builds(UnhealthyCondition, type=TYPES, status=STATUSES, duration=DURATIONS), max_size=4
+)
 
 
 @given(target=NODES, rules=SOME_RULES, one=MOMENTS, other=MOMENTS)

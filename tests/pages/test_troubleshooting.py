@@ -15,8 +15,8 @@ MAKERS = {"Event", "EventNote", "Severity", "Statement", "of_check"}
 NO_EVENTS = {
     *("False", "True", "Unknown"),
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
-    *("CheckDisabled", "CheckUnreadable", "ParamedicStatus"),
-    *("Paused", "Remediating"),
+    *("CheckDisabled", "CheckUnreadable", "ClusterMissing", "ParamedicStatus"),
+    *("Error", "Info", "NotPaused", "Paused", "Remediating"),
     *("KubeadmControlPlane", "RollingOut"),
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""

@@ -17,7 +17,6 @@ from health.kinds.clusterapi.cluster import (
     Cluster,
     Clusters,
     metadata_patch,
-    node_cluster,
     workload_cluster,
 )
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, V1BETA2
@@ -28,6 +27,7 @@ from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step
 from health.model.verdict import Match, UnhealthyCondition, Verdict, last_transition
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -59,14 +59,12 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         api_version = str(raw.get("apiVersion", V1BETA2))
         version: type[_OneVersion] = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
         found = parsed_unless_paused(version, raw, api_version)
         return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
 
     def cluster_in(self, context: ClusterContext) -> Cluster | None:
-        """Its Cluster; None if it does not exist."""
         return Clusters.in_context(context).of(self.metadata.namespace, self.spec.cluster_name)
 
     def hold_in(self, context: ClusterContext) -> Hold | None:
@@ -86,19 +84,19 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     @property
     def managed_cluster(self) -> str:
-        """The workload cluster that it names, existing or not."""
         return workload_cluster(self.metadata.namespace, self.spec.cluster_name)
 
     def node_cluster(self, context: ClusterContext) -> str:
-        """The workload cluster, once its control plane is initialized."""
-        return node_cluster(self.cluster_in(context))
+        """The workload cluster; the management cluster while there are no Nodes to read."""
+        cluster = self.cluster_in(context)
+        is_read = cluster is not None and cluster.is_control_plane_initialized
+        return self.managed_cluster if is_read else MANAGEMENT_CLUSTER
 
     def owner_of_node_cluster(self, context: ClusterContext) -> str:
         cluster = self.cluster_in(context)
         return "" if cluster is None else cluster.metadata.uid
 
     def metadata_patch(self, metadata: Mapping[str, Any], context: ClusterContext) -> dict[str, Any]:
-        """The patch by which it names its Cluster."""
         cluster = self.cluster_in(context)
         return {} if cluster is None else metadata_patch(metadata, self.api_version, cluster)
 
@@ -170,7 +168,6 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
         return self._findings(target, context).next_deadline(now)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """The latest transition of a condition used by its rules, of the Machine or its Node."""
         times = (
             last_transition(target.machine, self.spec.machine_conditions),
             last_transition(target.node, self.spec.node_conditions),

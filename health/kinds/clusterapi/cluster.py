@@ -98,12 +98,8 @@ class Cluster(FrozenObject):
     def ready_times(self) -> tuple[datetime, ...]:
         """When either condition became true, for those that are."""
         conditions = (self.status.control_plane_initialized, self.status.infrastructure_ready)
-        times = (
-            condition.last_transition_time
-            for condition in conditions
-            if condition is not None and condition.is_true
-        )
-        return tuple(time for time in times if time is not None)
+        true = (condition for condition in conditions if condition is not None and condition.is_true)
+        return tuple(found.last_transition_time for found in true if found.last_transition_time is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,11 +118,9 @@ class Clusters:
         return found if isinstance(found, cls) else cls()
 
     def of(self, namespace: str, name: str) -> Cluster | None:
-        """The Cluster of that name, if it exists and can be read."""
         return self.by_name.get((namespace, name))
 
     def not_found(self, namespace: str, name: str) -> CheckProblem:
-        """The problem of checks that name a Cluster which does not exist."""
         others = f"; {self.unreadable} Clusters cannot be read" if self.unreadable else ""
         return CheckProblem(CLUSTER_NOT_FOUND, f"Cluster {namespace}/{name} not found{others}")
 
@@ -135,13 +129,11 @@ CLUSTER_NOT_FOUND = "ClusterNotFound"
 
 
 def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
-    """The value of all Clusters, with the number of unreadable ones."""
     by_name = {(cluster.metadata.namespace, cluster.metadata.name): cluster for cluster in clusters}
     return Clusters(by_name, unreadable)
 
 
 def workload_cluster(namespace: str, name: str) -> str:
-    """The name of the workload cluster of a Cluster."""
     return f"{namespace}/{name}"
 
 
@@ -154,16 +146,8 @@ def cluster_of(metadata: ObjectMetadata) -> str:
 
 
 def kubeconfig_secret(cluster: str) -> SecretField:
-    """The Secret with the kubeconfig of a workload cluster."""
     namespace, _, name = cluster.partition("/")
     return SecretField(namespace, f"{name}-kubeconfig", "value")
-
-
-def node_cluster(cluster: Cluster | None) -> str:
-    """The cluster whose Nodes its checks use; the management cluster while there are no Nodes to read."""
-    if cluster is None or not cluster.is_control_plane_initialized:
-        return MANAGEMENT_CLUSTER
-    return workload_cluster(cluster.metadata.namespace, cluster.metadata.name)
 
 
 def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Cluster) -> dict[str, Any]:

@@ -159,7 +159,6 @@ class MachineTarget(LinkedMachineTarget):
 
     @property
     def is_marked(self) -> bool:
-        """True if its owner is asked to remediate it."""
         return self.owner_remediated is not None
 
     @property

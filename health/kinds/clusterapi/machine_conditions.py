@@ -22,7 +22,7 @@ from health.check.check_snapshot import TargetFindings, TargetReports
 from health.check.template_validity import TEMPLATE_FORBIDDEN
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import Condition, conditions_patch
+from health.kinds.clusterapi.conditions import conditions_patch
 from health.kinds.clusterapi.group import V1BETA1
 from health.kinds.clusterapi.machine import (
     EXTERNALLY_REMEDIATED,
@@ -110,7 +110,6 @@ def desired_conditions(
 
 
 def asked_of_owner(failed: Failure) -> DesiredConditions:
-    """The conditions that ask the owner of a Machine with this failure to remediate it."""
     return DesiredConditions(_failed(failed), is_owner_asked=True)
 
 
@@ -129,10 +128,8 @@ def _changes(stored: Stored, desired: DesiredConditions) -> Changes:
     wanted = [desired.succeeded] if desired.succeeded is not None else []
     if desired.external is not None and _may_report_remediation(stored):
         wanted.append(desired.external)
-    if desired.is_owner_asked and string(stored_condition(stored, OWNER_REMEDIATED), "status") in (
-        "",
-        "True",
-    ):
+    asked = string(stored_condition(stored, OWNER_REMEDIATED), "status")
+    if desired.is_owner_asked and asked in ("", "True"):
         wanted.append(_ASKED)
     is_healthy = desired.succeeded is not None and not desired.is_unhealthy
     gone = {EXTERNALLY_REMEDIATED} if is_healthy and _is_ours(stored) else set()
@@ -147,10 +144,7 @@ def _may_report_remediation(stored: Stored) -> bool:
     failure = stored_condition(stored, HEALTH_CHECK_SUCCEEDED)
     if string(failure, "status") != "False":
         return True
-    failed, remediated = (
-        as_time(failure.get("lastTransitionTime")),
-        as_time(remediation.get("lastTransitionTime")),
-    )
+    failed, remediated = (as_time(found.get("lastTransitionTime")) for found in (failure, remediation))
     return failed is not None and remediated is not None and remediated < failed
 
 
@@ -171,17 +165,12 @@ def _failed(failed: Failure) -> StatusCondition:
 
 
 def _wanted(check: MachineHealthCheck, target: MachineTarget, findings: TargetFindings) -> DesiredConditions:
-    return desired_conditions(check, target, findings.now, findings.context, _of_request(target, findings))
-
-
-def _of_request(target: MachineTarget, findings: TargetFindings) -> StatusCondition | None:
-    """The condition about its request; None while the incident of a refused one has not reported again."""
-    found = external(findings.problem, findings.request_error)
+    of_request = external(findings.problem, findings.request_error)
     stored = target.machine.condition(EXTERNALLY_REMEDIATED)
     is_known_as_refused = stored is not None and stored.reason == NOT_CREATED
-    return (
-        None if findings.is_request_unreported and found.reason == WAITING and is_known_as_refused else found
-    )
+    # The incident of a refused request may not have reported again yet.
+    is_left = findings.is_request_unreported and of_request.reason == WAITING and is_known_as_refused
+    return desired_conditions(check, target, findings.now, findings.context, None if is_left else of_request)
 
 
 def _next_change(
@@ -191,31 +180,21 @@ def _next_change(
 
 
 def _is_stored(desired: DesiredConditions, target: MachineTarget) -> bool:
-    machine = target.machine
-    is_old = machine.api_version == V1BETA1
+    machine, conditions = target.machine, []
+    for condition in machine.status.conditions:
+        of_form: dict[str, Any] = {"observedGeneration": condition.observed_generation}
+        if machine.api_version == V1BETA1:
+            # The severity of a condition is not kept, so ours is assumed.
+            of_form = {"severity": "Warning"} if condition.status != "True" else {}
+        written = {"type": condition.type, "status": condition.status, "reason": condition.reason}
+        conditions.append({**written, "message": condition.message, **of_form})
     stored = {
         "apiVersion": machine.api_version,
         "metadata": {"generation": machine.metadata.generation},
-        "status": {
-            "conditions": [_as_written(condition, is_old=is_old) for condition in machine.status.conditions]
-        },
+        "status": {"conditions": conditions},
     }
     # The time of the write is irrelevant here: only whether anything would be written.
     return not status_patch(stored, desired, target.metadata.creation_timestamp)
-
-
-def _as_written(condition: Condition, *, is_old: bool) -> dict[str, Any]:
-    """The condition as written; its severity is not stored, so ours is assumed."""
-    of_form: dict[str, Any] = {"observedGeneration": condition.observed_generation}
-    if is_old:
-        of_form = {"severity": "Warning"} if condition.status != "True" else {}
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        **of_form,
-    }
 
 
 def _patch(desired: DesiredConditions, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetPydanticSchema, PlainValidator
+from pydantic_core import CoreSchema
 
 from health.check.selector import LabelSelector
 from health.check.template_validity import LocalTemplate, TemplateField
@@ -32,7 +33,7 @@ from health.check.threshold import LARGEST, IntOrPercent, number_of
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.machines.check import ALL, Trigger, UnhealthyRange
-from health.model.verdict import UnhealthyCondition
+from health.model.verdict import Text, UnhealthyCondition
 from objects.durations import GoDuration
 from objects.frozen import Frozen, FrozenObject
 from objects.patterns import DNS_NAME
@@ -73,12 +74,9 @@ def parse_amount(raw: object) -> IntOrPercent:
     return IntOrPercent(value=_number(digits, LARGEST), is_percent=raw.endswith("%"))
 
 
-def _optional_range(raw: object) -> UnhealthyRange | None:
-    return None if raw in (None, "") else parse_range(raw)
-
-
 Amount = Annotated[IntOrPercent, PlainValidator(parse_amount)]
-Range = Annotated[UnhealthyRange | None, PlainValidator(_optional_range)]
+_RANGE_OR_NONE = PlainValidator(lambda raw: None if raw in (None, "") else parse_range(raw))
+Range = Annotated[UnhealthyRange | None, _RANGE_OR_NONE]
 
 
 def _number(digits: str, largest: int) -> int:
@@ -121,20 +119,20 @@ def _are_none(expressions: tuple[object, ...]) -> tuple[object, ...]:
     return expressions
 
 
-Text = Annotated[str, Field(min_length=1)]
 OfMachine = Annotated[Text, AfterValidator(_tells_of_machines)]
 ClusterName = Annotated[str, Field(min_length=1, max_length=63), DNS_NAME]
-Seconds = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
 
 
-class _ConditionInSeconds(FrozenObject):
-    type: Text
-    status: Text
-    timeout_seconds: Seconds
+def _of_seconds(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    as_duration = AfterValidator(lambda seconds: timedelta(seconds=seconds))
+    return handler(Annotated[int, Field(ge=0, le=LARGEST, strict=True), as_duration])
 
-    @property
-    def unhealthy(self) -> UnhealthyCondition:
-        return UnhealthyCondition(self.type, self.status, timedelta(seconds=self.timeout_seconds))
+
+Seconds = Annotated[timedelta, GetPydanticSchema(_of_seconds)]
+
+
+class _ConditionInSeconds(UnhealthyCondition):
+    duration: Seconds = Field(alias="timeoutSeconds")
 
 
 class _MachineConditionInSeconds(_ConditionInSeconds):
@@ -172,22 +170,16 @@ class SpecV1Beta2(FrozenObject):
         return Spec(
             cluster_name=self.cluster_name,
             selector=self.selector,
-            node_startup=DEFAULT_NODE_STARTUP if startup is None else timedelta(seconds=startup),
-            node_conditions=tuple(rule.unhealthy for rule in self.checks.unhealthy_node_conditions),
-            machine_conditions=tuple(rule.unhealthy for rule in self.checks.unhealthy_machine_conditions),
+            node_startup=DEFAULT_NODE_STARTUP if startup is None else startup,
+            node_conditions=self.checks.unhealthy_node_conditions,
+            machine_conditions=self.checks.unhealthy_machine_conditions,
             trigger=trigger_if.unhealthy_in_range or trigger_if.unhealthy_less_than_or_equal_to or ALL,
             template=self.remediation.template_ref,
         )
 
 
-class _ConditionWithTimeout(FrozenObject):
-    type: Text
-    status: Text
-    timeout: GoDuration
-
-    @property
-    def unhealthy(self) -> UnhealthyCondition:
-        return UnhealthyCondition(self.type, self.status, self.timeout)
+class _ConditionWithTimeout(UnhealthyCondition):
+    duration: GoDuration = Field(alias="timeout")
 
 
 class _MachineConditionWithTimeout(_ConditionWithTimeout):
@@ -212,8 +204,8 @@ class SpecV1Beta1(FrozenObject):
             cluster_name=self.cluster_name,
             selector=self.selector,
             node_startup=self.node_startup_timeout,
-            node_conditions=tuple(rule.unhealthy for rule in self.unhealthy_conditions),
-            machine_conditions=tuple(rule.unhealthy for rule in self.unhealthy_machine_conditions),
+            node_conditions=self.unhealthy_conditions,
+            machine_conditions=self.unhealthy_machine_conditions,
             trigger=self.unhealthy_range or self.max_unhealthy or ALL,
             template=self.remediation_template,
         )
@@ -228,7 +220,6 @@ _ONLY_V1BETA1 = _fields_of(SpecV1Beta1) - _fields_of(SpecV1Beta2)
 
 
 def is_v1beta2(spec: object, api_version: object) -> bool:
-    """True if a raw spec has the form of v1beta2."""
     fields: set[Any] = set(spec) if isinstance(spec, Mapping) else set()
     is_new, is_old = bool(fields & _ONLY_V1BETA2), bool(fields & _ONLY_V1BETA1)
     return api_version == V1BETA2 if is_new == is_old else is_new

@@ -139,22 +139,20 @@ class MachineFindings:
             return ()
         if not cluster.is_control_plane_initialized and not machine.is_of_control_plane:
             return ()
-        return (*self._of_machine(), *self._of_node(cluster))
-
-    def _of_machine(self) -> Iterator[_Finding]:
-        machine, in_cluster = self.target.machine, self.target.node_cluster
         restarts = (
-            *self.context.restarts_of_objects(in_cluster),
+            *self.context.restarts_of_objects(self.target.node_cluster),
             *self.context.restarts_by_owners(self.target),
         )
-        for rule in self.spec.machine_conditions:
-            found = machine.condition(rule.type)
-            if found is not None and found.status == rule.status:
-                yield _Finding(
-                    match=match_of(found, machine, rule.duration, restarts, OF_MACHINE),
-                    reason="UnhealthyMachine",
-                    message=_reporting(rule, "Machine", found.reason),
-                )
+        of_machine = (
+            _Finding(
+                match=match_of(found, machine, rule.duration, restarts, OF_MACHINE),
+                reason="UnhealthyMachine",
+                message=_reporting(rule, "Machine", found.reason),
+            )
+            for rule in self.spec.machine_conditions
+            if (found := machine.condition(rule.type)) is not None and found.status == rule.status
+        )
+        return (*of_machine, *self._of_node(cluster))
 
     def _of_node(self, cluster: Cluster) -> Iterator[_Finding]:
         """The finding that its Node is gone or never joined, or those by conditions of its Node."""
@@ -172,7 +170,10 @@ class MachineFindings:
                 is_at_once=True,
             )
         elif node is None and not is_unread and timeout:
-            bases = self._startup_bases(cluster)
+            ready = target.machine.condition(INFRASTRUCTURE_READY)
+            bases = [target.metadata.creation_timestamp, *cluster.ready_times]
+            if ready is not None and ready.is_true and ready.last_transition_time is not None:
+                bases.append(target.machine.since(ready))
             fact = Fact(condition=NODE, status=MISSING, since=max(bases), is_moving=True)
             restarts = self.context.restarts_of(target)
             yield _Finding(
@@ -190,14 +191,6 @@ class MachineFindings:
                             reason="UnhealthyNode",
                             message=_reporting(rule, "Node", found.reason),
                         )
-
-    def _startup_bases(self, cluster: Cluster) -> tuple[datetime, ...]:
-        machine = self.target.machine
-        ready = machine.condition(INFRASTRUCTURE_READY)
-        times = [machine.metadata.creation_timestamp, *cluster.ready_times]
-        if ready is not None and ready.is_true and ready.last_transition_time is not None:
-            times.append(machine.since(ready))
-        return tuple(times)
 
 
 def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from health.check.annotated_hold import pause_hold
 from health.check.health_check import Check, Model, parsed
-from health.check.template_validity import TemplateField, TemplateKinds, request_rejection, unusable
+from health.check.template_validity import TemplateField, TemplateKinds, unusable
 from health.check.threshold import LARGEST, Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.machines.machine import LinkedMachineTarget
@@ -50,7 +50,6 @@ Trigger: TypeAlias = IntOrPercent | UnhealthyRange
 
 
 def allowance(trigger: Trigger, *, total: int, healthy: int) -> Allowance:
-    """The decision while `healthy` of `total` Machines are healthy."""
     if isinstance(trigger, UnhealthyRange):
         return Allowance(
             allowed=trigger.least <= total - healthy <= trigger.most,
@@ -112,7 +111,6 @@ class MachineCheck(Check[Machine_contra]):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
 
     def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
@@ -126,8 +124,9 @@ class MachineCheck(Check[Machine_contra]):
         """Why its template leads to no request (rules 27 and 45); other checks do not matter here."""
         if self.template is None:
             return None
-        rejection = request_rejection(self.template, kinds)
         problem = unusable(self.template, kinds, may_be_empty=self.may_template_be_empty)
+        kind = kinds(self.template.api_version, self.template.kind)
+        rejection = None if kind is None else kind.request_rejection
         return problem or (CheckProblem(NOT_CREATED, rejection) if rejection else None)
 
     def counts_as_healthy(self, target: Machine_contra, context: ClusterContext) -> bool:

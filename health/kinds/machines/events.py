@@ -104,7 +104,6 @@ class MachineEvents:
         ]
 
     def request_lost(self, lost: LostRequest) -> Event:
-        """The Event that a Machine waits because another actor deleted its request."""
         incident = lost.incident
         path = self.path(incident.check, incident.target.name, lost.node_name)
         return Event(

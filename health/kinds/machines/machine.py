@@ -76,7 +76,6 @@ class LinkedMachine(SightedObject):
 
     @property
     def node_name(self) -> str:
-        """The Node that it is linked to; "" without one."""
         return self.status.node_ref.name if self.status.node_ref else ""
 
     @property
@@ -127,7 +126,6 @@ class LinkedMachineTarget(Target):
 
     @property
     def node_name(self) -> str:
-        """The Node that it is linked to, existing or not; "" without one."""
         return self.machine.node_name
 
     def node_label(self, name: str) -> str | None:

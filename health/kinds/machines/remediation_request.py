@@ -51,13 +51,6 @@ class MachineRequests:
         return is_of_target and owner.api_version in self.api_versions and not owner.controller
 
 
-def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """spec.template of a template object; None without one."""
-    spec = template.get("spec")
-    contents = spec.get("template") if isinstance(spec, dict) else None
-    return contents if isinstance(contents, dict) else None
-
-
 def request_body(
     attempt: RemediationAttempt,
     template: TemplateReference,

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from health.kinds.nodehealthcheck.check import Refused, Spec
 from health.kinds.nodehealthcheck.disabled import duplicate_kind
-from health.kinds.nodehealthcheck.spec import Refused, Spec
 from health.model.invalid_check import check_problem
 from health.model.references import TemplateReference
 from health.model.stored_status import items
@@ -76,7 +76,6 @@ def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
 
 
 def refusals(change: CheckOperation, facts: Facts) -> tuple[str, ...]:
-    """The reasons to refuse a change; empty if it is allowed."""
     status = change.old.get("status")
     nodes = items(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
     is_remediating = any(node.get("remediations") for node in nodes)

@@ -1,6 +1,8 @@
-"""NodeHealthCheck of remediation.medik8s.io as a kind of check, with its parser.
+"""NodeHealthCheck of remediation.medik8s.io as a kind of check, with its spec and parser.
 
-`spec` parses its spec; an invalid spec is refused with field and value.
+It accepts the same specs as the schema in deploy/base/crds; messages are those of the operator's webhook
+where it has one (NHC 1.1). An object stored before the schema had these rules is refused here with the same
+messages, with field and value.
 
 The threshold is the number of Nodes that must be healthy before anything is done. Rounding is the operator's
 (NHC 2.2, rules 4, 5 and 44): with T Nodes, minHealthy p% requires ceil(p*T/100) healthy ones, maxUnhealthy
@@ -13,43 +15,146 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from pydantic import (
+    StrictInt,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
 from health.check.health_check import Check, parsed
-from health.check.template_validity import TemplateKinds
-from health.check.threshold import Allowance, IntOrPercent
+from health.check.selector import LabelSelector
+from health.check.template_validity import TemplateField, TemplateKinds
+from health.check.threshold import Allowance, Amount
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.nodehealthcheck.disabled import OtherChecks, conflict, is_left_to_others, template_problem
-from health.kinds.nodehealthcheck.spec import Spec
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Step
 from health.model.verdict import Match, UnhealthyCondition, last_transition, matches
-from objects.frozen import Frozen, FrozenObject
+from objects.durations import Duration, SignedDuration
+from objects.field_problem import SaysItsValueError
+from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
+
+SHORTEST_STEP = timedelta(minutes=1)
+MACHINE_DELETION = "MachineDeletionRemediationTemplate"
+
+
+class Refused(SaysItsValueError):
+    """A refusal in the operator's words, which already name field and value."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+class Condition(UnhealthyCondition):
+    """One entry of spec.unhealthyConditions."""
+
+    duration: Duration
+
+
+class Escalation(FrozenObject):
+    """One entry of spec.escalatingRemediations."""
+
+    remediation_template: TemplateField
+    order: StrictInt
+    timeout: Duration
+
+    @field_validator("timeout", mode="wrap")
+    @classmethod
+    def _not_too_short(cls, text: object, parse: ValidatorFunctionWrapHandler) -> timedelta:
+        timeout: timedelta = parse(text)
+        if timeout < SHORTEST_STEP:
+            problem = "EscalatingRemediation Timeout must be at least one minute"
+            raise Refused(f"{problem}: found timeout {text}")
+        return timeout
+
+
+_DEFAULT_CONDITIONS = tuple(
+    Condition.model_validate({"type": "Ready", "status": status, "duration": "300s"})
+    for status in ("False", "Unknown")
+)
+
+
+class Spec(FrozenObject):
+    """The spec of a NodeHealthCheck."""
+
+    selector: LabelSelector = LabelSelector()
+    unhealthy_conditions: tuple[Condition, ...] = _DEFAULT_CONDITIONS
+    min_healthy: Amount | None = None
+    max_unhealthy: Amount | None = None
+    storm_cooldown_duration: Duration | None = None
+    remediation_template: TemplateField | None = None
+    escalating_remediations: tuple[Escalation, ...] = ()
+    pause_requests: tuple[str, ...] = ()
+    healthy_delay: SignedDuration | None = None
+
+    @field_validator("min_healthy", "max_unhealthy", mode="before")
+    @classmethod
+    def _not_negative(cls, raw: object, info: ValidationInfo) -> object:
+        if isinstance(raw, int) and raw < 0:
+            raise Refused(f"{to_camel(info.field_name or '')} must not be negative: {raw}")
+        return raw
+
+    @field_validator("unhealthy_conditions")
+    @classmethod
+    def _conditions_are_a_map(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        _refuse_twice([(condition.type, condition.status) for condition in conditions], "Duplicate value")
+        return conditions
+
+    @field_validator("escalating_remediations")
+    @classmethod
+    def _orders_are_unique(cls, steps: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
+        problem = "EscalatingRemediation Order must be unique: found duplicate order"
+        _refuse_twice([step.order for step in steps], problem)
+        return steps
+
+    @model_validator(mode="after")
+    def _fields_fit_together(self) -> Self:
+        problems, single, steps = [], self.remediation_template, self.escalating_remediations
+        deletion = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
+        if self.min_healthy is not None and self.max_unhealthy is not None:
+            problems.append("minHealthy and maxUnhealthy cannot be specified at the same time")
+        elif self.min_healthy is None and self.max_unhealthy is None:
+            problems.append("one of minHealthy and maxUnhealthy should be specified")
+        elif self.max_unhealthy is not None and single is not None and _deletes_machines(single):
+            problems.append(deletion)
+        elif self.max_unhealthy is not None and any(
+            _deletes_machines(step.remediation_template) for step in steps
+        ):
+            problems.append(f"{deletion} escalating remediation")
+        if self.selector.is_empty:
+            problems.append("Selector is mandatory")
+        if single is None and not steps:
+            problems.append("Either RemediationTemplate or at least one EscalatingRemediations must be set")
+        elif single is not None and steps:
+            problems.append("RemediationTemplate and EscalatingRemediations usage is mutual exclusive")
+        if problems:
+            raise Refused(*problems)
+        return self
+
+
+def _deletes_machines(template: TemplateField) -> bool:
+    """True if the remediation deletes the Machine of the Node."""
+    return template.kind.lower() == MACHINE_DELETION.lower()
+
+
+def _refuse_twice(keys: Sequence[object], problem: str) -> None:
+    found: set[object] = set()
+    for key in keys:
+        if key in found:
+            raise Refused(f"{problem} {key}")
+        found.add(key)
+
 
 KIND = "NodeHealthCheck"
 GROUP, VERSION = "remediation.medik8s.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
-
-
-class Threshold(Frozen):
-    """The threshold; exactly one of the two amounts is set."""
-
-    min_healthy: IntOrPercent | None = None
-    max_unhealthy: IntOrPercent | None = None
-
-    def required(self, total: int) -> int:
-        """How many of `total` targets must be healthy."""
-        if self.min_healthy is not None:
-            return self.min_healthy.of(total)
-        if self.max_unhealthy is not None:
-            return max(0, total - self.max_unhealthy.of(total))
-        # Fail closed: an empty threshold requires every target to be healthy.
-        return total
-
-    def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """The decision while `healthy` of `total` targets are healthy."""
-        return Allowance.of_required(self.required(total), total=total, healthy=healthy)
 
 
 class NodeHealthCheck(FrozenObject, Check[Node]):
@@ -61,7 +166,6 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         return parsed(cls, raw)
 
     @cached_property
@@ -94,12 +198,9 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
     def storm_cooldown(self) -> timedelta | None:
         return self.spec.storm_cooldown_duration
 
-    @cached_property
-    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
-        return tuple(
-            UnhealthyCondition(condition.type, condition.status, condition.duration)
-            for condition in self.spec.unhealthy_conditions
-        )
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.spec.unhealthy_conditions
 
     def selects(self, target: Node) -> bool:
         return self.spec.selector.selects(target.metadata.labels)
@@ -129,15 +230,15 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return [replace(match, restarts=restarts) for match in found] if restarts else found
 
     def last_transition(self, target: Node) -> datetime | None:
-        """When the latest of the conditions used by its rules changed."""
         return last_transition(target, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        return self.threshold.allowance(total=total, healthy=healthy)
-
-    @cached_property
-    def threshold(self) -> Threshold:
-        return Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
+        required = total  # Fail closed: without an amount, every Node must be healthy.
+        if self.spec.min_healthy is not None:
+            required = self.spec.min_healthy.of(total)
+        elif self.spec.max_unhealthy is not None:
+            required = max(0, total - self.spec.max_unhealthy.of(total))
+        return Allowance.of_required(required, total=total, healthy=healthy)
 
 
 def _other_checks(context: ClusterContext) -> OtherChecks:

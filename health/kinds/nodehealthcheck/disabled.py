@@ -10,13 +10,12 @@ several requests for one node; if we may not list the kind, every template that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
 
 from health.check.check_snapshot import CheckSnapshot
-from health.check.template_validity import TemplateKinds, requestless, unusable
+from health.check.template_validity import TemplateKinds, forbidden, not_found, unusable
 from health.cluster.cluster_context import CheckProblem
 from health.model.node import Node
 from health.model.references import TemplateReference
@@ -30,40 +29,19 @@ CONFLICT = CheckProblem(
 )
 
 
-@dataclass(frozen=True)
-class Disabled:
-    """The status, reason and message of the condition Disabled."""
-
-    is_disabled: bool
-    reason: str
-    message: str
-
-    @property
-    def event(self) -> str:
-        """The message of the Event when the check becomes disabled (NHC 1.5)."""
-        if self.reason == CONFLICT.reason:
-            return self.message
-        return f"Disabling NHC. Reason: {self.reason}, Message: {self.message}"
-
-
-ENABLED = Disabled(
-    is_disabled=False,
-    reason="NodeHealthCheckEnabled",
-    message="No issues found, NodeHealthCheck is enabled.",
+NO_PROBLEM = CheckProblem(
+    reason="NodeHealthCheckEnabled", message="No issues found, NodeHealthCheck is enabled."
 )
+"""The reason and message of the condition while it is False."""
 
 
-def disabled(snapshot: CheckSnapshot) -> Disabled:
-    """The problem that disables a check; ENABLED without one."""
+def disabled(snapshot: CheckSnapshot) -> CheckProblem | None:
+    """The problem that disables a check; None without one."""
     if snapshot.check is None:
-        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.parsed.problem))
-    problem = snapshot.holds.problem
-    if problem is not None:
-        return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
-    return ENABLED
+        return CheckProblem("InvalidSpec", str(snapshot.parsed.problem))
+    return snapshot.holds.problem
 
 
-GROUP = "machine.openshift.io"
 TERMINATING = "Terminating"
 
 
@@ -91,7 +69,6 @@ class OtherMachineHealthCheck(FrozenObject):
 
     @property
     def is_terminating_only(self) -> bool:
-        """True if it checks the condition Terminating and no other."""
         return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
 
 
@@ -105,7 +82,6 @@ def machine_health_checks(found: Sequence[OtherMachineHealthCheck], *, unreadabl
 
 
 def conflict(found: OtherChecks) -> CheckProblem | None:
-    """The problem that disables every NodeHealthCheck; None without one."""
     return CONFLICT if found is OtherChecks.OTHERS else None
 
 
@@ -124,9 +100,11 @@ _ALLOWED_BY = f"the annotation {MULTIPLE_TEMPLATES} on every template of the kin
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
     """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
     for template in templates:
-        # Even a problem of the requests is reported as one of the template (NHC 2.1/5).
-        problem = unusable(template, kinds) or requestless(template, kinds)
-        if problem:
+        problem, kind = unusable(template, kinds), kinds(template.api_version, template.kind)
+        if problem is None and kind is not None and kind.request_rejection:
+            # Even a problem of the requests is reported as one of the template (NHC 2.1/5).
+            problem = (forbidden if kind.are_requests_refused else not_found)(kind.request_rejection)
+        if problem is not None:
             return problem
         if template.kind == METAL3 and template.namespace != METAL3_NAMESPACE:
             message = (

@@ -24,7 +24,7 @@ from typing import Any
 from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.gate.check_holds import BRIEF_REASONS
-from health.kinds.nodehealthcheck.disabled import disabled
+from health.kinds.nodehealthcheck.disabled import CONFLICT, NO_PROBLEM, disabled
 from health.kinds.nodehealthcheck.status import stored_hold, stored_storm
 from health.model.node import involved_node
 from health.model.observation import HoldReason
@@ -89,15 +89,15 @@ def events(
 def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
     why = disabled(after)
     before = stored_condition(stored, "Disabled")
-    if before.get("status") == str(why.is_disabled) and (
-        not why.is_disabled or before.get("reason") == why.reason
-    ):
-        return
+    is_as_before = before.get("status") == str(why is not None)
     since = string(before, "lastTransitionTime")
-    if why.is_disabled:
-        yield _note(after, Severity.WARNING, "Disabled", why.event, seed=(why.event, since))
-        return
-    yield _note(after, Severity.NORMAL, "Enabled", why.message, seed=(since,))
+    if why is None and not is_as_before:
+        yield _note(after, Severity.NORMAL, "Enabled", NO_PROBLEM.message, seed=(since,))
+    elif why is not None and not (is_as_before and before.get("reason") == why.reason):
+        message = f"Disabling NHC. Reason: {why.reason}, Message: {why.message}"
+        if why.reason == CONFLICT.reason:
+            message = why.message
+        yield _note(after, Severity.WARNING, "Disabled", message, seed=(message, since))
 
 
 def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:

@@ -17,8 +17,9 @@ from typing import Any
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
-from health.kinds.nodehealthcheck.disabled import Disabled, disabled
+from health.kinds.nodehealthcheck.disabled import NO_PROBLEM, disabled
 from health.model.details import HoldWords
 from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
@@ -54,7 +55,6 @@ _COMPLETED = "Storm cooldown completed"
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`; empty if it is correct."""
     wanted = _status(snapshot, stored, now)
     # inFlightRemediations is the NodeHealthCheck operator's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
@@ -94,16 +94,22 @@ def held_since(stored: Status, reason: str) -> datetime | None:
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     why, check = disabled(snapshot), snapshot.check
     before = stored_condition(stored, "Disabled")
-    since = string(before, "lastTransitionTime") if before.get("status") == str(why.is_disabled) else ""
+    is_disabled, shown = why is not None, why or NO_PROBLEM
+    since = string(before, "lastTransitionTime") if before.get("status") == str(is_disabled) else ""
     conditions = [
-        _condition("Disabled", since or stamp(now), why.reason, why.message, is_true=why.is_disabled),
+        _condition("Disabled", since or stamp(now), shown.reason, shown.message, is_true=is_disabled),
         *storm_conditions(snapshot.storm),
     ]
     if check is None or snapshot.allowance is None:
         # Its numbers are unknown: the old ones stay.
         phase, reason = _phase(why, (), (), is_classic=True)
         return {"conditions": conditions, "phase": phase, "reason": reason}
-    published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
+    # A running timer alone is not published (NHC 2.1/17).
+    published = [
+        target
+        for _, target in sorted(snapshot.targets.items())
+        if target.verdict.health is Health.EXPIRED or target.requests
+    ]
     remediating = any(target.requests for target in published)
     paused = check.spec.pause_requests if isinstance(check, NodeHealthCheck) else ()
     phase, reason = _phase(why, paused, published if remediating else (), is_classic=is_classic(check))
@@ -130,10 +136,14 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
 
 
 def _phase(
-    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
+    why: CheckProblem | None,
+    paused: tuple[str, ...],
+    remediating: Sequence[TargetSnapshot],
+    *,
+    is_classic: bool,
 ) -> tuple[str, str]:
     """The phase and its reason; the first rule that matches wins (NHC 1.4)."""
-    if why.is_disabled:
+    if why is not None:
         return "Disabled", f"NHC is disabled: {why.reason}: {why.message}"
     if paused:
         return "Paused", f"NHC is paused: {','.join(paused)}"
@@ -195,19 +205,16 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
         "name": reference.name,
         "uid": reference.uid,
     }
-    entry: dict[str, Any] = {
+    entry = {
         "resource": {key: value for key, value in resource.items() if value},
         "started": stamp(request.created),
+        "timedOut": None if timed_out is None else stamp(timed_out),
+        "templateName": reference.template,
     }
-    if timed_out is not None:
-        entry["timedOut"] = stamp(timed_out)
-    if reference.template:
-        entry["templateName"] = reference.template
-    return entry
+    return {key: value for key, value in entry.items() if value}
 
 
 def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
-    """The conditions of a storm; empty without one."""
     if storm is None:
         return []
     turned, cooldown_turned = stamp(storm.turned), stamp(storm.cooldown_turned)

@@ -31,7 +31,6 @@ move with each write of its status. After a blind period (an upgrade), the clock
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field
@@ -72,12 +71,10 @@ def _fits_status(amount: IntOrPercent) -> IntOrPercent:
     return amount
 
 
-class Condition(FrozenObject):
+class Condition(UnhealthyCondition):
     """One entry of spec.unhealthyConditions; duplicates are allowed."""
 
-    type: Annotated[str, Field(min_length=1)]
-    status: Annotated[str, Field(min_length=1)]
-    timeout: Duration
+    duration: Duration = Field(alias="timeout")
 
 
 class Spec(FrozenObject):
@@ -111,15 +108,11 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object; raises InvalidCheckError."""
         return parsed_unless_paused(cls, raw, API_VERSION)
 
-    @cached_property
-    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
-        return tuple(
-            UnhealthyCondition(condition.type, condition.status, condition.timeout)
-            for condition in self.spec.unhealthy_conditions
-        )
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.spec.unhealthy_conditions
 
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
@@ -162,8 +155,12 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         startup = self.spec.node_startup_timeout
         if not startup or target.machine.is_going or target.is_node_unread:
             return []
-        sighting = target.machine.sighting(NODE)
-        return [Match(fact=target.startup_fact, duration=startup, restarts=restarts, sighting=sighting)]
+        # The Machine has no Node yet, since its last change of phase (rule 25).
+        fact, sighting = target.fact(NODE, MISSING), target.machine.sighting(NODE)
+        if sighting is not None:
+            changes = {"since": sighting.since, "rewritten": sighting.rewritten}
+            fact = fact.model_copy(update=changes)
+        return [Match(fact=fact, duration=startup, restarts=restarts, sighting=sighting)]
 
     def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         lost = _lost(target)
@@ -178,7 +175,6 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         return Verdict(health=Health.EXPIRED, reason=reason, fact=lost, deadline=lost.since)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """When the latest of the Node conditions used by its rules changed."""
         return last_transition(target.node, self.node_rules)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
@@ -196,6 +192,7 @@ def _lost(target: MachineTarget) -> Fact | None:
     """The fact of rows 1 and 3, which need no timer."""
     if target.machine.has_failed:
         return target.fact(PHASE, FAILED)
-    if target.has_lost_its_node and not target.machine.is_going:
+    is_lost = bool(target.node_name) and target.node is None and not target.is_node_unread
+    if is_lost and not target.machine.is_going:
         return target.fact(NODE, GONE)
     return None

@@ -20,12 +20,12 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.machines.check import Trigger, numbers_in_words, remediations_allowed
 from health.kinds.machines.conditions import FAILING, Form, changes, held_since, updated
 from health.kinds.machines.events import MachineEvents, MachineNote, of_act
-from health.kinds.machines.remediation_request import MachineRequests, request_body, spec_template
+from health.kinds.machines.remediation_request import MachineRequests, request_body
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.machine import API_VERSION, GROUP, MACHINES, VERSION, Machine, MachineTarget
 from health.model.observation import HoldReason
-from health.model.references import CheckReference, Step
-from health.model.remediation_request import InvalidTemplateError, RemediationAttempt
+from health.model.references import Action, CheckReference, Step
+from health.model.remediation_request import InvalidTemplateError, RemediationAttempt, spec_template
 from health.upgrade.pausable_check import PauseAnnotations
 from objects.event import Event, Severity
 from objects.group_kind import GroupKind
@@ -83,40 +83,38 @@ def _exceeded(decided: Allowance, trigger: Trigger) -> str:
 EVENTS = MachineEvents(path=_path_of, notes=_notes, exceeded=_exceeded)
 
 
-def deleted(attempt: RemediationAttempt, target: MachineTarget) -> Event:
-    """The Event that its deletion was requested."""
-    words = f"Machine {_path(attempt, target)} has been remediated by requesting to delete Machine object"
-    return of_act(attempt, Severity.NORMAL, "MachineDeleted", words)
+_OF_STEPS = {
+    (Action.DELETE, False): (
+        "MachineDeleted",
+        "Machine {} has been remediated by requesting to delete Machine object",
+    ),
+    (Action.DELETE, True): (
+        "MachineDeletionFailed",
+        "Machine {} remediation failed: unable to delete Machine object: {}",
+    ),
+    (Action.MARK, False): (
+        "ExternalAnnotationAdded",
+        "Requesting external remediation of node associated with machine {}",
+    ),
+    (Action.MARK, True): (
+        "ExternalAnnotationFailed",
+        "Requesting external remediation of node associated with machine {} failed: {}",
+    ),
+}
+"""By step and whether the API server refused it, the reason and the words of the Event."""
 
 
-def deletion_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
-    """The Event that the API server refused to delete it."""
-    words = f"Machine {_path(attempt, target)} remediation failed: unable to delete Machine object: {why}"
-    return of_act(attempt, Severity.WARNING, "MachineDeletionFailed", words)
-
-
-def marked(attempt: RemediationAttempt, target: MachineTarget) -> Event:
-    """The Event that it was marked for external remediation."""
-    words = _requesting(attempt, target)
-    return of_act(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
-
-
-def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
-    """The Event that the API server refused to mark it."""
-    words = f"{_requesting(attempt, target)} failed: {why}"
-    return of_act(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
-
-
-def _requesting(attempt: RemediationAttempt, target: MachineTarget) -> str:
-    return f"Requesting external remediation of node associated with machine {_path(attempt, target)}"
-
-
-def _path(attempt: RemediationAttempt, target: MachineTarget) -> str:
-    return _path_of(attempt.incident.check, target.metadata.name, target.node_name)
+def event_of_step(
+    attempt: RemediationAttempt, target: MachineTarget, action: Action, refusal: str | None = None
+) -> Event:
+    """The Event of a deletion or mark; `refusal` is the answer of the API server that refused it."""
+    reason, words = _OF_STEPS[action, refusal is not None]
+    path = _path_of(attempt.incident.check, target.metadata.name, target.node_name)
+    severity = Severity.NORMAL if refusal is None else Severity.WARNING
+    return of_act(attempt, severity, reason, words.format(path, refusal))
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The merge patch that corrects `stored`, in which None removes a field; empty if it is correct."""
     if is_paused(snapshot):
         return {}
     numbers = snapshot.allowance

@@ -12,10 +12,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
-from health.kinds.machines.machine import KIND, MISSING, NODE, PART, LinkedMachine, LinkedMachineTarget
+from health.kinds.machines.machine import KIND, NODE, PART, LinkedMachine, LinkedMachineTarget
 from health.model.annotations import BY_FULL_NAME, OF_TEXTS, TargetAnnotations
 from health.model.sighting import Look, TypedCondition
-from health.model.verdict import Fact
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -91,7 +90,6 @@ class Machine(LinkedMachine):
 
     @property
     def is_marked(self) -> bool:
-        """True if it has the annotation for external remediation, with any value."""
         return self.metadata.annotations.external_remediation is not None
 
 
@@ -103,24 +101,4 @@ class MachineTarget(LinkedMachineTarget):
 
     @property
     def is_marked(self) -> bool:
-        """True if it has the annotation for external remediation."""
         return self.machine.is_marked
-
-    @property
-    def startup_fact(self) -> Fact:
-        """The fact that it has no Node yet, since its last change of phase (rule 25)."""
-        sighting = self.machine.sighting(NODE)
-        if sighting is None:
-            return self.fact(NODE, MISSING)
-        return Fact(
-            condition=NODE,
-            status=MISSING,
-            since=sighting.since,
-            is_moving=True,
-            rewritten=sighting.rewritten,
-        )
-
-    @property
-    def has_lost_its_node(self) -> bool:
-        """True if it was linked to a Node that does not exist."""
-        return bool(self.node_name) and self.node is None and not self.is_node_unread

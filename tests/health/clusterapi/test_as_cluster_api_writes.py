@@ -12,6 +12,7 @@ import pytest
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.conditions import in_order
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
+from health.kinds.clusterapi.kind import status_patch as status_of_check
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.machine_conditions import (
     TARGET_REPORTS,
@@ -21,7 +22,6 @@ from health.kinds.clusterapi.machine_conditions import (
     external,
     status_patch,
 )
-from health.kinds.clusterapi.status import status_patch as status_of_check
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition
 from tests.support.values.cluster_api import (

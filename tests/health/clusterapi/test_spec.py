@@ -74,7 +74,7 @@ def test_either_version_of_one_check_says_the_same(  # noqa: PLR0913, PLR0917  e
         unhealthyRange=ends,
         remediationTemplate=None if template is None else template | {"namespace": "elsewhere"},
     )
-    assert new == old
+    assert new.model_dump() == old.model_dump()
 
 
 @pytest.mark.rule("CAPI B.1/nodeStartupTimeout", "CAPI B.1/unhealthyLessThanOrEqualTo")

@@ -10,7 +10,7 @@ from health.check.check_snapshot import CheckHolds, CheckSnapshot
 from health.check.template_validity import not_found
 from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.kinds.clusterapi.cluster import Clusters
-from health.kinds.clusterapi.status import MOST_TARGETS, status_patch
+from health.kinds.clusterapi.kind import MOST_TARGETS, status_patch
 from health.kinds.machines.check import NOT_CREATED
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp

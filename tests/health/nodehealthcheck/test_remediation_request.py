@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.kinds.nodehealthcheck.remediation_request import new_request, request_name
+from health.kinds.nodehealthcheck.kind import new_request, request_name
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_request import (
     MULTIPLE_TEMPLATES,

@@ -6,17 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.gate.back_off import LostRequest
-from health.kinds.openshift.kind import (
-    EVENTS,
-    MACHINE_HEALTH_CHECK,
-    deleted,
-    deletion_failed,
-    marked,
-    marking_failed,
-)
+from health.kinds.openshift.kind import EVENTS, MACHINE_HEALTH_CHECK, event_of_step
 from health.kinds.openshift.machine import MachineTarget
 from health.model.observation import Hold, HoldReason
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import Action, CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Fact
 from objects.event import Event, InvolvedObject, Severity
@@ -220,25 +213,25 @@ NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
     ("told", "severity", "reason", "message"),
     [
         (
-            deleted(FIRST, TARGET),
+            event_of_step(FIRST, TARGET, Action.DELETE),
             Severity.NORMAL,
             "MachineDeleted",
             f"Machine {NAMED} has been remediated by requesting to delete Machine object",
         ),
         (
-            deletion_failed(FIRST, TARGET, "no."),
+            event_of_step(FIRST, TARGET, Action.DELETE, "no."),
             Severity.WARNING,
             "MachineDeletionFailed",
             f"Machine {NAMED} remediation failed: unable to delete Machine object: no.",
         ),
         (
-            marked(FIRST, TARGET),
+            event_of_step(FIRST, TARGET, Action.MARK),
             Severity.NORMAL,
             "ExternalAnnotationAdded",
             f"Requesting external remediation of node associated with machine {NAMED}",
         ),
         (
-            marking_failed(FIRST, TARGET, "no."),
+            event_of_step(FIRST, TARGET, Action.MARK, "no."),
             Severity.WARNING,
             "ExternalAnnotationFailed",
             f"Requesting external remediation of node associated with machine {NAMED} failed: no.",
@@ -252,15 +245,17 @@ def test_texts_are_those_of_the_operator(told: Event, severity: Severity, reason
 
 @pytest.mark.rule("rule 15")
 def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
-    assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
-    assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
-    assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed
+    taken = event_of_step(FIRST, TARGET, Action.DELETE)
+    refused = event_of_step(FIRST, TARGET, Action.DELETE, "no.")
+    assert refused.seed == event_of_step(FIRST, TARGET, Action.DELETE, "never.").seed
+    assert taken.seed != refused.seed
+    assert taken.seed != event_of_step(SECOND, TARGET, Action.DELETE).seed
 
 
 @pytest.mark.rule("rule 15", "MHC A.1/event/ExternalAnnotationAdded")
 def test_mark_that_is_set_again_after_its_removal_is_reported_again() -> None:
     again = FIRST.model_copy(update={"number": 2})
-    assert marked(again, TARGET).seed != marked(FIRST, TARGET).seed
+    assert event_of_step(again, TARGET, Action.MARK).seed != event_of_step(FIRST, TARGET, Action.MARK).seed
 
 
 LOST = LostRequest(

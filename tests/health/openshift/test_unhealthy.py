@@ -12,9 +12,9 @@ from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import MachineTarget
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
-from health.model.verdict import verdict as verdict_on_node
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, condition
+from tests.support.values.builders import verdict as verdict_on_node
 from tests.support.values.openshift import (
     CREATED,
     check,

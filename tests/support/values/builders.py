@@ -1,5 +1,6 @@
 """Builders of the values that many tests use: checks, nodes, requests, steps, snapshots and observations."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +23,8 @@ from health.model.references import (
     TemplateReference,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.model.verdict import HEALTHY, Fact, Health, Verdict
+from health.model.sighting import Restart
+from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition, Verdict, judged, matches
 from health.policy.limits import Limits
 from health.runbook.failures import LeftBehind
 from objects.field_problem import FieldProblem
@@ -160,6 +162,13 @@ def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> Re
 def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
     """A target whose requests failed and were stopped."""
     return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]
+
+
+def verdict(
+    on: Node, rules: Sequence[UnhealthyCondition], now: datetime, restarts: Sequence[Restart] = ()
+) -> Verdict:
+    """The verdict of these rules on a Node."""
+    return judged(matches(on, rules, restarts), now)
 
 
 def fact(since: datetime = NOW, status: str = "Unknown", type_: str = "Ready") -> Fact:
