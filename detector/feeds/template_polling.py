@@ -98,10 +98,13 @@ class TemplatePolling:
             self._named[kind][template] -= 1
             if not self._named[kind][template]:
                 del self._named[kind][template]
-                self._readings.pop(template, None)
-                self._failing.pop(template, None)
+                self._forget(template)
         for naming in before ^ now:
             self._edited[naming.kind].set()
+
+    def _forget(self, template: TemplateReference) -> None:
+        self._readings.pop(template, None)
+        self._failing.pop(template, None)
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read all named templates of a kind.
@@ -119,6 +122,8 @@ class TemplatePolling:
                 self._failing[template] = before_it.failing(error.message, wall_clock())
             else:
                 self._failing.pop(template, None)
+            if template not in self._named[kind]:
+                self._forget(template)  # no check names it any more since the request was sent
         if self._readings != before:
             self._changed(kind)
         if failure is not None:
