@@ -80,7 +80,7 @@ class TemplatePolling:
     ) -> None:
         self._connection = connection
         self._changed = changed
-        self._every = every
+        self.every = every
         self._clock = clock
         self._decoder = Decoder(Template)
         self._named: dict[Kind, Counter[TemplateReference]] = defaultdict(Counter)
@@ -132,7 +132,7 @@ class TemplatePolling:
     async def wait_due(self, kind: Kind) -> None:
         """Return when the next read is due: after the interval, or when a check was edited."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._every().total_seconds()):
+            async with asyncio.timeout(self.every().total_seconds()):
                 await self._edited[kind].wait()
 
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:

@@ -107,7 +107,7 @@ async def test_kind_whose_first_look_fails_says_why_and_since_when(
     server: ApiServer, watches: KindWatches[Template], name: Name
 ) -> None:
     server.answer("GET", GROUP_VERSION, SERVED)
-    server.version(f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
+    server.answer("GET", f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
     before = datetime.now(UTC).replace(microsecond=0)
     name(RESETS)
 
