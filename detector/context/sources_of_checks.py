@@ -110,9 +110,9 @@ class SourcesOfChecks:
         return CheckFreshness(
             unread=first_unread(self._of(check), limit),
             inputs=Unseen(
-                unread_context=str(context or ""),
-                unread_templates=str(kinds.unread_templates(check, limit) or ""),
-                unread_requests=str(kinds.unread_requests(check, limit) or ""),
+                unread_context=context,
+                unread_templates=kinds.unread_templates(check, limit),
+                unread_requests=kinds.unread_requests(check, limit),
             ),
             unreachable=self._unreachable(cluster, limit),
             clock=self.clock_hold() or (None if skew is None else workload_clock_hold(cluster, skew)),
