@@ -57,36 +57,34 @@ class ClusterContextWatch:
         others: Iterable[Source] = (),
     ) -> None:
         """`others` are sources of the context that other feeds read."""
-
-        def watch(
-            resource: Resource | ServedKind | KindName, record: type[RecordT], kind: GroupKind | None = None
-        ) -> Reflector[RecordT]:
-            notify = partial(self._change_soon, kind)
-            return Reflector(connection.transport, resource, record, notify=notify, settings=reflectors)
-
-        self._signals = signals
+        self._transport, self._reflectors = connection.transport, reflectors
+        self._signals, self._changed = signals, changed
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._judged: dict[GroupKind, object] = {}
         """The contexts of kinds as they were last asked for."""
-        self._changed = changed
         self._to_judge: set[GroupKind | None] = set()
         """The kinds whose objects changed in this turn of the event loop; None: a signal of upgrades."""
         self._of_kinds = {
-            kind: (of_kind, watch(of_kind.resource, of_kind.record, kind))
+            kind: (of_kind, self._watch(of_kind.resource, of_kind.record, partial(self._change_soon, kind)))
             for kind, of_kind in watched.items()
             if of_kind is not None
         }
-        self._signalling = {kind: watch(kind, SignallingObject) for kind in map(_kind, signals)}
-        self._lease_namespace = Reflector(
-            connection.transport,
-            NAMESPACES,
-            LeaseNamespace,
-            name=lease_namespace,
-            notify=lambda _: changed(),
-            settings=reflectors,
-        )
+        soon = partial(self._change_soon, None)
+        self._signalling = {kind: self._watch(kind, SignallingObject, soon) for kind in map(_kind, signals)}
+        self._lease_namespace = self._watch(NAMESPACES, LeaseNamespace, name=lease_namespace)
         of_kinds = (source for _, source in self._of_kinds.values())
         self.sources = by_name(self._lease_namespace, *of_kinds, *self._signalling.values(), *others)
+
+    def _watch(
+        self,
+        resource: Resource | ServedKind | KindName,
+        record: type[RecordT],
+        notify: Callable[[object], None] | None = None,
+        name: str | None = None,
+    ) -> Reflector[RecordT]:
+        notify = notify or (lambda _: self._changed())
+        settings = self._reflectors
+        return Reflector(self._transport, resource, record, name=name, notify=notify, settings=settings)
 
     @property
     def served(self) -> dict[str, Source]:

@@ -35,7 +35,7 @@ class Fallback(Protocol):
     """Reads the needed objects of a kind that we may not list or watch."""
 
     def every(self) -> timedelta:
-        """The interval of its reads."""
+        """The interval of its reads, at which the list is tried again, too."""
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read them; raises KubernetesError if the fallback cannot read them either."""
