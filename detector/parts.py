@@ -40,7 +40,7 @@ from detector.reporting.status_reporter import StatusReporter
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
 from detector.state.event_handlers import ChangeHandler
-from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses
 from health.check.template_validity import TemplateKind
 from health.cluster.cluster_identity import KnownCluster
 from health.cluster.upgrade import PauseProgress
@@ -218,12 +218,16 @@ class Parts:
     def upgrades(self) -> UpgradePauses:
         feeds = self.feeds
         return UpgradePauses(
-            self.connections.cluster,
-            self.connections.temporal,
-            self.cluster_state,
-            UpgradeSources(feeds.context.serves_signals, feeds.unread_signals, self.context.refresh),
+            cluster=self.connections.cluster,
+            temporal=self.connections.temporal,
+            cluster_state=self.cluster_state,
+            serves_signals=feeds.context.serves_signals,
+            unread_signals=feeds.unread_signals,
+            refresh=self.context.refresh,
             is_on=self.settings.upgrade_pause == "on",
-            dependencies=LeaderDependencies(self.leadership.is_leader, self.now, self.connections.problems),
+            is_leader=self.leadership.is_leader,
+            now=self.now,
+            problems=self.connections.problems,
             long_upgrade=timedelta(seconds=self.settings.long_upgrade_seconds),
         )
 

@@ -68,10 +68,6 @@ class NoteLease:
     problems: Problems
 
 
-def _nothing() -> None:
-    pass
-
-
 class LeaseNotes(Generic[NoteT]):
     """The notes of one kind, by cluster or group, in an annotation of the leader Lease.
 
@@ -100,14 +96,15 @@ class LeaseNotes(Generic[NoteT]):
         return self._kind.unreadable if self._noted is None else self._noted.get(key, self._kind.nothing)
 
     async def lead(
-        self, notes: Callable[[], Mapping[str, NoteT]], taken_over: Callable[[], None] = _nothing
+        self, notes: Callable[[], Mapping[str, NoteT]], taken_over: Callable[[], None] | None = None
     ) -> None:
         """Write changed notes until cancelled; only the leader may.
 
         `taken_over` is called once, after the notes of the previous leader were read.
         """
         await self.read()
-        taken_over()
+        if taken_over is not None:
+            taken_over()
         written: dict[str, NoteT] = {}
         write_again = monotonic_clock()
         while True:

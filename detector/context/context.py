@@ -216,7 +216,7 @@ class NodeChanges:
         """Put a Node into the state as it is, with the sightings that it has."""
         self.cluster_state.target_changed(name, node)
         for join in self.feeds.joins:
-            join.node_changed(name, node)
+            join.node_changed(name)
 
     def _node(self, name: TargetName) -> Node | None:
         found = self.cluster_state.targets.at(name.place).get(name.name)
@@ -258,7 +258,7 @@ class NodeChanges:
             if self.lost_nodes.decoding_changed(name, guard, is_undecodable=bool(problem)):
                 self.refresh()
             for join in self.feeds.joins:
-                join.node_decoding_changed(name)
+                join.node_changed(name)
 
     def expected_changed(self, name: TargetName, is_expected: bool) -> None:  # noqa: FBT001  as Handler
         """Judge a Node that a Machine expects from now on, or no longer."""

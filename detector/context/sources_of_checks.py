@@ -107,13 +107,12 @@ class SourcesOfChecks:
             context = context or self.feeds.own_nodes.unread(limit)
         # Another API server stamps the conditions of the Nodes of a workload cluster.
         skew = self.feeds.workloads.clock_skew(cluster)
-        templates, requests = kinds.unread_templates(check, limit), kinds.unread_requests(check, limit)
         return CheckFreshness(
             unread=first_unread(self._of(check), limit),
             inputs=Unseen(
-                unread_context=None if context is None else str(context),
-                unread_templates=None if templates is None else str(templates),
-                unread_requests=None if requests is None else str(requests),
+                unread_context=context,
+                unread_templates=kinds.unread_templates(check, limit),
+                unread_requests=kinds.unread_requests(check, limit),
             ),
             unreachable=self._unreachable(cluster, limit),
             clock=self.clock_hold() or (None if skew is None else workload_clock_hold(cluster, skew)),

@@ -12,8 +12,8 @@ before the upgrade is remediated as if the kind had come a moment later. The ans
 ages like any other, and ends when the kind is found.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -37,7 +37,6 @@ from kube.record import RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import NAMESPACES, Resource
-from kube.transport import Transport
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind, ServedKind
 from objects.metadata import ObjectMetadata
@@ -58,21 +57,34 @@ class ClusterContextWatch:
         others: Iterable[Source] = (),
     ) -> None:
         """`others` are sources of the context that other feeds read."""
-        self._signals = signals
-        watch = _Watch(connection.transport, changed, reflectors)
+        self._transport, self._reflectors = connection.transport, reflectors
+        self._signals, self._changed = signals, changed
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._judged: dict[GroupKind, object] = {}
         """The contexts of kinds as they were last asked for."""
-        self._changed = changed
+        self._to_judge: set[GroupKind | None] = set()
+        """The kinds whose objects changed in this turn of the event loop; None: a signal of upgrades."""
         self._of_kinds = {
-            kind: (of_kind, watch.of(of_kind.resource, of_kind.record, notify=partial(self._judge, kind)))
+            kind: (of_kind, self._watch(of_kind.resource, of_kind.record, partial(self._change_soon, kind)))
             for kind, of_kind in watched.items()
             if of_kind is not None
         }
-        self._signalling = {kind: watch.of(kind, SignallingObject) for kind in map(_kind, signals)}
-        self._lease_namespace = watch.of(NAMESPACES, LeaseNamespace, name=lease_namespace)
+        soon = partial(self._change_soon, None)
+        self._signalling = {kind: self._watch(kind, SignallingObject, soon) for kind in map(_kind, signals)}
+        self._lease_namespace = self._watch(NAMESPACES, LeaseNamespace, name=lease_namespace)
         of_kinds = (source for _, source in self._of_kinds.values())
         self.sources = by_name(self._lease_namespace, *of_kinds, *self._signalling.values(), *others)
+
+    def _watch(
+        self,
+        resource: Resource | ServedKind | KindName,
+        record: type[RecordT],
+        notify: Callable[[object], None] | None = None,
+        name: str | None = None,
+    ) -> Reflector[RecordT]:
+        notify = notify or (lambda _: self._changed())
+        settings = self._reflectors
+        return Reflector(self._transport, resource, record, name=name, notify=notify, settings=settings)
 
     @property
     def served(self) -> dict[str, Source]:
@@ -123,12 +135,22 @@ class ClusterContextWatch:
         watched, source = self._of_kinds[kind]
         return watched.judge(tuple(source.store.values()), len(source.undecodable))
 
-    def _judge(self, kind: GroupKind, _: object) -> None:
-        """Report a change of an object only if it changes the context of the kind.
+    def _change_soon(self, kind: GroupKind | None, _: object) -> None:
+        """Have the change of an object judged with all others of this turn of the event loop.
+
+        A first list has thousands of objects, and a judgement reads all of them.
+        """
+        if not self._to_judge:
+            asyncio.get_running_loop().call_soon(self._judge)
+        self._to_judge.add(kind)
+
+    def _judge(self) -> None:
+        """Report changes of objects only if they change the context of their kind.
 
         An upgrade changes each of a thousand objects, and no answer with them.
         """
-        if self._context_of(kind) != self._judged.get(kind):
+        changed, self._to_judge = self._to_judge, set()
+        if any(kind is None or self._context_of(kind) != self._judged.get(kind) for kind in changed):
             self._changed()
 
     def stop(self) -> Stop | None:
@@ -147,31 +169,6 @@ class ClusterContextWatch:
             unreadable=tuple(source.undecodable.values()),
             problem=None if source.synced else source.problem or NOT_YET,
             belongs_to_clusters=_kind(signal) in _CLUSTERS_OF,
-        )
-
-
-@dataclass(frozen=True)
-class _Watch:
-    """The arguments that all reflectors of the context share."""
-
-    transport: Transport
-    changed: Callable[[], None]
-    reflectors: CurrentSettings
-
-    def of(
-        self,
-        resource: Resource | ServedKind | KindName,
-        record: type[RecordT],
-        name: str | None = None,
-        notify: Callable[[object], None] | None = None,
-    ) -> Reflector[RecordT]:
-        return Reflector(
-            self.transport,
-            resource,
-            record,
-            name=name,
-            notify=notify or (lambda _: self.changed()),
-            settings=self.reflectors,
         )
 
 

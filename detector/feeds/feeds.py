@@ -180,12 +180,15 @@ class _Reflectors:
         def changed(change: Change[CheckRecord]) -> None:
             key = change.key
             check = CheckReference(kind=kind.kind, group=kind.group, namespace=key.namespace, name=key.name)
-            self.cluster_state.check_changed(kind, check, change.new)
-            check_changed(check)
+            guard = self.cluster_state.guard
+            with guard.item(kind.plural, change.key):
+                self.cluster_state.check_changed(kind, check, change.new)
+            # The kinds that it names are watched even if the state failed to take it in.
+            with guard.item(kind.plural, change.key):
+                check_changed(check)
 
-        notify = self.cluster_state.guard.handler(kind.plural, _key, changed)
         transport, settings = self.connection.transport, self.policy.reflectors
-        return Reflector(transport, kind, CheckRecord, notify=notify, settings=settings)
+        return Reflector(transport, kind, CheckRecord, notify=changed, settings=settings)
 
     def targets(self, kind: ServedKind, record: type[Record], join: MachineJoin) -> Source:
         """Watch the objects that `join` makes into targets with their Nodes."""

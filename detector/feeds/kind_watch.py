@@ -1,8 +1,8 @@
 """KindWatch: watches one kind of objects that the API server may not serve, or not let us read.
 
-CRDs and rights come and go at run time. A kind that cannot be read is tried again every second or so; a kind
-that was read and is no longer served has no objects. Where the detector may not list or watch a kind, a
-fallback may read it; the list is then tried again after each read of the fallback.
+CRDs and rights come and go at run time. A kind that is refused or not served is tried again every second or
+so; a kind that is no longer served has no objects. Where the detector may not list or watch a kind, a
+fallback may read it; the list is then tried again as often as the fallback reads.
 """
 
 import asyncio
@@ -15,24 +15,27 @@ from typing import Generic, Protocol
 from detector.feeds.source import all_tried, unread
 from health.gate.check_holds import UnreadSource
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown, KubernetesError, RequestRefused, retry_after
+from kube.discovery import KindName
+from kube.errors import KindUnknown, KubernetesError, retry_after
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import Resource
-from kube.server_clock import wall_clock
-from runtime.problems import BACKOFF, Problems, retry_forever
+from runtime.problems import Problems
 
 Kind = tuple[str, str]
 """apiVersion and kind."""
 
-LOOK_AGAIN_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 0.5
 SOON = timedelta(seconds=1.5)
 """A newly installed kind is noticed within two seconds."""
 
 
 class Fallback(Protocol):
     """Reads the needed objects of a kind that we may not list or watch."""
+
+    def every(self) -> timedelta:
+        """The interval of its reads, at which the list is tried again, too."""
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read them; raises KubernetesError if the fallback cannot read them either."""
@@ -61,10 +64,11 @@ class KindSubscription(Generic[RecordT]):
     reflectors: CurrentSettings = patient
 
     def eager(self) -> ReflectorSettings:
-        """`reflectors`, with a short wait for kinds that are not served."""
-        settings = self.reflectors()
+        """`reflectors`, with short waits for kinds that are not served, and for rights."""
+        settings, granted = self.reflectors(), self.fallback.every() if self.fallback else SOON
         waits = settings.waits
-        return replace(settings, waits=replace(waits, absent=min(waits.absent, SOON)))
+        soon = replace(waits, absent=min(waits.absent, SOON), forbidden=min(waits.forbidden, granted))
+        return replace(settings, waits=soon)
 
     def unread(self, kind: Kind) -> UnreadSource:
         """The objects of a kind that was never read."""
@@ -76,143 +80,102 @@ class KindSubscription(Generic[RecordT]):
 
 
 class KindWatch(Generic[RecordT]):
-    """The watch of one kind, or the reason why it cannot be watched."""
+    """The watch of one kind, and what the fallback reads while we may not list or watch it."""
 
     def __init__(self, subject: KindSubscription[RecordT], kind: Kind) -> None:
         self._subject = subject
         self._kind = kind
-        self._rejection = ""
-        self._unread = subject.unread(kind)
-        """Its last error before the first list."""
-        self._is_served = True
-        self._is_refused = False
         self.resource: Resource | None = None
-        self.source: Reflector[RecordT] | None = None
+        """Known only of kinds with a fallback."""
+        self.source = Reflector(
+            subject.connection.transport,
+            KindName(*kind),
+            subject.record,
+            notify=partial(subject.notify, kind),
+            settings=subject.eager,
+        )
+        self._failure: KubernetesError | None = None
+        """The error of the latest read of the fallback."""
         self.was_tried = asyncio.Event()
         """Set when it was read completely, or the first try failed."""
 
     @property
     def is_served(self) -> bool:
         """True if the API server served the kind at the last try."""
-        return self._is_served if self.source is None else self.source.is_served
+        # Where we may only get, no list is answered 404.
+        return self.source.is_served and not isinstance(self._failure, KindUnknown)
+
+    @property
+    def has_objects(self) -> bool:
+        """True if it was read and is still served: objects of it are known, or may appear."""
+        return bool(self.source.store) or (self.source.synced and self.source.is_served)
 
     @property
     def rejection(self) -> str:
         """Why the API server refuses to let us read it; "" if it does not, or was not asked yet."""
-        if self.source is None:
-            return self._rejection
-        return "" if self.source.is_served else self._not_served
+        if not self.is_served:
+            api_version, kind = self._kind
+            return f"the API server serves no kind {kind} in {api_version}"
+        is_rejected = self.source.is_refused and not self.source.synced
+        return (self.source.problem or "") if is_rejected else ""
 
     @property
     def is_refused(self) -> bool:
         """True if we may not list or watch it, as of the last try."""
-        is_read = self.source is not None and self.source.synced
-        return self.source.is_refused if self.source is not None and is_read else self._is_refused
+        return self.source.is_refused and self.is_served
 
     def age(self) -> timedelta | None:
-        """Age of the cache; None if it was never complete."""
+        """Age of the cache; None if it is not complete."""
         if self.is_refused and self._subject.fallback is not None:
             return self._subject.fallback.age(self._kind)
-        return self.source.age() if self.source is not None and self.source.synced else None
+        return self.source.age() if self.source.synced and self.is_served else None
 
     def unread(self, limit: timedelta) -> UnreadSource | None:
         """Why the cache must not be acted on; None if it may."""
+        name = self._subject.unread(self._kind).name
         if self.rejection:
-            return UnreadSource(self._unread.name, self.rejection)
-        if self.source is None:
-            return self._unread
+            return UnreadSource(name, self.rejection)
         found = unread(self.source, limit)
-        return None if found is None else replace(found, name=self._unread.name)
-
-    @property
-    def _not_served(self) -> str:
-        api_version, kind = self._kind
-        return f"the API server serves no kind {kind} in {api_version}"
+        return None if found is None else replace(found, name=name)
 
     async def run(self) -> None:
-        subject = self._subject
-        resource = await retry_forever(
-            subject.part(self._kind),
-            self._open,
-            (KubernetesError,),
-            subject.problems,
-            replace(BACKOFF, longest=SOON),
-        )
-        notify = partial(subject.notify, self._kind)
-        self.source = Reflector(
-            subject.connection.transport, resource, subject.record, notify=notify, settings=subject.eager
-        )
+        """Watch, and report until cancelled: no event announces that a kind is served or refused now."""
+        subject, reported = self._subject, (False, "", False)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
             # One object can be listed where all cannot, for example if one fails to convert between versions.
             await all_tried([self.source])
-            subject.problems.report(subject.part(self._kind), self.source.problem)
-            self.was_tried.set()
-            await self.source.wait_synced()
-            subject.changed(self._kind)
-            tasks.create_task(self._follow_rights(self.source, resource))
-            reported = self.rejection, self.is_refused
             while True:
-                await asyncio.sleep(LOOK_AGAIN_SECONDS)
-                if reported != (self.rejection, self.is_refused):
-                    reported = self.rejection, self.is_refused
+                is_polled = subject.fallback is not None and await self._fall_back(subject.fallback)
+                problem = self.rejection or (None if self.source.synced else self.source.problem)
+                if self._failure is not None:
+                    problem = self._failure.message
+                subject.problems.report(subject.part(self._kind), None if is_polled else problem)
+                self.was_tried.set()
+                state = self.source.synced, self.rejection, self.is_refused
+                if state != reported:
+                    reported = state
                     subject.changed(self._kind)
+                if is_polled and subject.fallback is not None:
+                    await subject.fallback.wait_due(self._kind)
+                wait = retry_after(self._failure) if self._failure else timedelta()
+                await asyncio.sleep(LOOK_AGAIN_SECONDS + wait.total_seconds())
 
-    async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
-        """Use the fallback while the watch is refused: rights may also be taken away at run time."""
-        while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if not source.is_refused:
-                self._subject.problems.report(self._subject.part(self._kind), None)
-                continue
+    async def _fall_back(self, fallback: Fallback) -> bool:
+        """Read with the fallback while the list or watch is refused; returns whether that succeeded."""
+        discovery, failure, is_polled = self._subject.connection.discovery, None, False
+        if self.source.is_served:
             try:
-                await self._fall_back(resource, RequestRefused(source.problem or ""))
+                self.resource = await discovery.resource(*self._kind)
+                if self.source.is_refused:
+                    await fallback.read(self._kind, self.resource)
+                    is_polled = True
             except KubernetesError as error:
-                self._subject.problems.report(self._subject.part(self._kind), error.message)
-                self._refused(error)
-                await asyncio.sleep(retry_after(error).total_seconds())
-
-    async def _open(self) -> Resource:
-        """The resource of the kind, once we may list it; until then the fallback reads it."""
-        connection = self._subject.connection
-        try:
-            resource = self.resource = await connection.discovery.resource(*self._kind)
-            while True:
-                try:
-                    await connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
-                except RequestRefused as error:
-                    self._is_refused = True
-                    await self._fall_back(resource, error)
-                else:
-                    break
-        except KubernetesError as error:
-            self._refused(error)
-            raise
-        self._rejection, self._is_served = "", True
-        return resource
-
-    async def _fall_back(self, resource: Resource, error: RequestRefused) -> None:
-        """Read with the fallback, and wait until the next read is due; raises `error` without a fallback."""
-        fallback = self._subject.fallback
-        if fallback is None:
-            raise error
-        await fallback.read(self._kind, resource)
-        self._subject.problems.report(self._subject.part(self._kind), None)
-        self.was_tried.set()
-        await fallback.wait_due(self._kind)
-
-    def _refused(self, error: KubernetesError) -> None:
-        self.was_tried.set()
-        self._is_served = not isinstance(error, KindUnknown)
-        self._unread = self._unread.failing(error.message, wall_clock())
-        rejection = error.message if isinstance(error, RequestRefused) else ""
-        if not self._is_served:
-            # Where we may only get, no list returns 404, so discovery still has the kind as served.
-            self._subject.connection.discovery.forget(self._kind[0])
-            rejection, self._is_refused = self._not_served, False
-        if rejection != self._rejection:
-            self._rejection = rejection
-            self._subject.changed(self._kind)
+                failure = error
+        self._failure = failure
+        if not self.is_served:
+            discovery.forget(self._kind[0])
+        return is_polled
 
 
 class KindWatches(Generic[RecordT]):
@@ -224,13 +187,13 @@ class KindWatches(Generic[RecordT]):
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
 
     def name(self, kinds: Iterable[Kind], tasks: asyncio.TaskGroup) -> None:
-        """Watch these kinds; stop watches of kinds that are no longer named and were never readable."""
+        """Watch these kinds; stop watches of kinds that are no longer named and cannot be read."""
         named = frozenset(kinds)
         for kind in named - self._watches.keys():
             watch = self._watches[kind] = KindWatch(self._subject, kind)
             self._tasks[kind] = tasks.create_task(watch.run())
         for kind in self._watches.keys() - named:
-            if self._watches[kind].source is None:
+            if not self._watches[kind].has_objects:
                 self._tasks.pop(kind).cancel()
                 self._watches.pop(kind).was_tried.set()  # release those that wait for this kind
                 self._subject.problems.report(self._subject.part(kind), None)

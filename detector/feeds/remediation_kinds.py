@@ -154,7 +154,7 @@ class RemediationKinds:
     def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
         """All templates of a kind, if a watch shows each as of `limit` ago or later; else None."""
         watch = self.templates.get(kind)
-        if watch is None or watch.source is None or watch.is_refused:
+        if watch is None or watch.is_refused:
             return None
         return None if watch.unread(limit) or watch.source.undecodable else watch.source.store.values()
 
@@ -170,14 +170,15 @@ class RemediationKinds:
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self.templates.get(kind)
-        is_polled = watch is not None and watch.is_refused
-        if watch is not None and watch.rejection and not is_polled:
-            return TemplateKind(rejection=watch.rejection)
-        if watch is None or watch.resource is None:
+        if watch is None:
             return None
-        if is_polled:
+        if watch.rejection and not watch.is_refused:
+            return TemplateKind(rejection=watch.rejection)
+        if watch.resource is None:
+            return None
+        if watch.is_refused:
             return self.polling.kind(kind, is_namespaced=watch.resource.namespaced)
-        if watch.source is None or not watch.source.synced:
+        if not watch.source.synced:
             return None
         return TemplateKind(
             # A Key and a Place of the same words are equal: both are tuples.

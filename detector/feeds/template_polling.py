@@ -80,7 +80,7 @@ class TemplatePolling:
     ) -> None:
         self._connection = connection
         self._changed = changed
-        self._every = every
+        self.every = every
         self._clock = clock
         self._decoder = Decoder(Template)
         self._named: dict[Kind, Counter[TemplateReference]] = defaultdict(Counter)
@@ -98,10 +98,13 @@ class TemplatePolling:
             self._named[kind][template] -= 1
             if not self._named[kind][template]:
                 del self._named[kind][template]
-                self._readings.pop(template, None)
-                self._failing.pop(template, None)
+                self._forget(template)
         for naming in before ^ now:
             self._edited[naming.kind].set()
+
+    def _forget(self, template: TemplateReference) -> None:
+        self._readings.pop(template, None)
+        self._failing.pop(template, None)
 
     async def read(self, kind: Kind, resource: Resource) -> None:
         """Read all named templates of a kind.
@@ -119,6 +122,8 @@ class TemplatePolling:
                 self._failing[template] = before_it.failing(error.message, wall_clock())
             else:
                 self._failing.pop(template, None)
+            if template not in self._named[kind]:
+                self._forget(template)  # no check names it any more since the request was sent
         if self._readings != before:
             self._changed(kind)
         if failure is not None:
@@ -127,7 +132,7 @@ class TemplatePolling:
     async def wait_due(self, kind: Kind) -> None:
         """Return when the next read is due: after the interval, or when a check was edited."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._every().total_seconds()):
+            async with asyncio.timeout(self.every().total_seconds()):
                 await self._edited[kind].wait()
 
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:

@@ -30,7 +30,7 @@ from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
-from health.policy.limit_usage import LimitRefusal, SlotChange
+from health.policy.limit_usage import SlotChange
 from health.policy.limits import (
     HOUR,
     LimitedRemediation,
@@ -287,19 +287,14 @@ class RemediationLimits:
 
     def _refusal(self, incident: IncidentReference, waiting: Waiting, now: datetime) -> Hold | None:
         usage = self._records.usage
-        if self._records.has_reserved(incident):
-            refusal = usage.refusal(waiting, now, besides=Remediated.of(incident))
-        else:
-            refusal = usage.refusal(waiting, now) or self._refusal_out_of_turn(waiting, now)
+        own = Remediated.of(incident) if self._records.has_reserved(incident) else None
+        refusal = usage.refusal(waiting, now, besides=own)
+        if refusal is None and own is None and waiting.name not in self._queue.selection:
+            # Targets that have waited longer go first; a selected target keeps its turn.
+            self._select_if_due(now)
+            if self._queue.selection:
+                refusal = usage.refusal(waiting, now, self._queue.selection)
         return None if refusal is None else refusal.hold
-
-    def _refusal_out_of_turn(self, waiting: Waiting, now: datetime) -> LimitRefusal | None:
-        """Why targets that have waited longer go first; a selected target keeps its turn."""
-        if waiting.name in self._queue.selection:
-            return None
-        self._select_if_due(now)
-        selection = self._queue.selection
-        return self._records.usage.refusal(waiting, now, selection) if selection else None
 
     def _select_if_due(self, now: datetime) -> None:
         if not self._queue.is_selection_due(now):

@@ -227,19 +227,14 @@ class FailingWorkflows(Collector):
     async def lead(self) -> None:
         try:
             while True:
-                wait = await self._count()
+                wait = COUNT_EVERY_SECONDS
+                try:
+                    self._counts = await self.counts()
+                except RPCError:  # TemporalLink reports an outage
+                    self._counts, wait = {}, AGAIN_SECONDS
                 await asyncio.sleep(wait)
         finally:
             self._counts = {}
-
-    async def _count(self) -> float:
-        """Count; returns the seconds until the next count."""
-        try:
-            self._counts = await self.counts()
-        except RPCError:  # TemporalLink reports an outage
-            self._counts = {}
-            return AGAIN_SECONDS
-        return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the latest counts; no series before the first answer."""

@@ -60,23 +60,15 @@ class MachineJoin:
         self._kind_name = kind_name
         self._target = target
         self._machines: dict[Key, MachineLike] = {}
-        self._nodes: dict[TargetName, Node] = {}
         self._linked: defaultdict[TargetName, set[Key]] = defaultdict(set)
         """Keys of Machines by the name of their Node, whether the Node exists or not."""
         self._read = {MANAGEMENT_CLUSTER}
         """The clusters whose Nodes were read completely."""
 
-    def node_changed(self, name: TargetName, node: Node | None) -> None:
-        """A Node was added, changed or (None) deleted."""
-        if node is None:
-            self._nodes.pop(name, None)
-        else:
-            self._nodes[name] = node
-        self._put_linked(name)
-
-    def node_decoding_changed(self, name: TargetName) -> None:
-        """Update the Machines of a Node that stopped decoding, decodes again, or went."""
-        self._put_linked(name)
+    def node_changed(self, name: TargetName) -> None:
+        """Update the Machines of a Node that changed in the state, or stopped decoding or decodes again."""
+        for key in tuple(self._linked.get(name, ())):
+            self._put(key)
 
     def cluster_read(self, cluster: str) -> None:
         """The Nodes of a workload cluster were read completely: from now on a Node may be missing."""
@@ -122,10 +114,6 @@ class MachineJoin:
         if not keys:
             self._linked.pop(node, None)
 
-    def _put_linked(self, name: TargetName) -> None:
-        for key in tuple(self._linked.get(name, ())):
-            self._put(key)
-
     def _put(self, key: Key) -> None:
         machine = self._machines.get(key)
         name = TargetName(self._kind_name, key.namespace, key.name)
@@ -134,10 +122,10 @@ class MachineJoin:
         target = None
         if machine is not None:
             # Ignore a Node that does not decode any more: the stored one is out of date.
-            is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
-            is_read = machine.node_cluster in self._read and not is_undecodable
-            node = self._nodes.get(_node_of(machine)) if is_read else None
-            target = self._target(machine, node, is_read=is_read)
+            of_node, targets = _node_of(machine), self._cluster_state.targets
+            is_read = machine.node_cluster in self._read and not targets.is_unreadable(of_node)
+            node = targets.at(of_node.place).get(of_node.name) if is_read else None
+            target = self._target(machine, node if isinstance(node, Node) else None, is_read=is_read)
         self._cluster_state.target_changed(name, target)
 
 

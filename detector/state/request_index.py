@@ -51,18 +51,15 @@ class RequestIndex:
 
     def __init__(self) -> None:
         self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
-        self._target_of: dict[str, str] = {}
-        """By uid: an edit of a request's target must not leave an entry under the old target."""
         self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
         self._shown: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
         """By uid, the request in each apiVersion that lists it, latest last."""
 
     def put(self, entry: SeenRequest) -> SeenRequest | None:
         """Store a request; returns what was stored before."""
-        shown = self._shown[entry.reference.uid]
+        before, shown = self._take_out(entry.reference.uid), self._shown[entry.reference.uid]
         shown.pop(entry.reference.api_version, None)
         shown[entry.reference.api_version] = entry
-        before = self._take_out(entry.reference.uid)
         self._insert(entry)
         return before
 
@@ -73,9 +70,8 @@ class RequestIndex:
         one.
         """
         uid = entry.reference.uid
-        shown = self._shown.pop(uid, {})
+        before, shown = self._take_out(uid), self._shown.pop(uid, {})
         shown.pop(entry.reference.api_version, None)
-        before = self._take_out(uid)
         if shown:
             self._shown[uid] = shown
             self._insert(next(reversed(shown.values())))
@@ -97,29 +93,27 @@ class RequestIndex:
     def _insert(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
         self._by_target[target][entry.reference.uid] = entry
-        self._target_of[entry.reference.uid] = target
         if entry.owner is not None:
             counts = self._targets_of[entry.owner]
             counts[target] = counts.get(target, 0) + 1
 
     def _take_out(self, uid: str) -> SeenRequest | None:
-        target = self._target_of.pop(uid, None)
-        if target is None:
+        """Remove the request as it is stored: an edit may have changed its target or owner since."""
+        entry = self.get(uid)
+        if entry is None:
             return None
-        entry = self._by_target[target].pop(uid)
+        target = entry.request.target_name
+        del self._by_target[target][uid]
         if not self._by_target[target]:
             del self._by_target[target]
         if entry.owner is not None:
-            self._count_down(entry.owner, target)
+            counts = self._targets_of[entry.owner]
+            counts[target] -= 1
+            if not counts[target]:
+                del counts[target]
+            if not counts:
+                del self._targets_of[entry.owner]
         return entry
-
-    def _count_down(self, owner: CheckReference, target: str) -> None:
-        counts = self._targets_of[owner]
-        counts[target] -= 1
-        if not counts[target]:
-            del counts[target]
-        if not counts:
-            del self._targets_of[owner]
 
     def all(self) -> Iterator[SeenRequest]:
         """All requests, whether a check owns them or not."""

@@ -52,27 +52,6 @@ PART = "upgrade pause"
 
 
 @dataclass(frozen=True)
-class UpgradeSources:
-    """The sources of the upgrade and its signals."""
-
-    serves_signals: Callable[[], bool]
-    """Returns whether the API server serves a kind that can signal an upgrade."""
-    unread_signals: Callable[[], UnreadSource | None]
-    """Returns why the objects that signal upgrades are not fresh enough."""
-    refresh: Callable[[], None]
-    """Updates the cluster context, including the progress of pauses."""
-
-
-@dataclass(frozen=True)
-class LeaderDependencies:
-    """The values that the pauses take from their process: leadership, time, and reports of errors."""
-
-    is_leader: Callable[[], bool]
-    now: Callable[[], datetime]
-    problems: Problems
-
-
-@dataclass(frozen=True)
 class News:
     """The facts about which the workflow is woken: the upgrade, and the checks that wait for a write."""
 
@@ -88,27 +67,26 @@ class News:
         return (self.phase, self.since, self.transitions) != (told.phase, told.since, told.transitions)
 
 
+@dataclass(kw_only=True)
 class UpgradePauses:
     """The pauses of checks in one cluster."""
 
-    def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
-        self,
-        cluster: str,
-        temporal: Callable[[], Client],
-        cluster_state: StateView,
-        sources: UpgradeSources,
-        *,
-        is_on: bool,
-        dependencies: LeaderDependencies,
-        long_upgrade: timedelta,
-    ) -> None:
-        self._cluster = cluster
-        self._temporal = temporal
-        self._cluster_state = cluster_state
-        self._sources = sources
-        self._dependencies = dependencies
-        self._long_upgrade = long_upgrade
-        self._is_on = is_on
+    cluster: str
+    temporal: Callable[[], Client]
+    cluster_state: StateView
+    serves_signals: Callable[[], bool]
+    """Returns whether the API server serves a kind that can signal an upgrade."""
+    unread_signals: Callable[[], UnreadSource | None]
+    """Returns why the objects that signal upgrades are not fresh enough."""
+    refresh: Callable[[], None]
+    """Updates the cluster context, including the progress of pauses."""
+    is_on: bool
+    is_leader: Callable[[], bool]
+    now: Callable[[], datetime]
+    problems: Problems
+    long_upgrade: timedelta
+
+    def __post_init__(self) -> None:
         self.changed = asyncio.Event()
         """Set it when the upgrade may have changed."""
         self._reported = PauseProgress()
@@ -123,33 +101,33 @@ class UpgradePauses:
 
     def progress(self) -> PauseProgress | None:
         """The progress that the workflow has reported; None if no check is paused here."""
-        return self._reported if self._is_on else None
+        return self._reported if self.is_on else None
 
     @property
     def speaks(self) -> bool:
         """True to export metrics: only the leader exports metrics of the cluster."""
-        return self._sources.serves_signals() and self._dependencies.is_leader()
+        return self.serves_signals() and self.is_leader()
 
     def observe(self) -> UpgradeObservation:
         """Observe the upgrade; signals do not matter if the pause is turned off."""
-        context = self._cluster_state.cluster_context
-        upgrade, unread = context.upgrade, self._sources.unread_signals() if self._is_on else None
+        context = self.cluster_state.cluster_context
+        upgrade, unread = context.upgrade, self.unread_signals() if self.is_on else None
         return UpgradeObservation(
             phase=UpgradePhase.UNKNOWN if unread else upgrade.phase,
             since=upgrade.since,
             also_since=upgrade.also_since[:MOST_TRANSITIONS],
             sign=upgrade.sign or None,
             why_unknown=(upgrade.why_unknown or None) if unread is None else str(unread),
-            is_turned_off=not self._is_on,
+            is_turned_off=not self.is_on,
             is_in_shadow=context.policy.is_shadow,
-            long_upgrade_seconds=self._long_upgrade.total_seconds(),
-            seen_at=self._dependencies.now(),
+            long_upgrade_seconds=self.long_upgrade.total_seconds(),
+            seen_at=self.now(),
         )
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, question: ObserveUpgradeInput) -> UpgradeObservation:
         """Return the upgrade; the question reports the handled checks."""
-        if not self._dependencies.is_leader():
+        if not self.is_leader():
             raise NotLeading
         self._report(question.progress, question.paused)
         return self.observe()
@@ -158,16 +136,16 @@ class UpgradePauses:
         """Start and wake the workflow until cancelled."""
         self._told = self._made_sure = self._ended = None
         self._report(PauseProgress())
-        await retry_forever(PART, self._wake_open, (RPCError,), self._dependencies.problems)
-        while self._is_on:
+        await retry_forever(PART, self._wake_open, (RPCError,), self.problems)
+        while self.is_on:
             self.changed.clear()
-            if self._sources.serves_signals():
+            if self.serves_signals():
                 why = None  # an error of Temporal is reported, and the next look tries again
                 try:
                     await self._keep_running()
                 except RPCError as error:
                     why = one_sentence(error)
-                self._dependencies.problems.report(PART, why)
+                self.problems.report(PART, why)
             await asyncio.sleep(BETWEEN_CALLS_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS):
@@ -184,7 +162,7 @@ class UpgradePauses:
 
     async def _keep_running(self) -> None:
         """Start the workflow if it is wanted, and wake it for news."""
-        observed, now = self.observe(), self._dependencies.now()
+        observed, now = self.observe(), self.now()
         news = News(observed.phase, observed.since, observed.transitions, self._waiting(observed))
         is_news = news.is_news_after(self._told)
         if not is_news and self._made_sure is not None and now - self._made_sure < MAKE_SURE:
@@ -214,23 +192,23 @@ class UpgradePauses:
     async def _start(self, observed: UpgradeObservation, *, is_news: bool) -> None:
         """Start it, or wake it if it is open, in one call without a race."""
         since = "" if observed.since is None else f" since {observed.since.isoformat()}"
-        await self._temporal().start_workflow(
+        await self.temporal().start_workflow(
             UPGRADE_PAUSE,
-            UpgradePauseInput(cluster=self._cluster),
-            id=upgrade_pause_id(self._cluster),
-            task_queue=worker_queue(self._cluster),
+            UpgradePauseInput(cluster=self.cluster),
+            id=upgrade_pause_id(self.cluster),
+            task_queue=worker_queue(self.cluster),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE_UPGRADE_PAUSE if is_news else None,
-            search_attributes=search_attributes.of_cluster(self._cluster),
+            search_attributes=search_attributes.of_cluster(self.cluster),
             static_summary=f"{observed.sign or observed.phase}{since}",
             rpc_timeout=RPC_TIMEOUT,
         )
 
     def _waiting(self, observed: UpgradeObservation) -> frozenset[str]:
         """The uids of the known checks that the workflow should write; its sync does not rely on them."""
-        context, waiting = self._cluster_state.cluster_context, set()
-        for entry in self._cluster_state.checks.values():
+        context, waiting = self.cluster_state.cluster_context, set()
+        for entry in self.cluster_state.checks.values():
             metadata, annotations = entry.record.metadata, entry.kind.upgrade_pause
             if annotations is None or metadata.deletion_timestamp is not None:
                 continue
@@ -248,11 +226,11 @@ class UpgradePauses:
     def _report(self, progress: PauseProgress, paused: int = 0) -> None:
         self._reported = progress
         self.paused = paused
-        self._sources.refresh()
+        self.refresh()
 
     @property
     def _handle(self) -> WorkflowHandle[object, object]:
-        return self._temporal().get_workflow_handle(upgrade_pause_id(self._cluster))
+        return self.temporal().get_workflow_handle(upgrade_pause_id(self.cluster))
 
 
 class UpgradeMetrics(Collector):

@@ -62,11 +62,11 @@ class Unseen:
 
     blind: Hold | None = None
     """Why no target can be judged: the state is too old, or a clock is off."""
-    unread_context: str | None = None
+    unread_context: UnreadSource | None = None
     """Why the cluster context is unknown or too old."""
-    unread_templates: str | None = None
+    unread_templates: UnreadSource | None = None
     """Why it is unknown whether the templates are usable."""
-    unread_requests: str | None = None
+    unread_requests: UnreadSource | None = None
     """Why the existing requests are unknown; then numbers and other holders are unknown too."""
 
 
@@ -132,13 +132,14 @@ def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds
 
 
 def stale_cache(unread: UnreadSource | None) -> Hold | None:
-    return None if unread is None else _unread(HoldReason.STALE_CACHE, f"cannot read {unread}")
+    """The hold while a source of verdicts is unread; None if there is none."""
+    return _unread(HoldReason.STALE_CACHE, unread, "cannot read ")
 
 
-def _unread(reason: HoldReason, why: str | None) -> Hold | None:
-    if why is None:
+def _unread(reason: HoldReason, unread: UnreadSource | None, before: str = "") -> Hold | None:
+    if unread is None:
         return None
-    return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+    return Hold(reason=reason, message=f"{before}{unread}", ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 
 
 def _upgrade(moment: CheckMoment) -> Hold | None:

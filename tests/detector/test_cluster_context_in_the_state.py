@@ -28,7 +28,7 @@ from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, Object, Resource
 from kube.transport import Transport
 from objects.group_kind import GroupKind
-from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.api.api_server import ApiServer, LiveWatch, lines, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
@@ -190,9 +190,10 @@ async def contexts(
     server: ApiServer, transport: Transport, resource: Resource, *changes: Object
 ) -> list[tuple[Stop | None, dict[GroupKind, Any]]]:
     """The global stop and the contexts of kinds after each of these watch events."""
+    watch = LiveWatch()
     for watched in (NAMESPACES, MACHINE_HEALTH_CHECKS):
         server.answer("GET", watched.path(), said({"metadata": {"resourceVersion": "10"}, "items": []}))
-        server.watch(watched.path(), lines(*(changes if watched == resource else ()), then="silent"))
+        server.watch(watched.path(), watch if watched == resource else lines(then="silent"))
     noted: list[tuple[Stop | None, dict[GroupKind, Any]]] = []
     context = ClusterContextWatch(
         ClusterConnection.over(transport),
@@ -202,7 +203,10 @@ async def contexts(
         lambda: noted.append((context.stop(), context.of_kinds())),
     )
     running = [asyncio.create_task(source.run()) for source in context.sources.values()]
-    await eventually(lambda: len(noted) == len(changes))
+    for change in changes:
+        watch.send(change)
+        before = len(noted)
+        await eventually(lambda: len(noted) > before)  # noqa: B023  it ends in this turn
     for task in running:
         task.cancel()
         with suppress(asyncio.CancelledError):

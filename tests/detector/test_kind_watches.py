@@ -144,7 +144,7 @@ async def test_right_that_is_missing_is_reported_until_it_is_granted(
 
     await other.grant()
     await eventually(lambda: watched.names == {"reset"}, SOON_SECONDS)
-    assert watched.problems.sentences == ()
+    await eventually(lambda: watched.problems.sentences == ())
 
 
 async def test_kind_that_no_check_names_any_more_and_that_was_never_read_is_given_up(

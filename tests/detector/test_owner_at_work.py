@@ -124,7 +124,7 @@ class World:
         name = node_name("m", self.cluster)
         self.state.cluster_state.target_changed(name, node)
         if isinstance(self.state, SmallMachines | SmallClusterApi):
-            self.state.join.node_changed(name, node)
+            self.state.join.node_changed(name)
 
     def forget(self) -> None:
         if isinstance(self.state, SmallClusterApi):

@@ -316,7 +316,7 @@ async def test_cluster_that_is_this_one_is_known_as_such_while_it_cannot_be_reac
     clusters.reached.clear()
     clusters.cluster_state.cluster = cluster_identity("test", "uid-of-east")
     async with clusters.open(is_whole=False):
-        assert clusters.cluster_state.cluster_context.self_managed == {EAST}
+        await eventually(lambda: clusters.cluster_state.cluster_context.self_managed == {EAST})
 
 
 @pytest.mark.rule("rule 43")

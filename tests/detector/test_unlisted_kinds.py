@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
+from aiohttp import web
 
 from detector.feeds.kind_watch import Kind, KindSubscription, KindWatches
 from detector.feeds.remediation_kinds import RemediationKinds
@@ -15,12 +16,13 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.check.template_validity import Template
+from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference, TemplateReference
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
-from kube.errors import ServerFault
+from kube.errors import RequestRefused, ServerFault
 from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -105,7 +107,7 @@ async def test_kind_whose_first_look_fails_says_why_and_since_when(
     server: ApiServer, watches: KindWatches[Template], name: Name
 ) -> None:
     server.answer("GET", GROUP_VERSION, SERVED)
-    server.version(f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
+    server.answer("GET", f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
     before = datetime.now(UTC).replace(microsecond=0)
     name(RESETS)
 
@@ -147,6 +149,36 @@ async def test_template_that_cannot_be_read_alone_says_why_and_since_when(
     with pytest.raises(ServerFault):
         await polling.read(RESETS, resource)
     assert "said InternalError (since " in problem()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (said({"metadata": {"name": "reset", "uid": "1"}}), nullcontext()),
+        (refused(404, "NotFound", "reset"), nullcontext()),
+        (refused(403, "Forbidden"), pytest.raises(RequestRefused)),
+        (refused(500, "InternalError"), pytest.raises(ServerFault)),
+    ],
+    ids=["found", "missing", "refused", "failed"],
+)
+async def test_template_that_no_check_names_any_more_is_forgotten_also_while_it_is_read(
+    server: ApiServer, transport: Transport, answer: Answer, error: AbstractContextManager[object]
+) -> None:
+    template = TemplateReference(api_version=RESETS[0], kind=RESETS[1], name="reset")
+    resource = Resource(RESETS[0], RESETS[1], "resettemplates", namespaced=False)
+    polling = TemplatePolling(ClusterConnection.over(transport), lambda _: None)
+    named = frozenset({Naming(1, template)})
+    polling.name(frozenset(), named)
+
+    async def answered(request: web.Request) -> web.StreamResponse:
+        polling.name(named, frozenset())
+        return await answer(request)
+
+    server.answer("GET", resource.path(name="reset"), answered)
+    with error:
+        await polling.read(RESETS, resource)
+    polling.name(frozenset(), named)
+    assert str(polling.unread([template], LIMIT)) == f"{template}: not read completely yet"
 
 
 @pytest.mark.rule("rule 3")
@@ -198,6 +230,30 @@ async def test_kind_is_watched_until_the_last_of_its_checks_names_another(
     assert put("a", "ResetTemplate")
 
 
+class FailingState(ClusterState):
+    """A state that fails to take in any check."""
+
+    def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
+        super().check_changed(kind, reference, record)
+        raise ZeroDivisionError
+
+
+@pytest.mark.rule("rule 3")
+async def test_kinds_of_a_check_are_watched_also_if_the_state_fails_to_take_it_in(
+    server: ApiServer, transport: Transport
+) -> None:
+    observer = Observer(server, transport, FailingState("test"))
+    check = check_object(remediationTemplate={"apiVersion": RESETS[0], "kind": RESETS[1], "name": "reset"})
+    listed = said({"metadata": {"resourceVersion": "10"}, "items": [check]})
+    observer.may_not_read(MACHINES, checks=listed)
+    server.answer("GET", GROUP_VERSION, hanging)
+    running = asyncio.create_task(observer.sources.run())
+    await eventually(lambda: observer.sources.feeds.kinds.templates.get(RESETS) is not None)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")
 LIMIT = timedelta(minutes=1)
@@ -209,18 +265,18 @@ MACHINE_CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 class Observer:
     """Sources of both kinds over a scripted API server."""
 
-    def __init__(self, server: ApiServer, transport: Transport) -> None:
+    def __init__(self, server: ApiServer, transport: Transport, state: ClusterState) -> None:
         self._server = server
         self.problems = Problems()
         scope = Watched(upgrade_signals=(), kinds=(NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
-        self.sources = Sources(
-            ClusterConnection.over(transport), ClusterState("test"), scope, self.problems, Policy
-        )
+        self.sources = Sources(ClusterConnection.over(transport), state, scope, self.problems, Policy)
         self._answer(LEASES.path("leases"), EMPTY)
 
-    def may_not_read(self, forbidden: Resource) -> None:
+    def may_not_read(self, forbidden: Resource, checks: Answer = EMPTY) -> None:
+        """`checks` answers the list of the checks of Nodes."""
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES, MACHINES, MACHINE_CHECKS):
-            self._answer(resource.path(), FORBIDDEN if resource == forbidden else EMPTY)
+            answer = checks if resource == NODE_HEALTH_CHECKS else EMPTY
+            self._answer(resource.path(), FORBIDDEN if resource == forbidden else answer)
 
     def _answer(self, path: str, answer: Answer) -> None:
         self._server.answer("GET", path, answer)
@@ -244,7 +300,7 @@ class Observer:
 
 @pytest.fixture
 def observer(server: ApiServer, transport: Transport) -> Observer:
-    return Observer(server, transport)
+    return Observer(server, transport, ClusterState("test"))
 
 
 @pytest.mark.rule("rule 3")

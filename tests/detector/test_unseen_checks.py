@@ -5,7 +5,7 @@ import pytest
 from detector.context.sources_of_checks import UnseenChecks
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.check_holds import ALL_SEEN, Unseen
+from health.gate.check_holds import ALL_SEEN, UnreadSource, Unseen
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
@@ -67,10 +67,10 @@ def test_another_reason_is_said_when_it_lasts() -> None:
     world = World()
     world.looks(stale(31))
     assert world.looks(stale(36))
-    unread = Unseen(unread_requests="they were not read completely yet")
+    unread = Unseen(unread_requests=UnreadSource("requests"))
     assert not world.looks(unread)
     assert world.looks(unread)
-    assert world.reason().endswith("they were not read completely yet")
+    assert world.reason().endswith("requests: not read completely yet")
 
 
 def test_check_that_is_deleted_is_forgotten() -> None:

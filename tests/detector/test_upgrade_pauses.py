@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
 from detector.upgrade import upgrade_pauses
-from detector.upgrade.upgrade_pauses import LeaderDependencies, UpgradeMetrics, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradeMetrics, UpgradePauses
 from health.check.annotated_hold import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.upgrade import NEVER_UPGRADED, PauseProgress, Upgrade, UpgradePhase
@@ -132,12 +132,16 @@ class World:
 
     def _make(self, *, is_on: bool) -> None:
         self.upgrades = UpgradePauses(
-            "main-0a1b",
-            self.temporal,
-            self.machines.cluster_state,
-            UpgradeSources(lambda: self.serves_signals, lambda: self.unread_signals, self._refresh),
+            cluster="main-0a1b",
+            temporal=self.temporal,
+            cluster_state=self.machines.cluster_state,
+            serves_signals=lambda: self.serves_signals,
+            unread_signals=lambda: self.unread_signals,
+            refresh=self._refresh,
             is_on=is_on,
-            dependencies=LeaderDependencies(lambda: self.is_leader, lambda: self.now, self.problems),
+            is_leader=lambda: self.is_leader,
+            now=lambda: self.now,
+            problems=self.problems,
             long_upgrade=HOUR,
         )
 

@@ -37,16 +37,16 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     ({"stop": Stop("power work")}, HoldReason.STOPPED, "stopped in the whole cluster: power work"),
     ({"blind": BLIND}, HoldReason.STALE_CACHE, "the state is 40 s old"),
     (
-        {"unread_context": "ClusterVersion: not read completely yet"},
+        {"unread_context": UnreadSource("ClusterVersion")},
         HoldReason.CLUSTER_CONTEXT_UNREAD,
         "ClusterVersion: not read completely yet",
     ),
     ({"policy": UNREAD}, HoldReason.POLICY_UNKNOWN, UNKNOWN_POLICY),
     ({"of_kinds": OTHERS}, HoldReason.DISABLED, f"{CONFLICT.reason}: {CONFLICT.message}"),
     (
-        {"unread_templates": "templates of kind RebootTemplate: they were not read completely yet"},
+        {"unread_templates": UnreadSource("templates of kind RebootTemplate")},
         HoldReason.TEMPLATES_UNREAD,
-        "templates of kind RebootTemplate: they were not read completely yet",
+        "templates of kind RebootTemplate: not read completely yet",
     ),
     (
         {"upgrade": UNDER_WAY},
@@ -66,7 +66,11 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.SUSPECTED_OUTAGE,
         OUTAGE.hold.message,
     ),
-    ({"unread_requests": "not read yet"}, HoldReason.REQUESTS_UNREAD, "not read yet"),
+    (
+        {"unread_requests": UnreadSource("requests")},
+        HoldReason.REQUESTS_UNREAD,
+        "requests: not read completely yet",
+    ),
     ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
     (

@@ -69,10 +69,10 @@ SAMPLES = {
     "stop": around(Stop("power work")),
     "stale cache": unseen(HoldReason.STALE_CACHE, blind=hold(HoldReason.STALE_CACHE, "40 s old")),
     "clock": unseen("ClockSkew", blind=SKEW),
-    "unread context": unseen(HoldReason.CLUSTER_CONTEXT_UNREAD, unread_context="Clusters: not read yet"),
+    "unread context": unseen(HoldReason.CLUSTER_CONTEXT_UNREAD, unread_context=UnreadSource("Clusters")),
     "unknown policy": around(hold(HoldReason.POLICY_UNKNOWN, "it was not read yet")),
     "disabled": around(CheckProblem("RemediationTemplateNotFound", "no")),
-    "unread templates": unseen("TemplatesUnread", unread_templates="not read yet"),
+    "unread templates": unseen("TemplatesUnread", unread_templates=UnreadSource("templates")),
     "upgrade": around(hold(HoldReason.UPGRADING, "being upgraded since noon")),
     "unknown upgrade": around(hold(HoldReason.UPGRADE_UNKNOWN, "no ClusterVersion")),
     "annotation": around(hold(HoldReason.HOLD_ANNOTATION, "power work")),
@@ -80,7 +80,7 @@ SAMPLES = {
     "window": around(hold(HoldReason.MAINTENANCE_WINDOW, "allowed from ten")),
     "unreachable": around(workload_cluster_hold("fleet/edge", "refused")),
     "outage": around(hold(HoldReason.SUSPECTED_OUTAGE, "6 of 10 Nodes")),
-    "unread requests": unseen("RequestsUnread", unread_requests="not read yet"),
+    "unread requests": unseen("RequestsUnread", unread_requests=UnreadSource("requests")),
     "threshold": Sample("Threshold", {}, is_blocked=True),
     "storm": Sample("Storm", {"storm": STORM}),
 }
@@ -180,6 +180,9 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
     assert [of_held[name] for name in names] == [of_allowed[name] for name in names]
 
 
+UNREAD = (UnreadSource("context"), UnreadSource("templates"), UnreadSource("requests"))
+
+
 @pytest.mark.parametrize(
     ("freshness", "expected"),
     [
@@ -188,8 +191,8 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
         (CheckFreshness(unread=UnreadSource("nodes"), clock=SKEW), HoldReason.STALE_CACHE),
         (CheckFreshness(clock=SKEW), HoldReason.CLOCK_SKEW),
         (
-            CheckFreshness(inputs=Unseen(None, "context", "templates", "requests")),
-            Unseen(None, "context", "templates", "requests"),
+            CheckFreshness(inputs=Unseen(None, *UNREAD)),
+            Unseen(None, *UNREAD),
         ),
     ],
 )

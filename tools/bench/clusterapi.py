@@ -276,7 +276,9 @@ def nodes_of_machines() -> Callable[[], Awaitable[None]]:
             "status": {"nodeRef": {"name": name}},
         }
         join.target_changed(Key(NAMESPACE, name), Machine.model_validate(machine))
-        join.node_changed(node_name(name, workload), Node.model_validate(unknown_node(name, CREATED)))
+        of_node = node_name(name, workload)
+        state.target_changed(of_node, Node.model_validate(unknown_node(name, CREATED)))
+        join.node_changed(of_node)
 
     async def work() -> None:
         join.cluster_read(workload)

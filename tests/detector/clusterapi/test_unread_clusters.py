@@ -1,7 +1,7 @@
 """Clusters that cannot be read hold the checks that depend on them, and their Machines are not reported."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
+from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.registry import WATCHED_KINDS
 from detector.state.cluster_state import ClusterState
+from detector.watched_kind import WatchedContext, WatchedKind
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.kinds.clusterapi.cluster import CHECK, CLUSTERS
+from health.cluster.upgrade import UpgradeSignal
+from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, judge
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import MACHINES
@@ -25,19 +29,22 @@ from kube.connection import ClusterConnection
 from kube.reflector_settings import ReflectorSettings, Waits
 from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resource_of
 from kube.transport import Transport
+from objects.group_kind import ServedKind
+from objects.timestamps import stamp
 from runtime.problems import Problems
 from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.state.small_cluster_api import machine_object, named
 from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import NOW
-from tests.support.values.cluster_api import NAMESPACE, REMEDIATE, check_object
+from tests.support.values.cluster_api import CREATED, NAMESPACE, REMEDIATE, check_object
 
 pytestmark = pytest.mark.rule("rule 3", "rule 45/gates")
 
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OFTEN = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.2)))
 FORBIDDEN = refused(403, "Forbidden")
+MANY = 500
 READY = [
     {"type": type_, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     for type_ in ("ControlPlaneInitialized", "InfrastructureReady")
@@ -135,6 +142,58 @@ async def test_machine_of_a_cluster_that_cannot_be_read_is_neither_healthy_nor_u
     assert not observer.sources.of_checks.is_read(named())
     assert not observer.is_seen(named())
     assert observer.is_seen(OF_NODES)
+    await ended(running)
+
+
+async def test_first_list_of_many_clusters_is_judged_a_few_times(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[int] = []
+
+    def judging(found: Sequence[Cluster], unreadable: int) -> Clusters:
+        judged.append(len(found))
+        return judge(found, unreadable)
+
+    context = WatchedContext(CLUSTERS, Cluster, judging, gates_verdicts=True)
+    monkeypatch.setitem(WATCHED_KINDS, CHECK, WatchedKind(cluster_context=context))
+    contexts: list[object] = []
+    connection = ClusterConnection.over(transport)
+    watch = ClusterContextWatch(connection, "leases", (), [CHECK], lambda: contexts.append(watch.of_kinds()))
+    await _listed(server, watch, CLUSTERS)
+    assert judged[-1] == MANY
+    assert len(judged) < MANY / 10
+
+
+async def test_first_list_of_many_objects_that_signal_upgrades_is_few_changes(
+    server: ApiServer, transport: Transport
+) -> None:
+    changes: list[None] = []
+    signal = UpgradeSignal.parse(f"{V1BETA2}/Cluster/RollingOut=True")
+    connection = ClusterConnection.over(transport)
+    watch = ClusterContextWatch(connection, "leases", [signal], (), lambda: changes.append(None))
+    await _listed(server, watch, CLUSTERS)
+    assert 0 < len(changes) < MANY / 10
+
+
+async def _listed(server: ApiServer, watch: ClusterContextWatch, kind: ServedKind) -> None:
+    """Return when the first list of many objects was read, and one turn of the event loop has passed."""
+    served = [{"name": kind.plural, "kind": kind.kind, "namespaced": True}]
+    for api_version in (V1BETA2, V1BETA1):
+        server.answer("GET", group_version_path(api_version), said({"resources": served}))
+    metadata = {
+        "namespace": NAMESPACE,
+        "uid": "u",
+        "resourceVersion": "9",
+        "creationTimestamp": stamp(CREATED),
+    }
+    found = [EDGE | {"metadata": {"name": f"edge-{number}", **metadata}} for number in range(MANY)]
+    server.answer("GET", resource_of(kind).path(), listed(*found))
+    server.watch(resource_of(kind).path(), lines(then="silent"))
+    (source,) = (source for source in watch.sources.values() if "cluster" in source.name.lower())
+    running = asyncio.create_task(source.run())
+    async with asyncio.timeout(60):
+        await source.wait_synced()
+    await asyncio.sleep(0)
     await ended(running)
 
 

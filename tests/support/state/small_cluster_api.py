@@ -12,7 +12,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.node import Node
-from health.model.target import node_name
+from health.model.target import TargetName, node_name
 from kube.record import Key
 from kube.resource import Object
 from objects.timestamps import stamp
@@ -106,22 +106,26 @@ class SmallClusterApi(SmallState):
         self, name: str, ready: str = "True", since: datetime = CREATED, *, in_cluster: str = EDGE
     ) -> None:
         found = Node.model_validate(node_object(condition("Ready", ready, since), name=name))
-        self.join.node_changed(node_name(name, in_cluster), found)
+        self._put_node(node_name(name, in_cluster), found)
 
     def delete_node(self, name: str, *, in_cluster: str = EDGE) -> None:
-        self.join.node_changed(node_name(name, in_cluster), None)
+        self._put_node(node_name(name, in_cluster), None)
+
+    def _put_node(self, name: TargetName, node: Node | None) -> None:
+        self.cluster_state.target_changed(name, node)
+        self.join.node_changed(name)
 
     def break_node(self, name: str, problem: str) -> None:
         """Report the Node as an object that cannot be decoded."""
         of_edge = node_name(name, EDGE)
         self.cluster_state.targets.put_undecodable(of_edge, problem)
-        self.join.node_decoding_changed(of_edge)
+        self.join.node_changed(of_edge)
         self.delete_node(name)
 
     def delete_broken_node(self, name: str) -> None:
         of_edge = node_name(name, EDGE)
         self.cluster_state.targets.put_undecodable(of_edge, "")
-        self.join.node_decoding_changed(of_edge)
+        self.join.node_changed(of_edge)
 
     def request(self, machine: str, *, exists: bool = True) -> None:
         """A request for a Machine, as Cluster API's controller creates it, or its end."""

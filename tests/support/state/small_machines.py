@@ -58,11 +58,11 @@ class SmallMachines(SmallState):
         body = node_object(says, name=name, uid=f"node-uid-{name}", annotations=annotations or {})
         node = Node.model_validate(body)
         self.cluster_state.target_changed(TargetName("Node", "", name), node)
-        self.join.node_changed(node_name(name), node)
+        self.join.node_changed(node_name(name))
 
     def delete_node(self, name: str) -> None:
         self.cluster_state.target_changed(TargetName("Node", "", name), None)
-        self.join.node_changed(node_name(name), None)
+        self.join.node_changed(node_name(name))
 
     def machine(  # noqa: PLR0913  each is a mark of the Machine
         self,
@@ -99,7 +99,7 @@ class SmallMachines(SmallState):
     def break_node(self, name: str, problem: str) -> None:
         """Report the Node as an object that cannot be decoded; the watch then also reports it as gone."""
         self.cluster_state.targets.put_undecodable(node_name(name), problem)
-        self.join.node_decoding_changed(node_name(name))
+        self.join.node_changed(node_name(name))
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
