@@ -18,9 +18,8 @@ from health.kinds.clusterapi.cluster import CHECK, cluster_of, kubeconfig_secret
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.kinds.clusterapi.machine_conditions import TARGET_REPORTS
-from health.kinds.clusterapi.status import FAILING, PAUSED, status_patch
+from health.kinds.clusterapi.status import FAILING, PAUSED, held_since, status_patch
 from health.kinds.machines.check import held_message
-from health.kinds.machines.conditions import held_since
 from health.kinds.machines.events import RESTRICTED, MachineEvents, MachineNote, of_act, restricted
 from health.kinds.machines.remediation_request import MachineRequests, request_body, spec_template
 from health.model.references import CheckReference, Step

@@ -37,6 +37,8 @@ from health.kinds.machines.conditions import (
     not_allowed,
 )
 from health.model.observation import HoldReason
+from health.model.stored_status import stored_condition
+from objects.timestamps import as_time
 
 MOST_TARGETS = 10_000
 """The number of names that the schema allows; of more the first ones are listed."""
@@ -80,6 +82,14 @@ def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: dateti
             "targets": sorted(snapshot.selected)[:MOST_TARGETS] or None,
         }
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
+
+
+def held_since(stored: Mapping[str, Any], reason: str) -> datetime | None:
+    """When the hold of this reason began, by the status of a check; None: the status does not tell."""
+    paused = stored_condition(stored, PAUSED)
+    if reason == HoldReason.PAUSED and paused.get("status") == "True":
+        return as_time(paused.get("lastTransitionTime"))
+    return machines.held_since(stored, reason)
 
 
 def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:
