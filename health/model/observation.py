@@ -138,7 +138,8 @@ class Hold(Frozen):
     request_error: ShortText | None = None
     """The API server's answer to the creation of a request, if that failed (rule 27)."""
     since: datetime | None = None
-    """When it began; None until the incident has learned it, and for a hold of a check as a whole."""
+    """When it began, with these or earlier words; None until the incident has learned it, and for a hold of a
+    check as a whole."""
 
     @property
     def words(self) -> HoldWords:
