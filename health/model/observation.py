@@ -283,6 +283,22 @@ class Observation(Frozen):
         """The reason prefixed by its subject, for readers who do not see the subject elsewhere."""
         return named_reason(self.subject, self.reason)
 
+    def seen(
+        self,
+        at: datetime,
+        *,
+        requests: tuple[RequestSnapshot, ...],
+        is_shadow: bool | None,
+        notifies: tuple[WantedEvents, ...],
+    ) -> Self:
+        """The same with the facts that the detector saw in any state of the target."""
+        found = {"requests": requests, "is_shadow": is_shadow, "notifies": notifies, "seen_at": at}
+        return self.model_copy(update=found)
+
+    def answered(self, at: datetime) -> Self:
+        """The same as the answer at this time of Temporal's clock."""
+        return self.model_copy(update={"answered_at": at})
+
     def held_since(self, earlier: Iterable[HoldWords], now: datetime | None) -> Self:
         """The same, whose hold began with the `earlier` hold of its reason, or else `now`; None: unknown."""
         hold = self.hold
