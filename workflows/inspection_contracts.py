@@ -250,7 +250,6 @@ class SimulatedCheckAnswer(Frozen):
     """The decisions as they would be."""
 
     def deciding(self, now: tuple[TargetAnswer, ...], simulated: tuple[TargetAnswer, ...]) -> Self:
-        """The same with these decisions."""
         return self.model_copy(update={"now": now, "simulated": simulated})
 
 

@@ -79,7 +79,7 @@ class Answering:
         with state.guard.item("notes of an answer", incident.full_id) as caught:
             answer = self._dispatch.answer(incident, observation, by_our_clock, question.intent)
             state.found(incident, question.found)
-            # What people ordered and are asked; and if status and Events now show another hold.
+            # Events report the orders and the question; another hold also changes the status.
             state.event_handlers.notify_orders(incident, question.orders, question.progress.unreported)
             if is_other:
                 state.event_handlers.notify_change(incident.check, incident.target.name)
