@@ -7,7 +7,7 @@ because Temporal refuses a payload of 2 MB, and the answer counts what it leaves
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 from temporalio.common import RetryPolicy
@@ -248,6 +248,9 @@ class SimulatedCheckAnswer(Frozen):
     """The decisions as they are."""
     simulated: tuple[TargetAnswer, ...] = ()
     """The decisions as they would be."""
+
+    def deciding(self, now: tuple[TargetAnswer, ...], simulated: tuple[TargetAnswer, ...]) -> Self:
+        return self.model_copy(update={"now": now, "simulated": simulated})
 
 
 class SimulationAnswer(Frozen):

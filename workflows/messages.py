@@ -69,7 +69,7 @@ class RemediationInput(RunInput):
             return None
         if not -CLOCK_TOLERANCE <= now - self.observation.seen_at < FRESH:
             return None
-        return self.observation.model_copy(update={"answered_at": self.observation.seen_at})
+        return self.observation.answered(self.observation.seen_at)
 
 
 class Wake(Frozen):

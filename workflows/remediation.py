@@ -116,7 +116,9 @@ class Remediation:
                 observation = await self._observe()
                 move = next_move(observation, self._memory, workflow.now())
                 self._say(move)
-                self._note(entry_of(move, observation, self._incident.target, workflow.now()))
+                is_first = not self._memory.timeline.entries
+                target, now = self._incident.target, workflow.now()
+                self._note(entry_of(move, observation, target, now, is_first=is_first))
                 match move:
                     case Wait():
                         await self._rest(move, observation)

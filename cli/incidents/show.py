@@ -225,7 +225,8 @@ def _history(document: IncidentDocument, *, is_full: bool) -> Iterator[str]:
     earlier = len(entries) - len(shown)
     if earlier or left_out:
         more = f"; {left_out} of them are not kept" if left_out else ""
-        yield f"({earlier + left_out} earlier{', see --full' if earlier else ''}{more})"
+        since = f" since {entries[0].at:%Y-%m-%d %H:%M:%SZ}"
+        yield f"({earlier + left_out} earlier{since}{', see --full' if earlier else ''}{more})"
     for entry in shown:
         times = f" (x{entry.times})" if entry.times > 1 else ""
         who = f" by {entry.who}" if entry.who else ""

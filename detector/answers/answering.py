@@ -70,28 +70,22 @@ class Answering:
         return self._answer(question, activity.info().started_time)
 
     def _answer(self, question: ObserveInput, answered_at: datetime) -> Observation:
+        incident, state = question.incident, self._cluster_state
         if question.counted is not None:
-            self._count_on(question.incident, question.counted)
-        is_other = self._cluster_state.reported(question.incident, question.progress)
-        by_our_clock = self._observe(question.incident)
-        observation = by_temporals_clock(by_our_clock, answered_at).model_copy(
-            update={"answered_at": answered_at}
-        )
-        with self._cluster_state.guard.item("notes of an answer", question.incident.full_id) as caught:
+            self._count_on(incident, question.counted)
+        is_other = state.reported(incident, question.progress)
+        by_our_clock = self._observe(incident)
+        observation = by_temporals_clock(by_our_clock, answered_at).answered(answered_at)
+        with state.guard.item("notes of an answer", incident.full_id) as caught:
             # Before the answer, which is no news to the incident.
-            self._cluster_state.found(question.incident, question.found)
-            self._tell(question, is_other=is_other)
-            return self._dispatch.answer(question.incident, observation, by_our_clock, question.intent)
+            state.found(incident, question.found)
+            # Events report the orders and the question; another hold also changes the status.
+            state.event_handlers.notify_orders(incident, question.orders, question.progress.unreported)
+            if is_other:
+                state.event_handlers.notify_change(incident.check, incident.target.name)
+            return self._dispatch.answer(incident, observation, by_our_clock, question.intent)
         # Without its notes an admission would have no reservation, so the answer is a hold.
-        failed = _failed(question.incident, self._cluster_state, caught.error)
-        return failed.model_copy(update={"answered_at": answered_at})
-
-    def _tell(self, question: ObserveInput, *, is_other: bool) -> None:
-        """Report what people ordered and are asked; `is_other`: status and Events show another hold now."""
-        handlers, incident = self._cluster_state.event_handlers, question.incident
-        handlers.notify_orders(incident, question.orders, question.progress.unreported)
-        if is_other:
-            handlers.notify_change(incident.check, incident.target.name)
+        return _failed(incident, state, caught.error).answered(answered_at)
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""
@@ -121,15 +115,8 @@ def _failed(incident: IncidentReference, cluster_state: ClusterState, error: Exc
     problem = unforeseen(error)[:_LONGEST_PROBLEM]
     message = f"the detector cannot judge {incident.target} by {incident.check}: {problem}"
     hold = Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
-    return Observation(
-        state=TargetState.UNKNOWN,
-        reason=str(incident.target),
-        hold=hold,
-        requests=_requests(incident, cluster_state),
-    )
-
-
-def _requests(incident: IncidentReference, cluster_state: ClusterState) -> tuple[RequestSnapshot, ...]:
+    requests: tuple[RequestSnapshot, ...] = ()
     with cluster_state.guard.item("answers", incident.full_id):
-        return tuple(entry.snapshot for entry in cluster_state.own_requests(incident))
-    return ()
+        requests = tuple(entry.snapshot for entry in cluster_state.own_requests(incident))
+    target = str(incident.target)
+    return Observation(state=TargetState.UNKNOWN, reason=target, hold=hold, requests=requests)

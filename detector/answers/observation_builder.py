@@ -24,7 +24,6 @@ from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import stale_cache
 from health.model.incident_result import IN_A_ROW
 from health.model.node import facts_of_node
-from health.model.notification import WantedEvents
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_order import RemediationOrder
@@ -80,6 +79,15 @@ class ObservationBuilder:
 
     def observation(self) -> Observation:
         """The state of the target, whether the incident may act, and what applies to it in any state."""
+        receivers = self.cluster_state.cluster_context.policy.policy.notifications
+        return self._of_check().seen(
+            self.now,
+            requests=self._requests,
+            is_shadow=self._is_shadow,
+            notifies=tuple(receiver.wanted for receiver in receivers),
+        )
+
+    def _of_check(self) -> Observation:
         check, context = self.incident.check, self.cluster_state.cluster_context
         if not self.freshness.is_handled:
             message = f"a setting excludes checks of the kind {check.kind_name} from this detector"
@@ -89,7 +97,7 @@ class ObservationBuilder:
             return self._unknown(hold)
         entry = self.cluster_state.checks.get(check)
         if entry is None:
-            return self._ended(TargetState.RELEASED, f"{check} is gone", order=self._order)
+            return Observation(state=TargetState.RELEASED, reason=f"{check} is gone", order=self._order)
         if entry.check is None:
             message = f"{check} cannot be read: {entry.parsed.problem}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
@@ -104,17 +112,18 @@ class ObservationBuilder:
         if problem is not None:
             return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
         if judged is None:
-            return self._ended(TargetState.GONE, f"{target} is gone")
+            return Observation(state=TargetState.GONE, reason=f"{target} is gone")
         is_selected = judged.check.selects(judged.target)
         if judged.target.metadata.uid != target.uid:
             # Another object with its name is a replacement only if the check selects it (NHC 2.1/12).
             words = "has another uid now"
             if not is_selected:
                 words = "is gone; the new object of its name is not selected"
-            return self._ended(TargetState.GONE, f"{target} {words}", is_replaced=is_selected)
+            reason = f"{target} {words}"
+            return Observation(state=TargetState.GONE, reason=reason, is_replaced=is_selected)
         if not is_selected:
             reason = f"{self.incident.check} no longer selects {target}"
-            return self._ended(TargetState.RELEASED, reason, order=self._order)
+            return Observation(state=TargetState.RELEASED, reason=reason, order=self._order)
         unjudged = judged.check.unjudged_in(self.cluster_state.cluster_context)
         if unjudged is not None:
             return self._unknown(unjudged)
@@ -123,6 +132,10 @@ class ObservationBuilder:
         if self.freshness.clock is not None:
             return self._unknown(self.freshness.clock)
         return self._unhealthy(judged, judged.verdict.deadline)
+
+    def _unknown(self, hold: Hold, *, replaced_by: str = "") -> Observation:
+        reason = str(self.incident.target)
+        return Observation(state=TargetState.UNKNOWN, reason=reason, hold=hold, replaced_by=replaced_by)
 
     def _unhealthy(self, judged: JudgedTarget, deadline: datetime) -> Observation:
         check, target, verdict = judged.check, judged.target, judged.verdict
@@ -141,7 +154,6 @@ class ObservationBuilder:
             steps=judged.steps,
             under_way=check.under_way(target),
             is_marked=target.is_marked,
-            requests=self._requests,
             lease_acquired_at=judged.lease_acquired_at,
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
@@ -157,9 +169,6 @@ class ObservationBuilder:
             # For an order that the incident ends: the target then counts as healthy.
             healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
             approval=judged.required_approval,
-            is_shadow=self._is_shadow,
-            notifies=self._notifies,
-            seen_at=self.now,
             **what_tells_a_boot(check, target),
         )
 
@@ -185,7 +194,6 @@ class ObservationBuilder:
         observation = Observation(
             state=TargetState.HEALTHY,
             reason=f"{self.incident.target} is healthy",
-            requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
             counts_as_healthy=check.counts_as_healthy(target, context),
             # For a deletion without an answer: a deleted Machine is not unhealthy once its Node is gone.
@@ -194,9 +202,6 @@ class ObservationBuilder:
             is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
             order=order_on(check.reference, target),
-            is_shadow=self._is_shadow,
-            notifies=self._notifies,
-            seen_at=self.now,
             **boot,
         )
         if not boot:
@@ -218,55 +223,17 @@ class ObservationBuilder:
         }
         return observation.model_copy(update=unproven)
 
-    def _unknown(self, hold: Hold, *, replaced_by: str = "") -> Observation:
-        return Observation(
-            state=TargetState.UNKNOWN,
-            reason=str(self.incident.target),
-            hold=hold,
-            requests=self._requests,
-            replaced_by=replaced_by,
-            is_shadow=self._is_shadow,
-            notifies=self._notifies,
-            seen_at=self.now,
-        )
-
-    def _ended(
-        self,
-        state: TargetState,
-        reason: str,
-        *,
-        is_replaced: bool = False,
-        order: RemediationOrder | None = None,
-    ) -> Observation:
-        return Observation(
-            state=state,
-            reason=reason,
-            requests=self._requests,
-            is_replaced=is_replaced,
-            order=order,
-            is_shadow=self._is_shadow,
-            notifies=self._notifies,
-            seen_at=self.now,
-        )
-
     @cached_property
     def _requests(self) -> tuple[RequestSnapshot, ...]:
         return tuple(entry.snapshot for entry in self.cluster_state.own_requests(self.incident))
 
     @property
     def _is_shadow(self) -> bool | None:
-        check, context = (
-            self.cluster_state.checks.get(self.incident.check),
-            self.cluster_state.cluster_context,
-        )
+        context = self.cluster_state.cluster_context
+        check = self.cluster_state.checks.get(self.incident.check)
         if check is None:  # its annotations went with it
             return context.policy.is_shadow or None
         return check.is_shadow_in(context)
-
-    @property
-    def _notifies(self) -> tuple[WantedEvents, ...]:
-        receivers = self.cluster_state.cluster_context.policy.policy.notifications
-        return tuple(receiver.wanted for receiver in receivers)
 
     @property
     def _own_target(self) -> Target | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import chain
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -82,16 +83,18 @@ class _ByteBudget:
 
     def __init__(self) -> None:
         self._left = MOST_BYTES
+        self.left_out = 0
 
-    def takes(self, item: Frozen) -> bool:
-        """Take the bytes of this item; False, and from then on always, if they are not left."""
-        size = len(item.model_dump_json().encode())
-        self._left = self._left - size if size <= self._left else -1
-        return self._left >= 0
-
-    @property
-    def is_spent(self) -> bool:
+    def leaves_out(self) -> bool:
+        """Count the next item as left out if the budget is spent; True then."""
+        self.left_out += self._left < 0
         return self._left < 0
+
+    def takes(self, *items: Frozen) -> bool:
+        """Take the bytes of these items together; False if they are left out, and all others from then on."""
+        size = sum(len(item.model_dump_json().encode()) for item in items)
+        self._left = self._left - size if size <= self._left else -1
+        return not self.leaves_out()
 
 
 @dataclass(kw_only=True)
@@ -148,32 +151,22 @@ class Inspector:
     async def explain(self, question: NameInput) -> ExplainAnswer:
         """Explain one target under each check that selects it."""
         with self._slot():
-            targets, piece, budget = (
-                NamedTargets(self.cluster_state, question.name),
-                TimeSlice(),
-                _ByteBudget(),
-            )
+            targets = NamedTargets(self.cluster_state, question.name)
             selected, invalid = targets.selected(), targets.invalid()
-            checks = [check.reference for check, _ in selected]
-            preview = self._preview(self.cluster_state.frozen(*checks))
+            preview = self._preview(self.cluster_state.frozen(*(check.reference for check, _ in selected)))
             piece, budget, found = TimeSlice(), _ByteBudget(), list[ExplanationAnswer]()
             for check, target in selected:
-                explained = preview.explanation(check, target)
                 await piece.yield_if_over()
-                if not budget.takes(explained):
-                    break
-                found.append(explained)
-            unread = [
-                InvalidCheckAnswer(check=str(reference), problem=str(error)) for reference, error in invalid
-            ]
-            unread = [each for each in unread if budget.takes(each)]
+                if not budget.leaves_out() and budget.takes(answer := preview.explanation(check, target)):
+                    found.append(answer)
+            unread = (InvalidCheckAnswer(check=str(check), problem=str(error)) for check, error in invalid)
             return ExplainAnswer(
                 cluster=self.cluster_state.cluster,
                 leader=self.identity,
                 at=preview.now,
                 checks=tuple(found),
-                invalid_checks=tuple(unread),
-                left_out=len(selected) + len(invalid) - len(found) - len(unread),
+                invalid_checks=tuple(each for each in unread if budget.takes(each)),
+                left_out=budget.left_out,
             )
 
     @activity.defn(name=CHECK.name)
@@ -185,14 +178,8 @@ class Inspector:
             storm = self.observer.storms.of(reference)
             check_state = preview.state.checks[reference]
             problem = str(check_state.parsed.problem) if check_state.check is None else None
-            decisions: list[TargetAnswer] = []
-            budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
-            for name in sorted(preview.named(reference)):
-                await piece.yield_if_over()
-                if not budget.is_spent and budget.takes(answer := self._decided(preview, reference, name)):
-                    decisions.append(answer)
-                else:
-                    left_out += 1
+            budget = _ByteBudget()
+            (decisions,) = await self._decisions(reference, budget, preview)
             return CheckAnswer(
                 check=str(reference),
                 cluster=self.cluster_state.cluster,
@@ -205,8 +192,8 @@ class Inspector:
                 threshold=ThresholdAnswer.of(preview.state.allowance(reference)),
                 holds=preview.holds_of(reference),
                 has_storm=storm is not None and storm.is_active,
-                decisions=tuple(decisions),
-                left_out=left_out,
+                decisions=decisions,
+                left_out=budget.left_out,
             )
 
     @activity.defn(name=SIMULATE.name)
@@ -238,19 +225,22 @@ class Inspector:
         unread = (
             str(each) for each in templates if state.template_kinds(each.api_version, each.kind) is None
         )
-        answer = await self._compared(now, supposed, [reference], of=str(reference))
-        return answer.model_copy(update={"unread_templates": tuple(unread)})
+        return await self._compared(now, supposed, [reference], of=str(reference), unread=unread)
 
     async def _compared(
-        self, now: Preview, supposed: Preview, checks: Iterable[CheckReference], *, of: str
+        self,
+        now: Preview,
+        supposed: Preview,
+        checks: Iterable[CheckReference],
+        *,
+        of: str,
+        unread: Iterable[str] = (),
     ) -> SimulationAnswer:
-        """The decisions about the targets of these checks in both states."""
-        budget, piece, left_out = _ByteBudget(), TimeSlice(), 0
-        found: list[SimulatedCheckAnswer] = []
+        """The decisions about the targets of these checks in both states; `unread` templates are unknown."""
+        budget, piece, found = _ByteBudget(), TimeSlice(), list[SimulatedCheckAnswer]()
         for reference in checks:
             await piece.yield_if_over()
-            if budget.is_spent:
-                left_out += 1
+            if budget.leaves_out():
                 continue
             check_state = supposed.state.checks[reference]
             problem = check_state.parsed.problem
@@ -261,33 +251,36 @@ class Inspector:
                 problem=None if problem is None else str(problem),
                 holds=supposed.holds_of(reference),
             )
-            if not budget.takes(answer):
-                left_out += 1
-                continue
-            of_now, of_simulated = now.named(reference), supposed.named(reference)
-            before: list[TargetAnswer] = []
-            after: list[TargetAnswer] = []
-            for name in sorted(of_now | of_simulated):
-                await piece.yield_if_over()
-                if budget.is_spent:
-                    left_out += 1
-                    continue
-                is_now = [self._decided(now, reference, name)] if name in of_now else []
-                would_be = [self._decided(supposed, reference, name)] if name in of_simulated else []
-                if all(map(budget.takes, is_now + would_be)):
-                    before += is_now
-                    after += would_be
-                else:
-                    left_out += 1
-            found.append(answer.model_copy(update={"now": tuple(before), "simulated": tuple(after)}))
+            if budget.takes(answer):
+                found.append(answer.deciding(*await self._decisions(reference, budget, now, supposed)))
         return SimulationAnswer(
             cluster=self.cluster_state.cluster,
             leader=self.identity,
             at=now.now,
             of=of,
             checks=tuple(found),
-            left_out=left_out,
+            left_out=budget.left_out,
+            unread_templates=tuple(unread),
         )
+
+    async def _decisions(
+        self, check: CheckReference, budget: _ByteBudget, *previews: Preview
+    ) -> tuple[tuple[TargetAnswer, ...], ...]:
+        """For each preview the decisions about the targets of a check, as long as the budget lasts."""
+        named = [(preview, preview.named(check)) for preview in previews]
+        found: list[list[TargetAnswer]] = [[] for _ in previews]
+        piece = TimeSlice()
+        for name in sorted(set[str]().union(*(names for _, names in named))):
+            await piece.yield_if_over()
+            if budget.leaves_out():
+                continue
+            answers = [
+                [self._decided(preview, check, name)] if name in names else [] for preview, names in named
+            ]
+            if budget.takes(*chain.from_iterable(answers)):
+                for of_preview, answer in zip(found, answers, strict=True):
+                    of_preview.extend(answer)
+        return tuple(map(tuple, found))
 
     def _decided(self, preview: Preview, check: CheckReference, name: str) -> TargetAnswer:
         """The decision about one target; that of an unexpected error is unknown, and stops no other one."""

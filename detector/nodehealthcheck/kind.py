@@ -4,7 +4,7 @@ The metrics are the NodeHealthCheck operator's counter and histogram of each nod
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
@@ -18,12 +18,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from detector.watched_kind import KindMetrics, WatchedContext, WatchedKind
-from health.kinds.nodehealthcheck.disabled import (
-    OtherChecks,
-    OtherMachineHealthCheck,
-    machine_health_checks,
-)
-from health.model.target import Target, TargetPlace
+from health.kinds.nodehealthcheck.disabled import OtherMachineHealthCheck, machine_health_checks
+from health.model.target import TargetPlace
 from kube.resource import Resource
 from runtime.exposition import CounterWithoutSuffix
 
@@ -97,13 +93,22 @@ class NodeSeries(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the series of Nodes that still exist."""
-        there = self._there()
-        yield _durations(there)
-        yield _old_requests(there)
+        text = "How long a remediation request for an unhealthy node was there."
+        durations = HistogramMetricFamily(DURATIONS, text, labels=("name", "namespace", "remediation"))
+        text = "Remediation requests that were there for over 48 hours."
+        old_requests = CounterWithoutSuffix(OLD_REQUESTS, text)
+        for name, node in self._there().items():
+            for labels, buckets in node.durations.items():
+                durations.add_metric((name, *labels), buckets.cumulative, buckets.sum)
+            if node.old_requests:
+                # As in the NodeHealthCheck operator: the namespace of the node, which has none.
+                old_requests.add({"name": name, "namespace": ""}, node.old_requests)
+        yield durations
+        yield old_requests
 
     def _of(self, request: SeenRequest) -> _Node:
         name = request.request.target_name
-        node = self._nodes_seen.get(name)
+        node = self._cluster_state.targets.at(NODES).get(name)
         uid = request.request.target_uid or (node.metadata.uid if node else "")
         series = self._nodes.get(name)
         if series is None or series.uid != uid:
@@ -111,36 +116,14 @@ class NodeSeries(Collector):
         return series
 
     def _there(self) -> dict[str, _Node]:
-        return {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}
-
-    @property
-    def _nodes_seen(self) -> Mapping[str, Target]:
-        return self._cluster_state.targets.at(NODES)
-
-    def _is_there(self, name: str, uid: str) -> bool:
-        node = self._nodes_seen.get(name)
-        if node is not None and node.metadata.uid == uid:
-            return True
-        requests = self._cluster_state.requests.for_target(name)
-        return any(entry.request.target_uid in ("", uid) for entry in requests)
-
-
-def _durations(nodes: Mapping[str, _Node]) -> Metric:
-    text = "How long a remediation request for an unhealthy node was there."
-    family = HistogramMetricFamily(DURATIONS, text, labels=("name", "namespace", "remediation"))
-    for name, node in nodes.items():
-        for labels, buckets in node.durations.items():
-            family.add_metric((name, *labels), buckets.cumulative, buckets.sum)
-    return family
-
-
-def _old_requests(nodes: Mapping[str, _Node]) -> Metric:
-    family = CounterWithoutSuffix(OLD_REQUESTS, "Remediation requests that were there for over 48 hours.")
-    for name, node in nodes.items():
-        if node.old_requests:
-            # As in the NodeHealthCheck operator: the namespace of the node, which has none.
-            family.add({"name": name, "namespace": ""}, node.old_requests)
-    return family
+        """The Nodes that exist with the uid of their series, or have a request for that object."""
+        there, seen = {}, self._cluster_state.targets.at(NODES)
+        for name, series in self._nodes.items():
+            node, requests = seen.get(name), self._cluster_state.requests.for_target(name)
+            is_there = node is not None and node.metadata.uid == series.uid
+            if is_there or any(entry.request.target_uid in ("", series.uid) for entry in requests):
+                there[name] = series
+        return there
 
 
 class OngoingRemediations(Collector):
@@ -174,12 +157,12 @@ def _metrics(cluster_state: ClusterState, is_leader: Callable[[], bool]) -> Kind
     return KindMetrics((series, OngoingRemediations(cluster_state, is_leader)), (series,))
 
 
-def _judge(found: Sequence[OtherMachineHealthCheck], unreadable: int) -> OtherChecks:
-    return machine_health_checks(found, unreadable=unreadable)
-
-
 WATCHED_NODE_HEALTH_CHECK = WatchedKind(
-    cluster_context=WatchedContext(MACHINE_HEALTH_CHECKS, OtherMachineHealthCheck, _judge),
+    cluster_context=WatchedContext(
+        MACHINE_HEALTH_CHECKS,
+        OtherMachineHealthCheck,
+        lambda found, unreadable: machine_health_checks(found, unreadable=unreadable),
+    ),
     metrics=_metrics,
     webhook=serve_webhook,
 )

@@ -7,6 +7,7 @@ the cluster or the old object. Without the webhook such a check is flagged in it
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +66,16 @@ class AdmissionFacts:
         """
         if change.operation is Operation.DELETE:
             return Facts()
+        kinds, named = sorted(doubtful_kinds(change.new)), templates_of_steps(change.new)
         try:
-            facts = await self._ask(change)
+            several = await asyncio.gather(*(self._take_several(kind, named) for kind in kinds))
+            topology = await self._topology()
         except KubernetesError as error:
             self._problems.report(PART, error.message)
             raise
         self._problems.report(PART, None)
-        return facts
-
-    async def _ask(self, change: CheckOperation) -> Facts:
-        kinds, named = sorted(doubtful_kinds(change.new)), templates_of_steps(change.new)
-        several = await asyncio.gather(*(self._take_several(kind, named) for kind in kinds))
         single = frozenset(kind for kind, take in zip(kinds, several, strict=True) if not take)
-        return Facts(single_template_kinds=single, control_plane_topology=await self._topology())
+        return Facts(single_template_kinds=single, control_plane_topology=topology)
 
     async def _take_several(self, kind: TemplateKind, named: Collection[TemplateReference]) -> bool:
         watched = self._watched(kind)
@@ -143,6 +141,19 @@ def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, An
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
 
+async def review(known: AdmissionFacts, request: web.Request) -> web.Response:
+    """Answer an AdmissionReview; 400 for another body, 503 while the cluster cannot be read."""
+    try:
+        admission_request = AdmissionReview.model_validate_json(await request.read()).request
+    except ValidationError as error:
+        return web.Response(status=400, text=f"No AdmissionReview of v1: {FieldProblem.of(error)}")
+    try:
+        facts = await known.of(admission_request.change)
+    except KubernetesError as error:
+        return web.Response(status=503, text=error.message)
+    return web.json_response(answer(admission_request, refusals(admission_request.change, facts)))
+
+
 @asynccontextmanager
 async def serve_webhook(
     settings: Settings, connections: Connections, watched: WatchedTemplates
@@ -159,8 +170,7 @@ async def serve_webhook(
     directory = Path(settings.webhook_certificate_directory)
     certificate = ServingCertificate(directory, "webhook certificate", connections.problems)
     following = asyncio.create_task(certificate.follow())
-    webhook = Webhook(AdmissionFacts(connections.management, watched))
-    routes = [web.post(PATH, webhook.review)]
+    routes = [web.post(PATH, partial(review, AdmissionFacts(connections.management, watched)))]
     try:
         async with serve(
             settings.webhook_address, routes, setting="PARAMEDIC_WEBHOOK_ADDRESS", tls=certificate.context
@@ -168,22 +178,3 @@ async def serve_webhook(
             yield
     finally:
         following.cancel()
-
-
-class Webhook:
-    """The HTTP handler of the webhook, which answers AdmissionReviews."""
-
-    def __init__(self, facts: AdmissionFacts) -> None:
-        self._facts = facts
-
-    async def review(self, request: web.Request) -> web.Response:
-        """Answer an AdmissionReview; 400 for another body, 503 while the cluster cannot be read."""
-        try:
-            admission_request = AdmissionReview.model_validate_json(await request.read()).request
-        except ValidationError as error:
-            return web.Response(status=400, text=f"No AdmissionReview of v1: {FieldProblem.of(error)}")
-        try:
-            facts = await self._facts.of(admission_request.change)
-        except KubernetesError as error:
-            return web.Response(status=503, text=error.message)
-        return web.json_response(answer(admission_request, refusals(admission_request.change, facts)))

@@ -3,8 +3,7 @@
 The metrics are the gauges of the machine-api-operator for each check (MHC A.1/metric).
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -25,11 +24,6 @@ SHORT_CIRCUIT = "mapi_machinehealthcheck_short_circuit"
 _LABELS = ("name", "namespace")
 
 
-class _Numbers(NamedTuple):
-    covered: int
-    is_short_circuited: bool
-
-
 class MachineCheckMetrics(Collector):
     """The gauges of one detector, as of the scrape; only the leader exports metrics of the cluster.
 
@@ -48,28 +42,23 @@ class MachineCheckMetrics(Collector):
         for check in self._cluster_state.checks if self._is_leader() else ():
             numbers = self._numbers(check)
             if numbers is not None:
-                covered.add_metric((check.name, check.namespace), numbers.covered)
-                short_circuit.add_metric((check.name, check.namespace), numbers.is_short_circuited)
+                total, is_allowed = numbers
+                covered.add_metric((check.name, check.namespace), total)
+                short_circuit.add_metric((check.name, check.namespace), not is_allowed)
         yield covered
         yield short_circuit
 
-    def _numbers(self, check: CheckReference) -> _Numbers | None:
-        """The numbers of a check; None if there is nothing to export."""
+    def _numbers(self, check: CheckReference) -> tuple[int, bool] | None:
+        """The number of Machines, and whether remediation is allowed; None if there is nothing to export."""
         allowance, entry = self._cluster_state.allowance(check), self._cluster_state.checks[check]
         is_ours = check.group_kind == MACHINE_HEALTH_CHECK.group_kind
         if not is_ours or allowance is None or entry.check is None:
             return None
-        if entry.check.is_fully_paused_in(self._cluster_state.cluster_context):
-            return _as_published(entry.record.status)
-        return _Numbers(allowance.total, not allowance.allowed)
-
-
-def _as_published(status: Mapping[str, Any]) -> _Numbers | None:
-    expected = status.get("expectedMachines")
-    if not isinstance(expected, int):
-        return None
-    is_allowed = stored_condition(status, REMEDIATION_ALLOWED).get("status") != "False"
-    return _Numbers(expected, not is_allowed)
+        if not entry.check.is_fully_paused_in(self._cluster_state.cluster_context):
+            return allowance.total, allowance.allowed
+        expected = entry.record.status.get("expectedMachines")
+        allowed = stored_condition(entry.record.status, REMEDIATION_ALLOWED)
+        return (expected, allowed.get("status") != "False") if isinstance(expected, int) else None
 
 
 def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:

@@ -5,7 +5,7 @@ copy of the cluster state that does not change meanwhile, and the same time.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,10 +35,6 @@ MOST_AT_ONCE = 50
 """Targets that are judged without yielding, and without a copy of the cluster state."""
 
 
-def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuilder.unseen
-    return ALL_SEEN
-
-
 @dataclass(frozen=True, kw_only=True)
 class SnapshotDraft:
     """A snapshot without its targets; these are judged later, as of the moment of the draft."""
@@ -58,50 +54,48 @@ class SnapshotDraft:
 
     async def in_pieces(self) -> CheckSnapshot:
         """Return the snapshot with its targets; yields to the event loop if there are many."""
-        if len(self.names) <= MOST_AT_ONCE:
-            return self.in_one_stretch()
         targets, time_slice = {}, TimeSlice()
         for target in self._targets():
             targets[target.name] = target
-            await time_slice.yield_if_over()
+            if len(self.names) > MOST_AT_ONCE:
+                await time_slice.yield_if_over()
         return replace(self.snapshot, targets=targets)
 
     def _targets(self) -> Iterator[TargetSnapshot]:
         if self.snapshot.check is not None:
             for name in self.names:
-                yield self._target(self.snapshot.check, name, self.now)
+                yield self._target(self.snapshot.check, name)
 
-    def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
-        judged = _judged_target(self.state, check, name, now)
+    def _target(self, check: HealthCheck, name: str) -> TargetSnapshot:
+        judged = _judged_target(self.state, check, name, self.now)
         snapshot = _judged(self.state, check, name, judged)
         if judged is None or snapshot.verdict.health is Health.HEALTHY:
             return snapshot
+        # The owners at work on an unhealthy target.
         holding, passed = judged.owners.longest, judged.owners.passed
         snapshot = replace(
             snapshot,
             owner_sign=None if holding is None else holding.sign,
             owner_until=None if holding is None else holding.until,
-            overdue=tuple(work.overdue for work in passed if work.until <= now),
+            overdue=tuple(work.overdue for work in passed if work.until <= self.now),
         )
-        return self._expired(judged, snapshot) if snapshot.verdict.health is Health.EXPIRED else snapshot
-
-    def _expired(self, judged: JudgedTarget, snapshot: TargetSnapshot) -> TargetSnapshot:
-        """Add its holds and the progress of its steps to the snapshot of an expired target."""
-        check, target, findings = judged.check, judged.target, self.state.act_findings
-        course, back_off = judged.course(check.steps), self.back_offs[snapshot.name]
-        failed = snapshot.verdict.failed(judged.now)
-        held_back = back_off.hold(failed, judged.now, is_under_way=judged.is_remediated)
+        if snapshot.verdict.health is not Health.EXPIRED:
+            return snapshot
+        # The holds of an expired target, and the progress of its steps.
+        findings, course = self.state.act_findings, judged.course(check.steps)
+        back_off, failed = self.back_offs[name], snapshot.verdict.failed(self.now)
+        held_back = back_off.hold(failed, self.now, is_under_way=judged.is_remediated)
         return replace(
             snapshot,
             hold=target_hold(judged.facts),
             # A classic remediation whose timeout is over is not exhausted: it has no other step (NHC 2.5).
             is_exhausted=not is_classic(check) and course.is_exhausted,
             step_ends=course.until,
-            has_empty_exclusion=target.has_empty_exclusion,
+            has_empty_exclusion=judged.target.has_empty_exclusion,
             back_off=None if is_by_order(snapshot.verdict.fact) else held_back,
             earlier_attempts=back_off.earlier(failed),
-            found=findings.of(check.reference, snapshot.name, snapshot.uid),
-            is_heard=findings.is_heard(check.reference, snapshot.name, snapshot.uid),
+            found=findings.of(check.reference, name, snapshot.uid),
+            is_heard=findings.is_heard(check.reference, name, snapshot.uid),
         )
 
 
@@ -127,7 +121,7 @@ class SnapshotBuilder:
     cluster_state: ClusterState
     before: Callable[[TargetName, Target | None], RemediationBackOff]
     """Returns the latest remediation of a target."""
-    unseen: Callable[[CheckReference], Unseen] = _all_seen
+    unseen: Callable[[CheckReference], Unseen] = lambda _: ALL_SEEN
 
     def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSnapshot | None:
         """The snapshot of a check; None if it is gone."""
@@ -154,40 +148,31 @@ class SnapshotBuilder:
             storm=storm,
             generation=entry.record.metadata.generation,
         )
-        if entry.check is None:
-            return SnapshotDraft(
-                record=entry.record,
-                snapshot=snapshot,
-                names=(),
-                state=self.cluster_state,
-                back_offs={},
-                now=now,
+        names: list[str] = []
+        state: StateView = self.cluster_state
+        if entry.check is not None:
+            names = sorted(entry.unhealthy | self.cluster_state.requests.targets_of(reference))
+            state = self.cluster_state.frozen(reference) if len(names) > MOST_AT_ONCE else self.cluster_state
+            allowance = state.allowance(reference)
+            holds = check_holds(
+                state,
+                reference,
+                now,
+                unseen=self.unseen(reference),
+                allowance=allowance,
+                storm=storm_hold(storm, entry.check.storm_cooldown, now),
             )
-        names = sorted(entry.unhealthy | self.cluster_state.requests.targets_of(reference))
-        state = self.cluster_state.frozen(reference) if len(names) > MOST_AT_ONCE else self.cluster_state
-        allowance = state.allowance(reference)
-        holds = check_holds(
-            state,
-            reference,
-            now,
-            unseen=self.unseen(reference),
-            allowance=allowance,
-            storm=storm_hold(storm, entry.check.storm_cooldown, now),
-        )
-        selected = frozenset(entry.selected)
-        numbered = replace(snapshot, allowance=allowance, holds=holds, selected=selected)
+            selected = frozenset(entry.selected)
+            snapshot = replace(snapshot, allowance=allowance, holds=holds, selected=selected)
+        place, targets = place_of(reference), self.cluster_state.targets.of(reference)
         return SnapshotDraft(
             record=entry.record,
-            snapshot=numbered,
+            snapshot=snapshot,
             names=tuple(names),
             state=state,
-            back_offs=self._back_offs(reference, names),
+            back_offs={name: self.before(place.named(name), targets.get(name)) for name in names},
             now=now,
         )
-
-    def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, RemediationBackOff]:
-        place, targets = place_of(reference), self.cluster_state.targets.of(reference)
-        return {name: self.before(place.named(name), targets.get(name)) for name in names}
 
 
 async def rendered(snapshot: CheckSnapshot, render: Callable[[], T]) -> T:

@@ -29,6 +29,7 @@ class HoldWords(Frozen):
     since: datetime | None = None
     """When this hold began, and not when it was seen last; None: unknown.
 
+    `full` has the newest words: a second `paramedic stop` with another reason begins no other hold.
     An incident measures it by Temporal's clock, the status of a check by that of the API server."""
     is_question: bool = False
     """True if it waits for a person: the deadline in `full` then comes first, as a list has little room."""

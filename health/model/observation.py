@@ -138,7 +138,8 @@ class Hold(Frozen):
     request_error: ShortText | None = None
     """The API server's answer to the creation of a request, if that failed (rule 27)."""
     since: datetime | None = None
-    """When it began; None until the incident has learned it, and for a hold of a check as a whole."""
+    """When it began, with these or earlier words; None until the incident has learned it, and for a hold of a
+    check as a whole."""
 
     @property
     def words(self) -> HoldWords:
@@ -293,6 +294,22 @@ class Observation(Frozen):
     def named_reason(self) -> str:
         """The reason prefixed by its subject, for readers who do not see the subject elsewhere."""
         return named_reason(self.subject, self.reason)
+
+    def seen(
+        self,
+        at: datetime,
+        *,
+        requests: tuple[RequestSnapshot, ...],
+        is_shadow: bool | None,
+        notifies: tuple[WantedEvents, ...],
+    ) -> Self:
+        """The same with the facts that the detector saw in any state of the target."""
+        found = {"requests": requests, "is_shadow": is_shadow, "notifies": notifies, "seen_at": at}
+        return self.model_copy(update=found)
+
+    def answered(self, at: datetime) -> Self:
+        """The same as the answer at this time of Temporal's clock."""
+        return self.model_copy(update={"answered_at": at})
 
     def held_since(self, earlier: Iterable[HoldWords], now: datetime | None) -> Self:
         """The same, whose hold began with the `earlier` hold of its reason, or else `now`; None: unknown."""

@@ -13,9 +13,9 @@ from health.model.details import HELD_BY_PERSON, Details, HoldWords
 from health.model.incident_result import TimelineEntry
 from health.model.moves import (
     AnnotateRequests,
-    AskApproval,
     Blocked,
     Deadline,
+    End,
     Move,
     NextEvent,
     Phase,
@@ -334,12 +334,17 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
 
 
 def entry_of(
-    move: Move, observation: Observation, target: TargetReference, now: datetime
+    move: Move, observation: Observation, target: TargetReference, now: datetime, *, is_first: bool
 ) -> TimelineEntry | None:
-    """The effect of the move and its reason; None for a renewal and other tasks, and for the end."""
+    """The effect of the move and its reason; None for a renewal and other tasks, and for the end.
+
+    The first entry is that of any move: no hold may have begun before it.
+    """
     match move:
-        case Wait(details=details) | AskApproval(details=details):
-            words = details.beside_subject.with_notes(()).lasting
+        case End():
+            return None
+        case AnnotateRequests() | RenewLease() | ReleaseLease() if not is_first:
+            return None
         case TakeStep(step=number):
             words = f"{observation.steps[number].order_for(target)}; {observation.reason}"
         case RecordStep(step=number):
@@ -350,7 +355,7 @@ def entry_of(
             deletes = ", ".join(deleting(request.reference) for request in observation.requests)
             words = "; ".join(filter(None, (deletes, details.reason)))
         case _:
-            return None
+            words = move.details.beside_subject.with_notes(()).lasting
     return TimelineEntry(at=now, phase=move.phase, what=words)
 
 

@@ -110,22 +110,27 @@ def test_moves_are_told_with_their_reason_and_without_the_target() -> None:
     observation = seen(request_of(FIRST), subject="Node/node-1", reason="Ready is Unknown")
     details = Details(subject=observation.subject, reason=observation.reason)
     waits = Wait(phase=Phase.WAITING, details=details.and_also("waits").with_notes(["a note"]))
-    told = entry_of(waits, observation, INCIDENT.target, NOW)
+    told = entry_of(waits, observation, INCIDENT.target, NOW, is_first=False)
     assert told is not None
     assert (told.phase, told.what.startswith("Ready is Unknown"), "note" in told.what) == (
         Phase.WAITING,
         True,
         False,
     )
-    removes = entry_of(RemoveRequests(details), observation, INCIDENT.target, NOW)
+    removes = entry_of(RemoveRequests(details), observation, INCIDENT.target, NOW, is_first=False)
     assert removes is not None
     assert removes.what == "delete Reboot/remediators/node-1; Ready is Unknown"
     approval = Approval(step=FIRST, names=("reboot",), asked_at=NOW)
-    asks = entry_of(AskApproval(approval, details.and_also("asks")), observation, INCIDENT.target, NOW)
+    asks = entry_of(
+        AskApproval(approval, details.and_also("asks")), observation, INCIDENT.target, NOW, is_first=False
+    )
     assert asks is not None
     assert asks.phase is Phase.HELD
     renews = RenewLease(Phase.REMEDIATING, details)
-    assert entry_of(renews, observation, INCIDENT.target, NOW) is None
+    assert entry_of(renews, observation, INCIDENT.target, NOW, is_first=False) is None
+    first = entry_of(renews, observation, INCIDENT.target, NOW, is_first=True)
+    assert first is not None, "a hold of this moment would be older than the history"
+    assert (first.at, first.phase, first.what) == (NOW, Phase.REMEDIATING, "Ready is Unknown")
 
 
 def test_order_is_told_once_with_its_person_and_again_when_it_is_refused() -> None:

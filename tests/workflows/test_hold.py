@@ -7,6 +7,7 @@ from health.model.observation import HoldReason
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import settle
 from tests.support.values.observations import expired, healthy, held, hold
+from workflows.contracts import RENEW
 
 MINUTE = timedelta(minutes=1)
 
@@ -74,3 +75,15 @@ async def test_incident_tells_since_when_it_is_held_however_often_it_asks(incide
     other = (await incident.reaches(Phase.HELD)).why.held_since
     assert other is not None
     assert other > began
+
+
+async def test_history_begins_no_later_than_a_hold_while_the_first_move_takes_time(
+    incident: IncidentDriver,
+) -> None:
+    incident.cluster.put_request()
+    incident.cluster.gates[RENEW.name].close()
+    await incident.start(held())
+    memory = (await incident.reaches(Phase.REMEDIATING)).memory
+    assert memory.holds[0].since is not None
+    assert memory.timeline.entries[0].at <= memory.holds[0].since
+    incident.cluster.gates[RENEW.name].open()

@@ -43,7 +43,6 @@ from health.kinds.machines.conditions import (
     Changes,
     StatusCondition,
     Stored,
-    held_since,
     not_allowed,
 )
 from health.kinds.machines.events import RESTRICTED, MachineEvents, MachineNote, of_act, restricted
@@ -54,6 +53,7 @@ from health.model.remediation_request import RemediationAttempt, spec_template
 from health.model.stored_status import stored_condition
 from health.model.verdict import Health
 from objects.event import Event, Severity
+from objects.timestamps import as_time
 
 MOST_TARGETS = 10_000
 """The number of names that the schema allows; of more the first ones are listed."""
@@ -96,6 +96,14 @@ def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: dateti
             "targets": sorted(snapshot.selected)[:MOST_TARGETS] or None,
         }
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
+
+
+def held_since(stored: Mapping[str, Any], reason: str) -> datetime | None:
+    """When the hold of this reason began, by the status of a check; None: the status does not tell."""
+    paused = stored_condition(stored, PAUSED)
+    if reason == HoldReason.PAUSED and paused.get("status") == "True":
+        return as_time(paused.get("lastTransitionTime"))
+    return machines.held_since(stored, reason)
 
 
 def _blocked(snapshot: CheckSnapshot) -> StatusCondition | None:

@@ -39,7 +39,6 @@ _HELD = "; no new remediation is begun since "
 """The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
 _STORED_HOLD = re.compile(rf"{_HELD}(\S+): (\w+)")
 """The schema of the operator has no field for a hold, so a new leader learns it from this text."""
-_SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 _REASON = "HealthyNodeThresholdChange"
 _STORM_MESSAGES = {
@@ -83,7 +82,7 @@ def stored_hold(stored: Status) -> HoldWords | None:
 
 
 def held_since(stored: Status, reason: str) -> datetime | None:
-    """When the hold of this reason began; None: the status does not tell, as for a pause."""
+    """When the hold of this reason began; None: the status does not tell."""
     disabled = stored_condition(stored, "Disabled")
     if reason == HoldReason.DISABLED and disabled.get("status") == "True":
         return as_time(disabled.get("lastTransitionTime"))
@@ -122,8 +121,10 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
     if len(listed) < len(nodes):
         reason += f"; unhealthyNodes has room for {len(listed)} of {len(nodes)} nodes"
     hold = snapshot.holds.first
-    if hold is not None and hold.reason not in _SAID_BY_ITS_PHASE:
-        reason += f"{_HELD}{stamp(held_since(stored, hold.reason) or now)}: {hold.words}"
+    if hold is not None and hold.reason is not HoldReason.DISABLED:  # its condition has reason and time
+        # The reason of the phase Paused has the requests already.
+        words = hold.words.short if paused and hold.reason is HoldReason.PAUSED else hold.words
+        reason += f"{_HELD}{stamp(held_since(stored, hold.reason) or now)}: {words}"
     return {
         "observedNodes": snapshot.allowance.total,
         "healthyNodes": snapshot.allowance.healthy,

@@ -346,10 +346,10 @@ def test_history_says_who_ordered_what_and_how_often_it_happened() -> None:
 @pytest.mark.parametrize(
     ("is_full", "left_out", "count", "first"),
     [
-        (False, 0, 13, "(3 earlier, see --full)"),
+        (False, 0, 13, "(3 earlier since 2026-03-01 12:00:00Z, see --full)"),
         (True, 0, 15, "2026-03-01 12:00:00Z  Held: 0"),
-        (True, 4, 16, "(4 earlier; 4 of them are not kept)"),
-        (False, 4, 13, "(7 earlier, see --full; 4 of them are not kept)"),
+        (True, 4, 16, "(4 earlier since 2026-03-01 12:00:00Z; 4 of them are not kept)"),
+        (False, 4, 13, "(7 earlier since 2026-03-01 12:00:00Z, see --full; 4 of them are not kept)"),
     ],
 )
 def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(

@@ -10,7 +10,7 @@ from health.check.check_snapshot import CheckHolds, CheckSnapshot
 from health.check.template_validity import not_found
 from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.kinds.clusterapi.cluster import Clusters
-from health.kinds.clusterapi.kind import MOST_TARGETS, status_patch
+from health.kinds.clusterapi.kind import MOST_TARGETS, held_since, status_patch
 from health.kinds.machines.check import NOT_CREATED
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
@@ -120,6 +120,7 @@ def test_while_paused_nothing_is_written_but_that(of: Any) -> None:
     after = merged(before, patch)
     paused = condition("Paused", after)
     assert (paused["status"], paused["message"]) == ("True", "Cluster spec.paused is set to true")
+    assert held_since(after, HoldReason.PAUSED) == LATER
     assert condition("RemediationAllowed", after) == condition("RemediationAllowed", before)
     assert condition("Paused", status(snapshot(of=of), after, LATER))["status"] == "False"
 

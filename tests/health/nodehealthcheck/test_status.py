@@ -117,7 +117,8 @@ def test_status_of_a_remediation() -> None:
         pytest.param(
             snapshot(expired("node-1", request_snapshot()), of=PAUSED),
             "Paused",
-            "NHC is paused: update,night shift",
+            "NHC is paused: update,night shift; no new remediation is begun since "
+            "2026-03-01T12:00:00Z: Paused",
             id="paused, before remediating",
         ),
         pytest.param(
@@ -393,6 +394,13 @@ def test_status_says_since_when_the_check_is_held_until_another_reason_holds_it(
     assert held_since(over, HoldReason.THRESHOLD) is None
     again = status(another, over, LATER)
     assert held_since(again, HoldReason.THRESHOLD) == LATER
+
+
+def test_status_says_since_when_the_check_is_paused() -> None:
+    seen = snapshot(of=PAUSED)
+    paused = status(seen)
+    assert held_since(paused, HoldReason.PAUSED) == NOW
+    assert status_patch(seen, paused, LATER) == {}
 
 
 def test_status_says_since_when_the_check_is_disabled() -> None:
