@@ -19,12 +19,10 @@ Handler = Callable[[TargetName, bool], None]
 """Called with a Node and whether it is expected now."""
 
 
-_TARGETS = {check_kind: kind_name(kind.targets.group_kind) for check_kind, kind in CHECK_KINDS.items()}
-
-
 def place_of(check: CheckReference) -> TargetPlace:
-    """The kind and namespace of a check's targets; without a kind for one of another version of Paramedic."""
-    return TargetPlace(_TARGETS.get(check.group_kind, ""), check.namespace)
+    """The kind and namespace of a check's targets."""
+    kind = CHECK_KINDS.get(check.group_kind)  # None: an incident of another version of Paramedic
+    return TargetPlace(kind_name(kind.targets.group_kind) if kind else "", check.namespace)
 
 
 class TargetStore:
